@@ -65,7 +65,7 @@ pub struct AcpProtocol {
     /// Turn that waits until the session is ready.
     waiting: Option<Turn>,
     /// Id of the prompt request of the active turn.
-    playing: Option<u64>,
+    prompt_id: Option<u64>,
     /// The answer to that request, while more of the turn may come.
     answer: Option<Answer>,
     /// The active turn that the agent began by itself.
@@ -129,7 +129,7 @@ impl AcpProtocol {
             cost_usd: None,
             offers: start::Offers::default(),
             waiting: None,
-            playing: None,
+            prompt_id: None,
             answer: None,
             own: None,
             turn: TurnSoFar::default(),
@@ -200,7 +200,7 @@ impl AcpProtocol {
             Ask::Initialize => self.initialized(answer, out),
             Ask::Open(how) => self.opened(how, answer, out),
             Ask::Step => self.stepped(answer.err(), out),
-            Ask::Prompt if self.playing == Some(number) && self.answer.is_none() => {
+            Ask::Prompt if self.prompt_id == Some(number) && self.answer.is_none() => {
                 let answer = answer.map(|result| result.map_or(Value::Null, json_line::value));
                 self.prompt_answered(answer, out);
             }
@@ -248,7 +248,7 @@ impl AcpProtocol {
     }
 
     /// Sends the prompt of a waiting turn.
-    fn play(&mut self, turn: &Turn, out: &mut Events) {
+    fn send_prompt(&mut self, turn: &Turn, out: &mut Events) {
         let Some(session) = self.session.clone() else {
             return;
         };
@@ -262,7 +262,7 @@ impl AcpProtocol {
         } else {
             Err(AgentError::refused(
                 "images",
-                format!("{} takes none", self.dialect.name()),
+                format!("{} does not accept images", self.dialect.name()),
             ))
         };
         match content {
@@ -270,7 +270,7 @@ impl AcpProtocol {
                 self.dialect.turn_begins();
                 let id = self.ask(Ask::Prompt);
                 write::prompt(&mut self.exchange, id, &session, content);
-                self.playing = Some(id);
+                self.prompt_id = Some(id);
             }
             Err(error) => self.fail_turn(error, out),
         }

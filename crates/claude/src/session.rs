@@ -48,7 +48,7 @@ pub(crate) struct ClaudeSession {
     /// The tools are fixed when the process starts.
     read_only: bool,
     /// Turn of the caller. Without one, the CLI may still be in a turn of its own.
-    playing: Option<Playing>,
+    current: Option<CurrentTurn>,
     /// Messages that the CLI has not received yet.
     waiting: Vec<Waiting>,
     /// True if a message was received between two turns of the CLI, so that one begins.
@@ -71,7 +71,7 @@ pub(crate) struct ClaudeSession {
 
 /// Turn of the caller.
 #[derive(Debug, Default)]
-struct Playing {
+struct CurrentTurn {
     /// True once its message was written.
     sent: bool,
     over: bool,
@@ -149,7 +149,7 @@ impl ClaudeSession {
             ids: Ids::default(),
             slash_commands: params.slash_commands,
             read_only: params.permission == PermissionMode::ReadOnly,
-            playing: None,
+            current: None,
             waiting: Vec::new(),
             begins: false,
             interrupt: None,
@@ -164,8 +164,8 @@ impl ClaudeSession {
     }
 
     /// Returns whether a turn of the caller is active.
-    fn is_playing(&self) -> bool {
-        self.playing.as_ref().is_some_and(|turn| !turn.over)
+    fn is_in_turn(&self) -> bool {
+        self.current.as_ref().is_some_and(|turn| !turn.over)
     }
 
     /// Fails all pending orders and discards pending requests, because the process has ended.
@@ -196,8 +196,8 @@ impl Decoder for ClaudeSession {
     }
 
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
-        let broke_off = self.is_playing();
-        let turn = self.playing.take().unwrap_or_default();
+        let broke_off = self.is_in_turn();
+        let turn = self.current.take().unwrap_or_default();
         let mut summary = self.decoder.finish(exit, out);
         if broke_off {
             // The CLI's own turns in it do not count.
@@ -233,7 +233,7 @@ impl Decoder for ClaudeSession {
     }
 
     fn activity(&self) -> Activity {
-        let goes_on = match &self.playing {
+        let goes_on = match &self.current {
             Some(turn) => !turn.over,
             None => self.decoder.in_turn() || self.decoder.agents_at_work(),
         };

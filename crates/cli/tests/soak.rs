@@ -42,7 +42,7 @@ const SET: Set = Set {
 /// The size at which the log is rotated, in bytes.
 const LOG_MAX_BYTES: u64 = 64 * 1024;
 
-/// How long a loop may take to play a tick or to see that it cannot.
+/// How long a loop may take to run a tick or to see that it cannot.
 const SOON: Duration = Duration::from_secs(1);
 
 /// What several writers may add to the log before one of them sees its size, in bytes.

@@ -5,12 +5,12 @@
 mod agents;
 mod approvals;
 mod calls;
+mod current;
 mod errors;
 mod notices;
 mod notifications;
 mod opening;
 mod permissions;
-mod playing;
 mod protocol;
 mod state;
 mod turn;

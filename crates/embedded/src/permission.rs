@@ -14,7 +14,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use teamster_core::text::excerpt;
 use teamster_core::{AgentError, PermissionMode, ToolKind};
 
-use crate::tools::{Place, Roots};
+use crate::tools::{Roots, Target};
 use command::Line;
 use path::PathPattern;
 pub(crate) use subject::Subject;
@@ -139,12 +139,14 @@ impl Rules {
 
     /// Returns whether a search leaves out a file, because its content is denied.
     pub(crate) fn hides_file(&self, roots: &Roots, tool: &str, file: &Path) -> bool {
-        let place = Place {
+        let target = Target {
             asked: file.to_owned(),
             real: Ok(file.to_owned()),
         };
         let hides = |rule: &Rule| match &rule.pattern {
-            Some(Pattern::Glob { path, .. }) => rule.denies_for(tool) && path.denies(roots, &place),
+            Some(Pattern::Glob { path, .. }) => {
+                rule.denies_for(tool) && path.denies(roots, &target)
+            }
             _ => false,
         };
         self.denied.iter().any(hides)
@@ -170,15 +172,15 @@ impl Rules {
         if !changes || mode == PermissionMode::Bypass {
             return Verdict::Allow;
         }
-        let protected = (subject.places.iter()).find(|place| is_protected(roots, place));
+        let protected = (subject.targets.iter()).find(|target| is_protected(roots, target));
         let is_edit = mode == PermissionMode::AcceptEdits && kind == ToolKind::Edit;
         let is_allowed = (is_edit && protected.is_none())
             || self.allows(tool, roots, subject, &commands, protected.is_some());
         if is_allowed {
             return Verdict::Allow;
         }
-        Verdict::Ask(protected.filter(|_| is_edit).map(|place| {
-            let shown = roots.shown(place.real.as_ref().unwrap_or(&place.asked));
+        Verdict::Ask(protected.filter(|_| is_edit).map(|target| {
+            let shown = roots.shown(target.real.as_ref().unwrap_or(&target.asked));
             format!(
                 "other programs run or obey {shown}, so an edit of it needs permission; \
                  allow it with --allow-tool '{tool}({shown})'"
@@ -200,7 +202,7 @@ impl Rules {
                 None => (rule.name.is_match(tool)).then(|| format!("{tool} is denied in this run")),
                 Some(Pattern::Glob { command, path }) => {
                     if rule.denies_for(tool)
-                        && subject.places.iter().any(|place| path.denies(roots, place))
+                        && subject.targets.iter().any(|target| path.denies(roots, target))
                     {
                         return Some(format!("{tool} of this path is denied in this run ({text})"));
                     }
@@ -251,7 +253,7 @@ impl Rules {
         let whole = named.iter().any(|rule| match &rule.pattern {
             None => true,
             Some(Pattern::Command(command)) => {
-                subject.places.is_empty() && subject.command.as_ref() == Some(command)
+                subject.targets.is_empty() && subject.command.as_ref() == Some(command)
             }
             Some(Pattern::File(_) | Pattern::Glob { .. }) => false,
         });
@@ -261,34 +263,34 @@ impl Rules {
                 _ => false,
             })
         };
-        let each_place = |place: &Place| {
+        let each_target = |target: &Target| {
             named.iter().any(|rule| match &rule.pattern {
-                Some(Pattern::File(file)) => place.real.as_ref() == Ok(file),
-                Some(Pattern::Glob { path, .. }) => path.allows(roots, place),
+                Some(Pattern::File(file)) => target.real.as_ref() == Ok(file),
+                Some(Pattern::Glob { path, .. }) => path.allows(roots, target),
                 _ => false,
             })
         };
-        let places = &subject.places;
+        let targets = &subject.targets;
         let has_allowed_subject = match commands {
-            None => !places.is_empty(),
+            None => !targets.is_empty(),
             Some(Ok(line)) => line.all(each),
             Some(Err(_)) => false,
         };
-        whole || (has_allowed_subject && places.iter().all(each_place))
+        whole || (has_allowed_subject && targets.iter().all(each_target))
     }
 
     /// Allows a tool for the rest of the session. For commands and protected files, allows only the identical one; has
     /// no effect for a call with a command and paths, or with several paths of which one is protected.
     pub(crate) fn allow_always(&mut self, tool: &str, roots: &Roots, subject: &Subject) {
-        let is_guarded = |place: &Place| is_protected(roots, place);
-        let pattern = match (&subject.command, &subject.places[..]) {
+        let is_guarded = |target: &Target| is_protected(roots, target);
+        let pattern = match (&subject.command, &subject.targets[..]) {
             (Some(command), []) => Some(Pattern::Command(command.clone())),
             (Some(_), _) => return,
-            (None, [place]) if is_guarded(place) => match &place.real {
+            (None, [target]) if is_guarded(target) => match &target.real {
                 Ok(real) => Some(Pattern::File(real.clone())),
                 Err(_) => return,
             },
-            (None, places) if places.iter().any(is_guarded) => return,
+            (None, targets) if targets.iter().any(is_guarded) => return,
             (None, _) => None,
         };
         // The name of a tool has no wildcards after it is escaped, so the pattern is valid.
@@ -304,8 +306,8 @@ impl Rules {
 }
 
 /// Returns whether other programs run or obey a file: by the requested path, or by what it leads to.
-fn is_protected(roots: &Roots, place: &Place) -> bool {
-    let paths = std::iter::once(&place.asked).chain(place.real.as_ref().ok());
+fn is_protected(roots: &Roots, target: &Target) -> bool {
+    let paths = std::iter::once(&target.asked).chain(target.real.as_ref().ok());
     paths.into_iter().any(|path| {
         roots.all().any(|root| {
             (path.strip_prefix(root)).is_ok_and(|path| protected::is_protected(root, path))

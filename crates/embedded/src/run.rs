@@ -95,7 +95,7 @@ pub(crate) fn stream(
                 policy: &policy,
                 steering: &Steering::default(),
             };
-            let end = turn.play(&mut context, &mut emit).await;
+            let end = turn.run(&mut context, &mut emit).await;
             context.end().await;
             let (exit, summary) = end.into_result();
             // Unlock the session before the end is emitted, so that the next run can resume it.
@@ -204,8 +204,8 @@ impl From<AgentError> for Halt {
 }
 
 impl Turn<'_> {
-    /// Plays the turn to its end.
-    pub(crate) async fn play(&self, context: &mut Context, emit: &mut Emitter) -> End {
+    /// Runs the turn to its end.
+    pub(crate) async fn run(&self, context: &mut Context, emit: &mut Emitter) -> End {
         let mut end = End {
             model: Some(context.settings.target.name()),
             session: Some(context.file.id().into()),

@@ -48,7 +48,7 @@ pub(crate) fn open(
         state: Mutex::new(State {
             options,
             id,
-            playing: None,
+            current: None,
             model_changed: false,
         }),
         steering: Steering::default(),
@@ -73,7 +73,7 @@ struct State {
     options: SessionOptions,
     id: Option<Id>,
     /// Aborts the active turn.
-    playing: Option<AbortHandle>,
+    current: Option<AbortHandle>,
     model_changed: bool,
 }
 
@@ -94,8 +94,8 @@ impl Inner {
         Context::open(self.config.clone(), &self.can, params)
     }
 
-    /// Plays a turn and sends its events to `to`.
-    async fn play(
+    /// Runs a turn and sends its events to `to`.
+    async fn run_turn(
         self: Arc<Self>,
         turn: Turn,
         abort: AbortHandle,
@@ -111,12 +111,12 @@ impl Inner {
             conversation = self.conversation.lock() => conversation,
         };
         lock(&self.steering).clear();
-        lock(&self.state).playing = Some(abort.clone());
+        lock(&self.state).current = Some(abort.clone());
         let prepared = self.begin(&mut conversation, &turn, &abort).await;
         let (mut context, images, policy) = match prepared {
             Ok(prepared) => prepared,
             Err(error) => {
-                lock(&self.state).playing = None;
+                lock(&self.state).current = None;
                 drop(conversation);
                 let _ = to.send(run::refused(error)).await;
                 return;
@@ -124,7 +124,7 @@ impl Inner {
         };
         self.is_open.store(true, Ordering::SeqCst);
         let mut emit = Emitter::new(to, context.settings.secrets.clone());
-        let played = run::Turn {
+        let turn = run::Turn {
             prompt: turn.prompt,
             images,
             limits: context.settings.limits(turn.timeouts),
@@ -132,8 +132,8 @@ impl Inner {
             policy: &policy,
             steering: &self.steering,
         };
-        let end = played.play(&mut context, &mut emit).await;
-        lock(&self.state).playing = None;
+        let end = turn.run(&mut context, &mut emit).await;
+        lock(&self.state).current = None;
         *conversation = Some(context);
         // Unlock the session before the end is emitted, so that it accepts the next turn.
         drop(conversation);
@@ -186,8 +186,8 @@ impl Inner {
         run::read_images(turn.images.clone(), directory.as_deref(), timeouts, abort).await
     }
 
-    fn is_playing(&self) -> bool {
-        lock(&self.state).playing.is_some()
+    fn is_in_turn(&self) -> bool {
+        lock(&self.state).current.is_some()
     }
 }
 
@@ -215,7 +215,7 @@ impl AgentSession for EmbeddedSession {
             }
             let (to, mut from) = mpsc::channel(WAITING);
             match teamster_process::engine() {
-                Ok(engine) => drop(engine.spawn(inner.play(turn, handle, to))),
+                Ok(engine) => drop(engine.spawn(inner.run_turn(turn, handle, to))),
                 Err(error) => {
                     let message = format!("no asynchronous runtime could be started: {error}");
                     yield run::refused(AgentError::new(ErrorCode::Io, ErrorKind::Internal, message));
@@ -230,14 +230,14 @@ impl AgentSession for EmbeddedSession {
     }
 
     fn interrupt(&self) {
-        if let Some(playing) = &lock(&self.0.state).playing {
-            playing.abort();
+        if let Some(current) = &lock(&self.0.state).current {
+            current.abort();
         }
     }
 
     fn steer(&self, text: String) -> SessionFuture<'_, Result<(), AgentError>> {
         Box::pin(async move {
-            if !self.0.is_playing() {
+            if !self.0.is_in_turn() {
                 return Err(AgentError::no_turn());
             }
             lock(&self.0.steering).push(text);
@@ -295,6 +295,6 @@ impl AgentSession for EmbeddedSession {
     }
 
     fn is_live(&self) -> bool {
-        self.0.is_open.load(Ordering::SeqCst) && !self.0.is_playing()
+        self.0.is_open.load(Ordering::SeqCst) && !self.0.is_in_turn()
     }
 }

@@ -21,7 +21,7 @@ use crate::wire::ToolSpec;
 use search::Search;
 
 pub(crate) use bash::LONGEST as LONGEST_COMMAND;
-pub(crate) use confine::{Place, Roots, plain};
+pub(crate) use confine::{Roots, Target, plain};
 
 /// Tool by which the model gives an answer that follows the output schema.
 pub(crate) const STRUCTURED_OUTPUT: &str = "StructuredOutput";

@@ -95,7 +95,7 @@ pub(crate) fn tick_end(result: &RunResult, overran: bool, alive: bool) -> TickEn
 }
 
 /// Returns whether the agent reported that a request was refused, for a reason that waiting does not change. The exit
-/// of a process that played one tick does not count: its next process may do better.
+/// of a process that ran one tick does not count: its next process may do better.
 fn is_refusal(error: &AgentError) -> bool {
     matches!(error.kind, ErrorKind::Invalid | ErrorKind::Internal)
         && !matches!(

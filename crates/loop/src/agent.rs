@@ -95,7 +95,7 @@ pub fn params(
     Ok((params, ignored))
 }
 
-/// Builds the parameters of a fallback, which plays a tick in a session of its own. Also writes the settings
+/// Builds the parameters of a fallback, which runs a tick in a session of its own. Also writes the settings
 /// file that its CLI takes.
 ///
 /// # Errors

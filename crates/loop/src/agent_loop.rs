@@ -35,12 +35,12 @@ use account::UnaskedTurn;
 use cut_off::CutOffTick;
 use failure::{TickFailure, failure_of};
 use heartbeat::{Heartbeat, write_heartbeats};
-use turn::Played;
+use turn::TickOutcome;
 
 /// Pause before the next attempt to lock a session that is in use, in milliseconds.
 const IN_USE_PAUSE_MS: u64 = 10_000;
 
-/// Plays ticks in the directory of an agent until it is asked to end.
+/// Runs ticks in the directory of an agent until it is asked to end.
 pub struct AgentLoop {
     folder: AgentFolder,
     settings: Settings,
@@ -61,8 +61,8 @@ pub struct AgentLoop {
     unasked_turn: Option<UnaskedTurn>,
     ticks: u64,
     ticks_limit: Option<u64>,
-    /// The tick that is being played.
-    playing: Option<TickBegin>,
+    /// The tick in progress.
+    current: Option<TickBegin>,
     /// A cut-off tick of an earlier loop that has no record yet.
     cut_off_tick: Option<CutOffTick>,
     /// The session file has `written_session`.
@@ -137,7 +137,7 @@ impl AgentLoop {
             unasked_turn: None,
             ticks: 0,
             ticks_limit: None,
-            playing: None,
+            current: None,
             cut_off_tick,
             written: false,
             written_session: recovered,
@@ -197,7 +197,7 @@ impl AgentLoop {
         self
     }
 
-    /// Runs the loop until it is stopped or has played its ticks, then ends the agent. Returns the error of the
+    /// Runs the loop until it is stopped or has run its ticks, then ends the agent. Returns the error of the
     /// last tick, if it failed.
     ///
     /// # Errors
@@ -382,12 +382,12 @@ impl AgentLoop {
         self.ticks = number;
         self.log
             .line(format!("tick {number} begin ({} prompt)", prompt.as_str()));
-        let Played {
+        let TickOutcome {
             result,
             overran,
             stopped,
             fallback,
-        } = self.play(prompt, &run_id).await;
+        } = self.run_turn(prompt, &run_id).await;
         if fallback.is_none() {
             self.adapter.tick_ended(&result);
         }
@@ -469,7 +469,7 @@ impl AgentLoop {
             self.done(Flag::DidWork);
         }
         if fallback.is_some() {
-            self.machine.played_by_fallback();
+            self.machine.ran_on_fallback();
         }
         if end != TickEnd::Completed
             && let Some(seconds) = self.seconds_until_reset(&result)

@@ -79,7 +79,7 @@ pub(crate) enum Action {
     Clear,
     /// Take `reset-session` and `clear-session`, and end the agent.
     Reset,
-    /// Play a tick.
+    /// Run a tick.
     Tick(Prompt),
     /// Sleep for this time, or until a tick is requested.
     Sleep(Sleep),
@@ -388,8 +388,8 @@ impl Machine {
         self.session = session;
     }
 
-    /// Reports that a fallback played the tick: the agent's own context lacks the prompt.
-    pub(crate) fn played_by_fallback(&mut self) {
+    /// Reports that a fallback ran the tick: the agent's own context lacks the prompt.
+    pub(crate) fn ran_on_fallback(&mut self) {
         self.needs_full_prompt = true;
     }
 

@@ -83,7 +83,7 @@ pub struct Settings {
     /// `MAX_WAIT`: longest wait of a tick for a limit of the service to reset, in seconds. Default: 300 s with
     /// retries, 0 without.
     pub max_wait: Option<Duration>,
-    /// `FALLBACK`: agents that play a tick when the agent cannot, each as `AGENT` or `AGENT:MODEL`.
+    /// `FALLBACK`: agents that run a tick when the agent cannot, each as `AGENT` or `AGENT:MODEL`.
     pub fallback: Vec<String>,
     /// `MAX_TOKENS`, `MAX_BUDGET_USD`, `MAX_TURNS`: limits of one tick, all its attempts together.
     pub budget: TickBudget,

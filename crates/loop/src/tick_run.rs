@@ -22,7 +22,7 @@ pub struct TickOptions {
     /// Limits of all attempts of one tick together. The time is also limited by
     /// [`Settings::turn_limit`](crate::Settings::turn_limit).
     pub budget: Budget,
-    /// Fallbacks that play a tick when the agent cannot, in order of preference. A fallback has a session of
+    /// Fallbacks that run a tick when the agent cannot, in order of preference. A fallback has a session of
     /// its own and gets the full prompt. The next tick is the agent's again.
     pub fallbacks: Vec<Candidate>,
     /// Observer of the ticks, for example the history of runs.

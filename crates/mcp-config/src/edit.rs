@@ -94,7 +94,7 @@ pub fn merge(
     if clash == Clash::Refuse && !taken.is_empty() {
         let taken: Vec<String> = taken
             .iter()
-            .map(|name| match place(body, format, key, Some(name)).last() {
+            .map(|name| match offsets(body, format, key, Some(name)).last() {
                 Some(at) => format!("`{name}` (line {})", line(body, *at)),
                 None => format!("`{name}`"),
             })
@@ -251,7 +251,10 @@ fn table<'a>(
         None => Ok(&[]),
         Some(Node::Table(entries)) => Ok(entries),
         Some(_) => {
-            let at = place(body, format, key, None).first().copied().unwrap_or(0);
+            let at = offsets(body, format, key, None)
+                .first()
+                .copied()
+                .unwrap_or(0);
             let what = match format {
                 ConfigFormat::Toml => "a table",
                 _ => "an object",
@@ -275,7 +278,7 @@ fn refuse_twice(
     for (i, (name, _)) in there.iter().enumerate() {
         let asked = only.is_none_or(|only| only.iter().any(|(ours, _)| ours == name));
         if asked && there[..i].iter().any(|(other, _)| other == name) {
-            let at = place(body, format, key, Some(name))
+            let at = offsets(body, format, key, Some(name))
                 .last()
                 .copied()
                 .unwrap_or(0);
@@ -289,10 +292,10 @@ fn refuse_twice(
 }
 
 /// Returns the positions of the table, or of an entry in it, in order.
-fn place(body: &str, format: ConfigFormat, key: &str, name: Option<&str>) -> Vec<usize> {
+fn offsets(body: &str, format: ConfigFormat, key: &str, name: Option<&str>) -> Vec<usize> {
     match format {
-        ConfigFormat::Json => json::place(body, key, name),
-        ConfigFormat::Toml => toml::place(body, key, name),
+        ConfigFormat::Json => json::offsets(body, key, name),
+        ConfigFormat::Toml => toml::offsets(body, key, name),
         _ => Vec::new(),
     }
 }

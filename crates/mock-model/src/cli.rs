@@ -61,9 +61,9 @@ macro_rules! clis {
                 }
             }
 
-            fn own_call(self, part: &Part, place: &CallContext<'_>) -> Option<Call> {
+            fn own_call(self, part: &Part, context: &CallContext<'_>) -> Option<Call> {
                 match self {
-                    $(Self::$cli => $module::call(part, place),)*
+                    $(Self::$cli => $module::call(part, context),)*
                 }
             }
         }
@@ -205,16 +205,16 @@ impl Cli {
     }
 
     /// Returns the call of the CLI's tool for a part, if the part is a call.
-    pub(crate) fn call(self, part: &Part, place: &CallContext<'_>) -> Option<Call> {
+    pub(crate) fn call(self, part: &Part, context: &CallContext<'_>) -> Option<Call> {
         match part {
             Part::Tool { name, input } => Some((self.habits().named_call)(name, input.clone())),
-            _ => self.own_call(part, place),
+            _ => self.own_call(part, context),
         }
     }
 
     /// Returns a second call for the same answer, if the CLI needs it to complete a part.
-    pub(crate) fn call_beside(self, part: &Part, place: &CallContext<'_>) -> Option<Call> {
-        (self.habits().call_beside)(part, place)
+    pub(crate) fn call_beside(self, part: &Part, context: &CallContext<'_>) -> Option<Call> {
+        (self.habits().call_beside)(part, context)
     }
 }
 

@@ -28,12 +28,15 @@ impl Protocol {
     /// assert!(bytes.ends_with(b"data: [DONE]\n\n"));
     /// ```
     pub fn stream(self, turn: &Turn) -> Option<Vec<u8>> {
-        let place = CallContext {
+        let context = CallContext {
             directory: None,
             tools: &[],
             offers: &[],
         };
-        let say = turn.parts.iter().map(|part| say(part, None, false, &place));
+        let say = turn
+            .parts
+            .iter()
+            .map(|part| say(part, None, false, &context));
         let reply = Reply {
             id: "mock_0_0".to_owned(),
             model: "mock-model".to_owned(),
@@ -159,7 +162,7 @@ pub(crate) fn say(
     part: &Part,
     cli: Option<Cli>,
     is_sure: bool,
-    place: &CallContext<'_>,
+    context: &CallContext<'_>,
 ) -> Option<Say> {
     Some(match part {
         Part::Text(pieces) => Say::Text(pieces.0.clone()),
@@ -171,7 +174,7 @@ pub(crate) fn say(
         Part::Raw(bytes) => Say::Raw(bytes.clone()),
         Part::ServiceSearch(query) => Say::Search(query.clone()),
         Part::Tool { name, input } => Say::Call(match cli {
-            Some(cli) => cli.call(part, place)?,
+            Some(cli) => cli.call(part, context)?,
             None => Call::new(name, input.clone()),
         }),
         Part::Shell(_)
@@ -182,17 +185,17 @@ pub(crate) fn say(
         | Part::Agent { .. }
         | Part::Plan(_)
         | Part::Ask(_)
-        | Part::WebSearch(_) => Say::Call(call(part, cli, is_sure, place)?),
+        | Part::WebSearch(_) => Say::Call(call(part, cli, is_sure, context)?),
     })
 }
 
 /// Returns the call of a tool. If the CLI was only guessed from some tools, their schemas take precedence.
-fn call(part: &Part, cli: Option<Cli>, is_sure: bool, place: &CallContext<'_>) -> Option<Call> {
-    let own = || cli.and_then(|cli| cli.call(part, place));
+fn call(part: &Part, cli: Option<Cli>, is_sure: bool, context: &CallContext<'_>) -> Option<Call> {
+    let own = || cli.and_then(|cli| cli.call(part, context));
     if is_sure {
-        own().or_else(|| offered::call(part, place))
+        own().or_else(|| offered::call(part, context))
     } else {
-        offered::call(part, place).or_else(own)
+        offered::call(part, context).or_else(own)
     }
 }
 

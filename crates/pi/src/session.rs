@@ -59,7 +59,7 @@ struct PiSession {
     /// Commands without a response, by id.
     pending: HashMap<String, Purpose>,
     /// True during a turn.
-    playing: bool,
+    in_turn: bool,
     /// True if the turn must be interrupted.
     interrupt: bool,
     /// True if the CLI has responded to the abort, which it also does before a turn has begun.
@@ -103,7 +103,7 @@ impl PiSession {
             slash_commands: params.slash_commands,
             commands: 0,
             pending: HashMap::new(),
-            playing: false,
+            in_turn: false,
             interrupt: false,
             abort_answered: false,
             interrupted: false,
@@ -155,7 +155,7 @@ impl Decoder for PiSession {
         if exit.code.is_some() || exit.signal.is_some() {
             self.settle_all();
         }
-        self.playing = false;
+        self.in_turn = false;
         self.close_dialogs();
         self.interrupt = false;
         self.decoder.next_turn();
@@ -163,7 +163,7 @@ impl Decoder for PiSession {
     }
 
     fn activity(&self) -> Activity {
-        if self.playing {
+        if self.in_turn {
             Activity::Turn
         } else {
             Activity::None

@@ -67,10 +67,10 @@ impl Plan {
             check_directory("add_dirs", directory)?;
         }
         let here = Path::new(".");
-        let place = (!params.keep_background)
-            .then(|| leftovers::place(directory.as_deref().unwrap_or(here)))
+        let hash = (!params.keep_background)
+            .then(|| leftovers::directory_hash(directory.as_deref().unwrap_or(here)))
             .flatten();
-        let run_id = RunId::new(place);
+        let run_id = RunId::new(hash);
         let mut env = Env::new(&launch, config, params, &run_id)?;
         check_arguments(&launch.args, params)?;
         let program = match &config.program {
@@ -375,7 +375,7 @@ pub fn run_mark() -> (&'static str, String) {
 }
 
 /// Mark of the processes of one run: owner's process id, owner's start time, counter, and the directory
-/// (see [`leftovers::place`]) unless background processes may outlive the owner.
+/// (see [`leftovers::directory_hash`]) unless background processes may outlive the owner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunId(String);
 
@@ -391,7 +391,7 @@ impl RunId {
         ids[ids.len().saturating_sub(LEVELS)..].join(",")
     }
 
-    fn new(place: Option<String>) -> Self {
+    fn new(directory: Option<String>) -> Self {
         static OWNER: OnceLock<String> = OnceLock::new();
         static COUNTER: AtomicU64 = AtomicU64::new(1);
         let owner = OWNER.get_or_init(|| {
@@ -399,8 +399,8 @@ impl RunId {
             format!("{pid}-{}", os::start_time(pid).unwrap_or(0))
         });
         let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-        Self(match place {
-            Some(place) => format!("{owner}-{count}-{place}"),
+        Self(match directory {
+            Some(directory) => format!("{owner}-{count}-{directory}"),
             None => format!("{owner}-{count}"),
         })
     }

@@ -90,10 +90,10 @@ pub fn leftovers() -> Vec<Leftover> {
 ///
 /// Linux only; no effect elsewhere.
 pub fn sweep_leftovers(directory: &Path) -> Vec<Leftover> {
-    let Some(place) = place(directory) else {
+    let Some(hash) = directory_hash(directory) else {
         return Vec::new();
     };
-    let is_here = |id: &String| id.split('-').nth(3) == Some(&place);
+    let is_here = |id: &String| id.split('-').nth(3) == Some(&hash);
     let until = Instant::now() + SWEEP_LIMIT;
     let mut all = Vec::new();
     loop {
@@ -117,7 +117,7 @@ pub fn sweep_leftovers(directory: &Path) -> Vec<Leftover> {
 
 /// Returns a short hash of a directory for a run's mark. It is the same for all processes and versions. `None` if the
 /// directory does not exist.
-pub(crate) fn place(directory: &Path) -> Option<String> {
+pub(crate) fn directory_hash(directory: &Path) -> Option<String> {
     let directory = directory.canonicalize().ok()?;
     // FNV-1a.
     let hash = directory
@@ -127,10 +127,10 @@ pub(crate) fn place(directory: &Path) -> Option<String> {
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
         });
-    let mut place = String::new();
+    let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = write!(place, "{hash:016x}");
-    Some(place)
+    let _ = write!(text, "{hash:016x}");
+    Some(text)
 }
 
 /// The descendants of a process, recorded while it lives. After its end, nothing leads to descendants that left its
@@ -194,16 +194,16 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_the_same_by_any_of_its_names() {
+    fn directory_has_the_same_hash_by_any_of_its_names() {
         let temp = tempfile::tempdir().unwrap();
         let link = temp.path().join("link");
         let real = temp.path().join("real");
         std::fs::create_dir(&real).unwrap();
         std::os::unix::fs::symlink(&real, &link).unwrap();
-        assert_eq!(place(&link), place(&real));
-        assert_ne!(place(&real), place(temp.path()));
-        assert_eq!(place(Path::new("/")).unwrap(), "af63a24c860189fe");
-        assert_eq!(place(Path::new("/nowhere/at/all")), None);
+        assert_eq!(directory_hash(&link), directory_hash(&real));
+        assert_ne!(directory_hash(&real), directory_hash(temp.path()));
+        assert_eq!(directory_hash(Path::new("/")).unwrap(), "af63a24c860189fe");
+        assert_eq!(directory_hash(Path::new("/nowhere/at/all")), None);
     }
 
     /// The owner of the outer run is dead. The inner `teamster`, whose run is in another directory, starts its agent again
@@ -218,12 +218,12 @@ mod tests {
                 TEAMSTER_RUN_ID=$inner sh -c 'echo $$ > \"$1\"; exec sleep 1000' sh \"$1\"
                 echo again > \"$2\"
             done";
-        let place = place(dir.path()).unwrap();
+        let hash = directory_hash(dir.path()).unwrap();
         let mut inner = Command::new("sh")
             .args(["-c", script, "sh"])
             .args([&pids, &again])
             // No process with this id started so early.
-            .env("TEAMSTER_RUN_ID", format!("4194303-1-1-{place}"))
+            .env("TEAMSTER_RUN_ID", format!("4194303-1-1-{hash}"))
             .stdin(Stdio::null())
             .spawn()
             .unwrap();

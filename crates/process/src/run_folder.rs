@@ -192,8 +192,8 @@ mod tests {
 
     #[test]
     fn a_folder_is_for_this_user_only_and_goes_with_its_owner() {
-        let place = tempfile::tempdir().unwrap();
-        let folder = RunFolder::new_in(place.path()).unwrap();
+        let parent = tempfile::tempdir().unwrap();
+        let folder = RunFolder::new_in(parent.path()).unwrap();
         let file = folder.write("private-0.toml", b"secret").unwrap();
         assert_eq!(mode(folder.path()), 0o700);
         assert_eq!(mode(&file), 0o600);
@@ -202,33 +202,33 @@ mod tests {
         fs::create_dir(folder.path().join("home")).unwrap();
         fs::write(folder.path().join("home/x"), "").unwrap();
         drop(folder);
-        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
     }
 
     #[test]
     fn a_sweep_takes_the_dead_and_spares_the_living() {
-        let place = tempfile::tempdir().unwrap();
-        let living = RunFolder::new_in(place.path()).unwrap();
+        let parent = tempfile::tempdir().unwrap();
+        let living = RunFolder::new_in(parent.path()).unwrap();
         let file = living.write("private-0", b"secret").unwrap();
-        let one = dead(place.path(), "teamster-run-abc123");
-        let empty = place.path().join("teamster-run-empty");
+        let one = dead(parent.path(), "teamster-run-abc123");
+        let empty = parent.path().join("teamster-run-empty");
         fs::create_dir(&empty).unwrap();
-        let mut swept = sweep(place.path());
+        let mut swept = sweep(parent.path());
         swept.sort();
         assert_eq!(swept, [one.clone(), empty.clone()]);
         assert!(!one.exists() && !empty.exists() && file.exists());
-        assert_eq!(sweep(place.path()), [""; 0].map(PathBuf::from));
+        assert_eq!(sweep(parent.path()), [""; 0].map(PathBuf::from));
     }
 
     #[test]
     fn sweep_removes_only_run_folders_and_follows_no_link() {
-        let place = tempfile::tempdir().unwrap();
+        let parent = tempfile::tempdir().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
         let users = dead(elsewhere.path(), "teamster-run-users");
         // A link to a folder.
-        symlink(&users, place.path().join("teamster-run-link")).unwrap();
+        symlink(&users, parent.path().join("teamster-run-link")).unwrap();
         // A folder whose owner's file is a link to a file that could be locked.
-        let trap = place.path().join("teamster-run-trap");
+        let trap = parent.path().join("teamster-run-trap");
         fs::create_dir(&trap).unwrap();
         symlink(users.join(OWNER), trap.join(OWNER)).unwrap();
         for name in [
@@ -237,17 +237,17 @@ mod tests {
             "teamster-runs",
             "other",
         ] {
-            dead(place.path(), name);
+            dead(parent.path(), name);
         }
-        fs::write(place.path().join("teamster-run-file"), "").unwrap();
-        assert_eq!(sweep(place.path()), [""; 0].map(PathBuf::from));
-        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 7);
+        fs::write(parent.path().join("teamster-run-file"), "").unwrap();
+        assert_eq!(sweep(parent.path()), [""; 0].map(PathBuf::from));
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 7);
 
         // The targets of links in a dead folder are kept.
-        let home = dead(place.path(), "teamster-run-home");
+        let home = dead(parent.path(), "teamster-run-home");
         symlink(&users, home.join("folder")).unwrap();
         symlink(users.join("private-0"), home.join("file")).unwrap();
-        assert_eq!(sweep(place.path()), [home]);
+        assert_eq!(sweep(parent.path()), [home]);
         assert_eq!(fs::read(users.join("private-0")).unwrap(), b"secret");
     }
 
@@ -256,22 +256,22 @@ mod tests {
         if !geteuid().is_root() {
             return;
         }
-        let place = tempfile::tempdir().unwrap();
-        let folder = dead(place.path(), "teamster-run-theirs");
+        let parent = tempfile::tempdir().unwrap();
+        let folder = dead(parent.path(), "teamster-run-theirs");
         std::os::unix::fs::chown(&folder, Some(12345), None).unwrap();
-        assert_eq!(sweep(place.path()), [""; 0].map(PathBuf::from));
+        assert_eq!(sweep(parent.path()), [""; 0].map(PathBuf::from));
         assert!(folder.exists());
     }
 
     #[test]
     fn sweep_and_creation_of_a_folder_do_not_conflict() {
-        let place = tempfile::tempdir().unwrap();
+        let parent = tempfile::tempdir().unwrap();
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {
                     while !over.load(Ordering::Relaxed) {
-                        sweep(place.path());
+                        sweep(parent.path());
                     }
                 });
             }
@@ -279,7 +279,7 @@ mod tests {
                 .map(|_| {
                     scope.spawn(|| {
                         for n in 0..300 {
-                            let folder = RunFolder::new_in(place.path()).unwrap();
+                            let folder = RunFolder::new_in(parent.path()).unwrap();
                             let file = folder.write("private-0", b"secret").unwrap();
                             assert_eq!(fs::read(file).unwrap(), b"secret", "{n}");
                         }
@@ -295,7 +295,7 @@ mod tests {
                 result.unwrap();
             }
         });
-        sweep(place.path());
-        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+        sweep(parent.path());
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
     }
 }

@@ -127,7 +127,7 @@ impl State {
 
 impl<P: SessionProvider> Inner<P> {
     /// Begins the turn, in a new process if necessary.
-    async fn play(&self, mut turn: Turn, abort: &AbortHandle) -> Result<Consumer, Refused> {
+    async fn begin_turn(&self, mut turn: Turn, abort: &AbortHandle) -> Result<Consumer, Refused> {
         if !turn.images.is_empty() && !self.provider.session_capabilities().images {
             return Err(self.cannot("take images").into());
         }
@@ -341,8 +341,8 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
         let abort = AbortHandle::new(&turn.cancel);
         let order = abort.clone();
         let inner = self.0.clone();
-        let play = async move { inner.play(turn, &order).await };
-        EventStream::of_batches(Entries::Starting(play), abort)
+        let starting = async move { inner.begin_turn(turn, &order).await };
+        EventStream::of_batches(Entries::Starting(starting), abort)
     }
 
     fn interrupt(&self) {
@@ -441,6 +441,6 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
     }
 
     fn is_live(&self) -> bool {
-        (lock(&self.0.state).live()).is_some_and(|talk| !talk.known.is_playing())
+        (lock(&self.0.state).live()).is_some_and(|talk| !talk.known.is_in_turn())
     }
 }

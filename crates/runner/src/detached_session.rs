@@ -92,7 +92,7 @@ impl DetachedSession {
         self.turns.control.clone()
     }
 
-    /// Plays turns to the end of the session and writes its log to the end.
+    /// Runs turns to the end of the session and writes its log to the end.
     pub async fn work(self) -> Finished {
         let server = tokio::spawn(serve(self.listener, self.turns.client_control()));
         let finished = self.turns.work().await;
@@ -141,7 +141,7 @@ impl AttachedSession {
         (self.turns.client_control(), self.turns.control.clone())
     }
 
-    /// Plays turns to the end of the session, and passes all entries to the reader.
+    /// Runs turns to the end of the session, and passes all entries to the reader.
     pub async fn work(self) -> Finished {
         self.turns.work().await
     }
@@ -207,13 +207,13 @@ impl Turns {
     }
 
     async fn work(mut self) -> Finished {
-        self.play_all().await;
+        self.run_turns().await;
         let mut result = self.end().await;
         let log = self.task.end(&mut result).await;
         Finished { result, log }
     }
 
-    async fn play_all(&mut self) {
+    async fn run_turns(&mut self) {
         while !self.task.is_lost() {
             self.notify_at_rest(true);
             let next = self.next().await;
@@ -276,7 +276,7 @@ impl Turns {
         }
     }
 
-    /// Plays a turn.
+    /// Runs a turn.
     async fn turn(&mut self, prompt: Option<Prompt>, begun: Option<EventStream>) {
         let run_id = self.plan.runs.next_id();
         self.task.set_run(&run_id);
@@ -289,7 +289,7 @@ impl Turns {
                 .push_message(text.clone(), prompt.from, prompt.key, false);
             // After an error the log is written later.
             self.task.write();
-            // The client may be gone. The turn is played anyway.
+            // The client may be gone. The turn runs anyway.
             let _ = prompt.accepted.send((run_id.clone(), self.task.written()));
         }
         let runs = &mut self.plan.runs;

@@ -15,7 +15,7 @@ use futures_core::future::BoxFuture;
 use teamster_api::ProblemCode;
 
 use crate::keys::{Caller, OWNER};
-use crate::places::Place;
+use crate::slots::Slot;
 use crate::state::Shared;
 use crate::transport::Transport;
 use crate::{ApiError, Scope};
@@ -27,7 +27,7 @@ pub(crate) async fn authorize(
     next: Next,
 ) -> Response {
     match caller(&shared, &request) {
-        Ok(_) if (request.extensions().get::<Arc<Place>>()).is_some_and(|place| !place.keep()) => {
+        Ok(_) if (request.extensions().get::<Arc<Slot>>()).is_some_and(|slot| !slot.keep()) => {
             ApiError::new(
                 ProblemCode::TooManyConnections,
                 "all connections are in use: close one, or try later",

@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::Server;
-use crate::places::{Place, Places};
+use crate::slots::{Slot, Slots};
 use crate::transport::Transport;
 
 /// The time limit for a request's head, including the wait for its first byte.
@@ -198,7 +198,7 @@ impl Bound {
         let Self { server, listener } = self;
         let callbacks = tokio::spawn(crate::callbacks::send_all(server.shared.callbacks.clone()));
         let tracker = TaskTracker::new();
-        let places = Places::new(server.shared.config.max_connections);
+        let slots = Slots::new(server.shared.config.max_connections);
         let ending = server.shared.ending.clone();
         loop {
             let accepted = tokio::select! {
@@ -210,17 +210,17 @@ impl Bound {
                 sleep(PAUSE).await;
                 continue;
             };
-            let place = places.enter();
+            let slot = slots.enter();
             let server = server.clone();
             tracker.spawn(async move {
                 match stream {
                     Stream::Tcp(stream, transport) => {
                         // Send entries without delay.
                         let _ = stream.set_nodelay(true);
-                        connection(&server, stream, transport, place).await;
+                        connection(&server, stream, transport, slot).await;
                     }
                     Stream::Unix(stream) => {
-                        connection(&server, stream, Transport::Unix, place).await;
+                        connection(&server, stream, Transport::Unix, slot).await;
                     }
                 }
             });
@@ -267,13 +267,13 @@ async fn connection(
     server: &Server,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     transport: Transport,
-    place: Arc<Place>,
+    slot: Arc<Slot>,
 ) {
-    let taken = place.taken();
+    let taken = slot.taken();
     let router = TowerToHyperService::new(server.router.clone());
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(transport);
-        request.extensions_mut().insert(place.clone());
+        request.extensions_mut().insert(slot.clone());
         router.call(request)
     });
     let mut builder = http1::Builder::new();

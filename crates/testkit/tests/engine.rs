@@ -192,9 +192,9 @@ impl Story {
 }
 
 /// A directory for the files of a test.
-struct Place(tempfile::TempDir);
+struct Scratch(tempfile::TempDir);
 
-impl Place {
+impl Scratch {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }

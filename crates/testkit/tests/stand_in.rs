@@ -23,12 +23,12 @@ const FULL: &str = "Read ./MEMORY.md, then begin.";
 const LIGHT: &str = "Go on.";
 
 /// An agent's folder, with a stand-in for its CLI.
-struct Place {
+struct Scratch {
     dir: tempfile::TempDir,
     plan: Plan,
 }
 
-impl Place {
+impl Scratch {
     fn new(cli: StandIn, plan: impl FnOnce(Plan) -> Plan) -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir_all(dir.path().join("agent/.orchestrator")).unwrap();

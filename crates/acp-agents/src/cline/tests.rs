@@ -8,7 +8,7 @@ use teamster_core::{AgentEvent, CostSource, ErrorKind, ExecuteParams};
 use super::*;
 use crate::recording::turn;
 
-fn played(updates: &[Value]) -> Vec<AgentEvent> {
+fn events_of(updates: &[Value]) -> Vec<AgentEvent> {
     Replay::of(&CLINE, &turn(updates), |_| {}).turn("hi")
 }
 
@@ -35,7 +35,7 @@ fn a_denied_call_is_one_call() {
                          "rawInput": {"commands": ["echo main"]}});
     let mut update = pending.clone();
     update["sessionUpdate"] = "tool_call_update".into();
-    let events = played(&[
+    let events = events_of(&[
         update,
         json!({"jsonrpc": "2.0", "id": 0, "method": "session/request_permission", "params": {
             "sessionId": "s1", "toolCall": pending,
@@ -73,7 +73,7 @@ fn a_denied_call_is_one_call() {
 
 #[test]
 fn a_sub_agent_s_words_are_its_own() {
-    let events = played(&[
+    let events = events_of(&[
         call("c1", "spawn_agent: count", json!({"task": "count"})),
         text("I look. "),
         call("c2", "run_commands: ls", json!({"commands": ["ls"]})),
@@ -109,7 +109,7 @@ fn a_sub_agent_s_words_are_its_own() {
 #[test]
 fn edits_have_their_files_or_their_error() {
     let patch = |text: &str| json!({"input": text});
-    let events = played(&[
+    let events = events_of(&[
         call(
             "c1",
             "apply_patch: {}",
@@ -172,7 +172,7 @@ fn a_failed_command_has_its_output_and_its_error() {
         ("partial", "it was ended", "partial\nit was ended"),
     ] {
         let result = json!([{"query": "x", "result": printed, "error": error, "success": false}]);
-        let events = played(&[
+        let events = events_of(&[
             call("c1", "run_commands: x", json!({"commands": ["x"]})),
             end("c1", "completed", result),
         ]);

@@ -4,7 +4,7 @@ use teamster_core::{AgentEvent, ErrorKind, ExecuteParams, PermissionAnswer, RunS
 use super::*;
 use crate::recording::turn;
 
-fn played(updates: &[Value], answer: PermissionAnswer) -> Vec<AgentEvent> {
+fn events_of(updates: &[Value], answer: PermissionAnswer) -> Vec<AgentEvent> {
     let lines = turn(updates);
     let mut replay = Replay::of(&KIMI, &lines, |_| {});
     replay.answer(answer).turn("hi")
@@ -99,7 +99,7 @@ fn its_record_is_in_the_folder_of_the_session() {
 // Made by hand: lines of version 2.1.0, shortened.
 #[test]
 fn a_sub_agent_s_call_is_known_by_its_request_alone() {
-    let events = played(
+    let events = events_of(
         &[
             json!({"sessionUpdate": "tool_call", "toolCallId": "0:a", "title": "Agent", "kind": "other",
                    "status": "in_progress", "rawInput": {"prompt": "count"}}),
@@ -149,7 +149,7 @@ fn results_with_images_and_edits() {
     };
     let mut edit = call("0:c", "Edit", "a.txt");
     edit["content"] = json!([{"type": "diff", "path": "/w/a.txt", "oldText": "a", "newText": "b"}]);
-    let events = played(
+    let events = events_of(
         &[
             call("0:a", "ReadMediaFile", "p.png"),
             end(

@@ -44,12 +44,12 @@ pub(super) struct OwnTurn {
 impl AcpProtocol {
     /// Returns whether there is a turn to which updates belong.
     pub(super) fn is_active(&self) -> bool {
-        self.playing.is_some() || self.own.is_some()
+        self.prompt_id.is_some() || self.own.is_some()
     }
 
     /// Returns whether updates continue a turn that is answered, or that the agent began by itself.
     pub(super) fn is_late(&self) -> bool {
-        self.answer.is_some() || self.playing.is_none()
+        self.answer.is_some() || self.prompt_id.is_none()
     }
 
     pub(super) fn prompt_answered(&mut self, result: Result<Value, RpcError>, out: &mut Events) {
@@ -66,7 +66,7 @@ impl AcpProtocol {
 
     /// Returns the silence that ends the turn.
     pub(super) fn silence_of_end(&self) -> Option<Duration> {
-        if self.playing.is_some() && self.answer.is_none() || !self.is_active() {
+        if self.prompt_id.is_some() && self.answer.is_none() || !self.is_active() {
             return None;
         }
         if self.cancelling {
@@ -86,7 +86,7 @@ impl AcpProtocol {
     pub(super) fn end_after_silence(&mut self, out: &mut Events) {
         match self.answer.take() {
             Some(answer) => self.end_answered(answer, out),
-            None if self.playing.is_none() && self.own.is_some() => self.end_own(out),
+            None if self.prompt_id.is_none() && self.own.is_some() => self.end_own(out),
             None => {}
         }
     }
@@ -201,7 +201,7 @@ impl AcpProtocol {
             Some(Announcement::Begin) if self.may_begin() => {
                 self.own = Some(OwnTurn { announced: true });
             }
-            Some(Announcement::End) if self.playing.is_none() => {
+            Some(Announcement::End) if self.prompt_id.is_none() => {
                 if self.own.is_some() {
                     self.end_own(out);
                 }
@@ -219,7 +219,7 @@ impl AcpProtocol {
     /// Ends the turn, whether its prompt was sent or not.
     pub(super) fn end_turn(&mut self, end: End, out: &mut Events) {
         self.withdraw_all();
-        self.playing = None;
+        self.prompt_id = None;
         self.answer = None;
         self.own = None;
         self.waiting = None;

@@ -79,7 +79,7 @@ impl AcpProtocol {
     pub(super) fn interrupt(&mut self, out: &mut Events) {
         if self.is_active() && self.is_late() {
             self.interrupt_late(out);
-        } else if self.playing.is_some() {
+        } else if self.prompt_id.is_some() {
             if self.cancelling {
                 return;
             }

@@ -108,7 +108,7 @@ impl AcpProtocol {
                     && self.asks(out)
                     && let Some(turn) = self.waiting.take()
                 {
-                    self.play(&turn, out);
+                    self.send_prompt(&turn, out);
                 }
             }
         }
@@ -137,7 +137,7 @@ impl AcpProtocol {
         if !self.settings.add_dirs.is_empty() && ways.additional_directories.is_none() {
             return Err(AgentError::refused(
                 "add_dirs",
-                format!("{name} takes none"),
+                format!("{name} does not accept additional directories"),
             ));
         }
         if self.settings.session_id.is_none() {

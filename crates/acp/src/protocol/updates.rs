@@ -137,7 +137,7 @@ impl AcpProtocol {
 
     /// Returns whether the agent is replaying earlier turns.
     fn is_replay(&self) -> bool {
-        self.playing.is_none() && self.stage != Stage::Ready
+        self.prompt_id.is_none() && self.stage != Stage::Ready
     }
 
     /// Returns whether an update between two turns begins a turn of the agent's own.
@@ -219,7 +219,7 @@ impl AcpProtocol {
         let id = match &update.message_id {
             Some(id) => Some(Id::from(&**id)),
             None if self.dialect.tells_requests() => {
-                let prompt = self.playing.unwrap_or_default();
+                let prompt = self.prompt_id.unwrap_or_default();
                 Some(Id::from(format!("{prompt}.{}", self.turn.requests)))
             }
             None => None,

@@ -92,7 +92,7 @@ fn is_zero(count: &u32) -> bool {
 pub enum LoopState {
     /// The loop sleeps between two ticks.
     Sleeping,
-    /// The loop plays a tick.
+    /// The loop runs a tick.
     Tick,
     /// Value of a later version.
     #[serde(other)]
@@ -108,7 +108,7 @@ impl SleepFile {
     /// Name of the file.
     pub const NAME: &str = "sleep.json";
 
-    /// Creates the status of a loop that plays a tick. `current` is its sleep in seconds.
+    /// Creates the status of a loop that runs a tick. `current` is its sleep in seconds.
     pub fn tick(current: u64, reason: String, now: Timestamp) -> Self {
         Self {
             state: LoopState::Tick,

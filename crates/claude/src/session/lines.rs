@@ -76,7 +76,7 @@ impl ClaudeSession {
     /// Handles the start of a CLI turn.
     fn begun(&mut self) {
         self.begins = false;
-        let turn = self.playing.as_ref();
+        let turn = self.current.as_ref();
         if turn.is_some_and(|turn| turn.last_end.is_some()) {
             // After a turn, the CLI takes all waiting messages at once.
             for message in &mut self.waiting {
@@ -154,7 +154,7 @@ impl ClaudeSession {
 
     fn ask(&mut self, line: &[u8], ask: Ask, out: &mut Events) {
         // A background agent may send a request between two turns, which starts no turn.
-        if self.is_playing() || self.decoder.in_turn() {
+        if self.is_in_turn() || self.decoder.in_turn() {
             self.decode(line, out);
         }
         self.last_question += 1;
@@ -187,7 +187,7 @@ impl ClaudeSession {
         if let Some(url) = asked.url {
             request.input["url"] = url.into();
         }
-        if self.is_playing() || self.decoder.in_turn() {
+        if self.is_in_turn() || self.decoder.in_turn() {
             out.push(AgentEvent::Permission(Box::new(
                 Permission::new(request.tool_name.clone(), Decision::Requested)
                     .reason(request.message.clone()),
@@ -256,7 +256,7 @@ impl ClaudeSession {
         self.begins = false;
         self.taken_with_it(unasked);
         let agents = self.decoder.agents_at_work();
-        let (was_over, goes_on) = match &mut self.playing {
+        let (was_over, goes_on) = match &mut self.current {
             Some(turn) => {
                 if let Some(error) = turn.last_error.take() {
                     // The turn continued after the error.
@@ -267,7 +267,7 @@ impl ClaudeSession {
             }
             None => (false, false),
         };
-        let last_end = self.playing.as_ref().and_then(|it| it.last_end.as_ref());
+        let last_end = self.current.as_ref().and_then(|it| it.last_end.as_ref());
         let answered = last_end.is_some_and(|end| !end.is_error);
         let mut aborted = false;
         for event in events.drain() {
@@ -279,14 +279,14 @@ impl ClaudeSession {
                     aborted = true;
                 }
                 AgentEvent::Error(e) if e.error.kind == ErrorKind::Permission && answered => {
-                    if let Some(turn) = &mut self.playing {
+                    if let Some(turn) = &mut self.current {
                         turn.held_back = true;
                     }
                     let message = e.error.message;
                     out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
                 }
                 AgentEvent::Error(e) if goes_on => {
-                    if let Some(turn) = &mut self.playing {
+                    if let Some(turn) = &mut self.current {
                         turn.last_error = Some(e);
                     }
                 }
@@ -315,7 +315,7 @@ impl ClaudeSession {
 
     /// Adds a CLI turn to the caller's turn, which continues.
     fn add(&mut self, end: Box<TurnEnd>) {
-        let Some(turn) = &mut self.playing else {
+        let Some(turn) = &mut self.current else {
             return;
         };
         turn.usage = match (turn.usage, end.usage) {
@@ -333,7 +333,7 @@ impl ClaudeSession {
     fn over(&mut self, end: Box<TurnEnd>, out: &mut Events) {
         let mut sum = end.clone();
         self.add(end);
-        if let Some(turn) = &mut self.playing {
+        if let Some(turn) = &mut self.current {
             turn.over = true;
             sum.is_error &= !turn.held_back;
             sum.usage = turn.usage;
@@ -344,7 +344,7 @@ impl ClaudeSession {
 
     /// Returns whether the turn only waits for background agents.
     pub(super) fn waits_for_agents(&self) -> bool {
-        let turn = self.playing.as_ref();
+        let turn = self.current.as_ref();
         turn.is_some_and(|turn| !turn.over && turn.last_end.is_some())
             && !self.decoder.in_turn()
             && self.decoder.agents_at_work()
@@ -357,22 +357,22 @@ impl ClaudeSession {
             && !self.begins
             && !self.decoder.in_turn()
             && !self.decoder.agents_at_work();
-        if !(quiet && self.is_playing()) {
+        if !(quiet && self.is_in_turn()) {
             return;
         }
         let (heard, ended_agents) = match &self.interrupt {
             Some(interrupt) => (interrupt.answered, interrupt.ends_agents),
             // Its messages were received, and the CLI turn has ended.
-            None => (self.playing.as_ref().is_some_and(|it| it.sent), false),
+            None => (self.current.as_ref().is_some_and(|it| it.sent), false),
         };
         if !heard {
             return;
         }
-        let turn = self.playing.as_mut();
+        let turn = self.current.as_mut();
         let last = turn.and_then(|turn| Some((turn.last_end.take()?, turn.last_error.take())));
         match last {
             Some((mut end, error)) => {
-                if let Some(turn) = &mut self.playing {
+                if let Some(turn) = &mut self.current {
                     turn.over = true;
                     end.usage = turn.usage;
                     end.cost_usd = turn.cost_usd;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use teamster_core::provider::{Events, Order, OrderId, RunAssembler};
 use teamster_core::{AgentError, AgentEvent, PermissionAnswer, PermissionMode, Turn, TurnEnd};
 
-use super::{ClaudeSession, Clearing, Interrupt, Playing, Question, Request, Waiting, wire};
+use super::{ClaudeSession, Clearing, CurrentTurn, Interrupt, Question, Request, Waiting, wire};
 use crate::launch::{content, not_a_command};
 
 /// Default reason for the agent if a denial has none.
@@ -17,7 +17,7 @@ impl ClaudeSession {
                 self.decoder.next_turn();
                 self.interrupt = None;
                 self.interrupted = false;
-                self.playing.get_or_insert_with(Playing::default);
+                self.current.get_or_insert_with(CurrentTurn::default);
                 if self.clearing.is_some() || !self.held.is_empty() {
                     self.held.push_back(Order::Turn(turn));
                 } else {
@@ -28,7 +28,7 @@ impl ClaudeSession {
             Order::Steer(id, text) => self.steer(id, text),
             Order::Clear(id) => {
                 self.held.push_back(Order::Clear(id));
-                if self.playing.is_none() && self.held.len() == 1 {
+                if self.current.is_none() && self.held.len() == 1 {
                     self.go_on(out);
                 }
             }
@@ -49,7 +49,7 @@ impl ClaudeSession {
             && let Some(order) = self.held.pop_front()
         {
             match order {
-                Order::Clear(id) if self.playing.is_some() => {
+                Order::Clear(id) if self.current.is_some() => {
                     return self.held.push_front(Order::Clear(id));
                 }
                 Order::Clear(id) => self.clear(id),
@@ -64,8 +64,8 @@ impl ClaudeSession {
         if let Err(error) = self.try_send(turn) {
             out.error(error);
             self.give_up(out);
-        } else if let Some(playing) = &mut self.playing {
-            playing.sent = true;
+        } else if let Some(current) = &mut self.current {
+            current.sent = true;
         }
     }
 
@@ -95,20 +95,20 @@ impl ClaudeSession {
 
     /// Fails a turn for which the CLI will send no result.
     pub(super) fn give_up(&mut self, out: &mut Events) {
-        if let Some(playing) = &mut self.playing {
-            playing.over = true;
-            playing.failed = true;
+        if let Some(current) = &mut self.current {
+            current.over = true;
+            current.failed = true;
             out.push(AgentEvent::TurnEnd(Box::new(
                 TurnEnd::new(true)
-                    .usage(playing.usage)
-                    .cost_usd(playing.cost_usd),
+                    .usage(current.usage)
+                    .cost_usd(current.cost_usd),
             )));
         }
     }
 
     fn steer(&mut self, id: OrderId, text: String) {
-        let sent = self.playing.as_ref().is_some_and(|turn| turn.sent);
-        let why_not = if !self.is_playing() {
+        let sent = self.current.as_ref().is_some_and(|turn| turn.sent);
+        let why_not = if !self.is_in_turn() {
             Some("no turn is in progress")
         } else if self.interrupt.is_some() {
             Some("the turn is being interrupted")
@@ -144,7 +144,7 @@ impl ClaudeSession {
     }
 
     fn stop(&mut self, out: &mut Events) {
-        match &self.playing {
+        match &self.current {
             Some(turn) if turn.over => return,
             Some(turn) if !turn.sent => return self.drop_held(out),
             Some(_) => {}

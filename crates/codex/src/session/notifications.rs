@@ -6,7 +6,7 @@ use teamster_core::{AgentEvent, NoticeLevel, NoticeSource, PlanEntry, PlanStatus
 use super::errors::Failure;
 use super::notices;
 use super::state::CodexSession;
-use super::turn::{Interrupt, Playing, Prompt, Worker};
+use super::turn::{CurrentTurn, Interrupt, Prompt, Worker};
 use crate::decoder::items::Stage;
 use crate::decoder::messages::Kind;
 use crate::decoder::{FALLING_BACK, mcp};
@@ -112,8 +112,8 @@ impl CodexSession {
     ) -> Option<()> {
         let is_current = self.is_current(params);
         let worker = self.worker(params);
-        let playing = self.playing.as_mut().zip(worker.as_ref());
-        let at_work = playing.map(|(playing, worker)| playing.work(worker, &self.agents));
+        let current = self.current.as_mut().zip(worker.as_ref());
+        let at_work = current.map(|(current, worker)| current.work(worker, &self.agents));
         match method {
             "item/agentMessage/delta" => {
                 let (item, piece) = (params.text("item_id")?, params.text("delta")?);
@@ -147,10 +147,10 @@ impl CodexSession {
             }
             "model/rerouted" => {
                 let to = params.text("to_model")?;
-                if let Some(playing) = self.playing.as_mut().filter(|_| is_current) {
+                if let Some(current) = self.current.as_mut().filter(|_| is_current) {
                     let message = format!("the service answers with the model {to}");
                     out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
-                    playing.model = Some(to.into_owned());
+                    current.model = Some(to.into_owned());
                 }
             }
             _ => return None,
@@ -170,7 +170,7 @@ impl CodexSession {
             let thread = params.text("thread_id")?;
             self.figures.reported_by_agent(&thread, report)?
         };
-        let usage = self.figures.of_turn().filter(|_| self.playing.is_some());
+        let usage = self.figures.of_turn().filter(|_| self.current.is_some());
         if let Some(usage) = usage.filter(|_| has_grown) {
             out.push(AgentEvent::Usage(Box::new(UsageReport::new(usage))));
         }
@@ -189,9 +189,9 @@ impl CodexSession {
     /// Returns whether this is about the current turn.
     fn is_current(&self, params: &Object<'_>) -> bool {
         let id = self
-            .playing
+            .current
             .as_ref()
-            .and_then(|playing| playing.id.as_deref());
+            .and_then(|current| current.id.as_deref());
         let is_it = match params.text("turn_id") {
             Some(turn) => id == Some(&*turn),
             None => id.is_some(),
@@ -207,8 +207,8 @@ impl CodexSession {
         let thread = params.text("thread_id")?;
         let (turn, root) = self.agents.turn_of(&thread)?;
         let is_it = params.text("turn_id").is_none_or(|of| of == turn);
-        let playing = self.playing.as_ref()?;
-        (is_it && playing.is_root(root)).then(|| Worker::Agent {
+        let current = self.current.as_ref()?;
+        (is_it && current.is_root(root)).then(|| Worker::Agent {
             thread: thread.into_owned(),
             turn: turn.to_owned(),
         })
@@ -216,10 +216,10 @@ impl CodexSession {
 
     fn warned(&mut self, message: &str, out: &mut Events) {
         out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
-        if let Some(playing) = &mut self.playing
+        if let Some(current) = &mut self.current
             && message.starts_with(FALLING_BACK)
         {
-            playing.main.items.messages.broke_off(out);
+            current.main.items.messages.broke_off(out);
         }
     }
 
@@ -230,14 +230,14 @@ impl CodexSession {
             return self.agent_started(&params.text("thread_id")?, &turn);
         }
         self.running = Some(id.clone());
-        match &mut self.playing {
-            Some(playing) if playing.id.as_ref().is_none_or(|known| *known == id) => {
-                playing.id = Some(id);
+        match &mut self.current {
+            Some(current) if current.id.as_ref().is_none_or(|known| *known == id) => {
+                current.id = Some(id);
                 self.turn_started();
             }
             // Another turn of the main agent, while agents are at work.
-            Some(playing) if playing.held.is_some() => {
-                playing.goes_on(id);
+            Some(current) if current.held.is_some() => {
+                current.goes_on(id);
                 self.turn_started();
             }
             // The response identifies it.
@@ -246,10 +246,10 @@ impl CodexSession {
             // The CLI begins the turn by itself.
             None => {
                 self.figures.turn_begins();
-                self.playing = Some(Playing {
+                self.current = Some(CurrentTurn {
                     id: Some(id),
                     started: true,
-                    ..Playing::default()
+                    ..CurrentTurn::default()
                 });
                 self.turn_begins(out);
             }
@@ -272,8 +272,8 @@ impl CodexSession {
         if self.running.as_deref() == Some(&*id) {
             self.running = None;
         }
-        let is_it = |playing: &&mut Playing| playing.id.as_deref() == Some(&*id);
-        let Some(playing) = self.playing.as_mut().filter(is_it) else {
+        let is_it = |current: &&mut CurrentTurn| current.id.as_deref() == Some(&*id);
+        let Some(current) = self.current.as_mut().filter(is_it) else {
             return Some(());
         };
         // The thread is stored by now, if not before.
@@ -281,8 +281,8 @@ impl CodexSession {
             thread.can_be_resumed = true;
         }
         let reported = turn.object("error").map(|error| Failure::of(&error));
-        let ended = playing.ended(&status, reported, out);
-        playing.held = Some(ended);
+        let ended = current.ended(&status, reported, out);
+        current.held = Some(ended);
         self.end_with_agents(out);
         Some(())
     }
@@ -293,8 +293,8 @@ impl CodexSession {
         let Some((id, root)) = self.agents.turn_of(thread) else {
             return Some(());
         };
-        let playing = self.playing.as_ref();
-        let is_wanted = playing.is_some_and(|it| it.interrupt != Interrupt::No && it.is_root(root));
+        let current = self.current.as_ref();
+        let is_wanted = current.is_some_and(|it| it.interrupt != Interrupt::No && it.is_root(root));
         if is_wanted || self.agents.is_interrupted(root) {
             let id = id.to_owned();
             self.interrupt_agent(thread.to_owned(), id);
@@ -308,13 +308,13 @@ impl CodexSession {
             return;
         };
         let worker = self.worker(params);
-        if let (Some(worker @ Worker::Agent { turn: known, .. }), Some(playing)) =
-            (&worker, &mut self.playing)
+        if let (Some(worker @ Worker::Agent { turn: known, .. }), Some(current)) =
+            (&worker, &mut self.current)
             && *known == id
         {
             let reported = turn.object("error").map(|error| Failure::of(&error));
             let status = turn.text("status").unwrap_or_default();
-            let (work, _) = playing.work(worker, &self.agents);
+            let (work, _) = current.work(worker, &self.agents);
             work.agent_ended(&status, reported, out);
         }
         self.agents.completed(&thread, &id);
@@ -335,13 +335,13 @@ impl CodexSession {
         let status = run.text("status")?;
         if self.is_current(params)
             && matches!(&*status, "blocked" | "stopped")
-            && let Some(playing) = &mut self.playing
-            && playing.prompt != Prompt::Taken
+            && let Some(current) = &mut self.current
+            && current.prompt != Prompt::Taken
         {
             let entries = run.objects("entries");
             let texts = entries.iter().filter_map(|entry| entry.text("text"));
             let why = texts.collect::<Vec<_>>().join("\n");
-            playing.prompt = Prompt::HeldBack(why);
+            current.prompt = Prompt::HeldBack(why);
         }
         Some(())
     }
@@ -360,9 +360,9 @@ impl CodexSession {
         }
         if kind == "userMessage" {
             if self.is_current(params)
-                && let Some(playing) = &mut self.playing
+                && let Some(current) = &mut self.current
             {
-                playing.prompt = Prompt::Taken;
+                current.prompt = Prompt::Taken;
             }
             if stage == Stage::Completed
                 && self.is_ours(params)
@@ -384,15 +384,15 @@ impl CodexSession {
             // It belongs to an ended turn: a command that continues, or an agent.
             return Some(());
         };
-        let playing = self.playing.as_mut()?;
-        let (work, ids) = playing.work(&worker, &self.agents);
+        let current = self.current.as_mut()?;
+        let (work, ids) = current.work(&worker, &self.agents);
         let id = item.text("id").unwrap_or_default();
         // The call is open from its start to its end.
         let before = work.call(&id);
         work.item(stage, &item, ids, out)?;
         if let Some(call) = before.or_else(|| work.call(&id)) {
             let root = match &worker {
-                Worker::Main => playing.id.clone(),
+                Worker::Main => current.id.clone(),
                 Worker::Agent { thread, .. } => {
                     let turn = self.agents.turn_of(thread);
                     turn.map(|(_, root)| root.to_owned())

@@ -39,9 +39,9 @@ impl CodexSession {
     /// Handles a request of the CLI.
     fn asked(&mut self, method: &str, id: &Value, params: &Object<'_>, out: &mut Events) {
         let worker = self.worker(params);
-        let playing = self.playing.as_mut().zip(worker.as_ref());
-        let asker = playing.map(|(playing, worker)| Asker {
-            work: playing.work(worker, &self.agents).0,
+        let current = self.current.as_mut().zip(worker.as_ref());
+        let asker = current.map(|(current, worker)| Asker {
+            work: current.work(worker, &self.agents).0,
             is_agent: matches!(worker, Worker::Agent { .. }),
         });
         let known =
@@ -70,10 +70,10 @@ impl CodexSession {
             (Call::Turn(number), result) => self.turn_answered(number, result, out),
             // The turn has not begun, or is already over. The next line shows which.
             (Call::Interrupt, Err(_)) => {
-                if let Some(playing) = &mut self.playing
-                    && playing.interrupt == Interrupt::Told
+                if let Some(current) = &mut self.current
+                    && current.interrupt == Interrupt::Sent
                 {
-                    playing.interrupt = Interrupt::Wanted;
+                    current.interrupt = Interrupt::Wanted;
                 }
             }
             // The agent has no turn to interrupt, so its end is not awaited.
@@ -129,7 +129,7 @@ impl CodexSession {
             return;
         }
         if let Some(turn) = self.waiting.turn.take() {
-            self.play(&turn);
+            self.begin_turn(&turn);
         }
     }
 }
@@ -146,9 +146,9 @@ impl Decoder for CodexSession {
 
     fn finish(&mut self, _: &Exit, out: &mut Events) -> RunSummary {
         // The CLI exited in the middle of the turn.
-        if let Some(mut playing) = self.playing.take() {
-            playing.finish(out);
-            if let Some(failure) = playing.main.pending.take() {
+        if let Some(mut current) = self.current.take() {
+            current.finish(out);
+            if let Some(failure) = current.main.pending.take() {
                 out.error(failure.error());
             }
         }

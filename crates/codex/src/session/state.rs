@@ -8,7 +8,7 @@ use super::agents::Agents;
 use super::approvals::Approvals;
 use super::calls::{Call, Calls};
 use super::permissions::Settings;
-use super::turn::{Ended, Playing, Waiting};
+use super::turn::{CurrentTurn, Ended, Waiting};
 use super::usage::Figures;
 use crate::launch::Start;
 use crate::totals::Baseline;
@@ -34,7 +34,7 @@ pub(super) struct CodexSession {
     pub(super) agents: Agents,
     pub(super) approvals: Approvals,
     pub(super) waiting: Waiting,
-    pub(super) playing: Option<Playing>,
+    pub(super) current: Option<CurrentTurn>,
     /// The active turn of our thread as reported by the CLI.
     pub(super) running: Option<String>,
     pub(super) turns: u64,
@@ -72,7 +72,7 @@ impl CodexSession {
             agents: Agents::default(),
             approvals: Approvals::default(),
             waiting: Waiting::default(),
-            playing: None,
+            current: None,
             running: None,
             turns: 0,
             ended: None,

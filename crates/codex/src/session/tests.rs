@@ -41,7 +41,7 @@ fn bypassing() -> SessionOptions {
 }
 
 /// A session and the remaining lines of the CLI.
-struct Play {
+struct Peer {
     session: SessionAssembler,
     lines: VecDeque<String>,
     /// Written lines that were not inspected yet.
@@ -51,13 +51,13 @@ struct Play {
     unknown: u64,
 }
 
-impl Play {
+impl Peer {
     fn new(options: &SessionOptions) -> Self {
         Self::of(CodexSession::new(options))
     }
 
     fn of(protocol: CodexSession) -> Self {
-        let mut play = Self {
+        let mut peer = Self {
             // Most of these turns have only the lines that the test is about.
             session: SessionAssembler::new(Box::new(protocol), false).may_be_silent(|_| true),
             lines: VecDeque::new(),
@@ -65,15 +65,15 @@ impl Play {
             settled: Vec::new(),
             unknown: 0,
         };
-        play.look();
-        play
+        peer.look();
+        peer
     }
 
     /// Creates a session with the CLI's output of a recorded one.
     fn recorded(scenario: &str, options: &SessionOptions) -> Self {
-        let mut play = Self::new(options);
-        play.load(scenario);
-        play
+        let mut peer = Self::new(options);
+        peer.load(scenario);
+        peer
     }
 
     fn load(&mut self, scenario: &str) {
@@ -116,7 +116,7 @@ impl Play {
         self.look();
     }
 
-    /// Plays recorded lines up to the first match, which is not played.
+    /// Runs recorded lines up to the first match, which is not played.
     fn until(&mut self, is_it: impl Fn(&Value) -> bool) {
         while let Some(line) = self.lines.front() {
             if is_it(&serde_json::from_str(line).unwrap()) {
@@ -129,7 +129,7 @@ impl Play {
         panic!("there is no such line");
     }
 
-    /// Plays recorded lines to the end of the turn.
+    /// Runs recorded lines to the end of the turn.
     fn end(&mut self) -> (Vec<AgentEvent>, RunResult) {
         while !self.session.is_over() {
             let line = self.lines.pop_front().expect("the turn has no end");
@@ -156,13 +156,13 @@ impl Play {
         (events, result)
     }
 
-    /// Plays a whole turn.
+    /// Runs a whole turn.
     fn turn(&mut self, prompt: &str) -> (Vec<AgentEvent>, RunResult) {
         self.begin(prompt);
         self.end()
     }
 
-    /// Plays the remaining recorded lines, between two turns.
+    /// Runs the remaining recorded lines, between two turns.
     fn rest(&mut self) {
         while let Some(line) = self.lines.pop_front() {
             self.line(&line);
@@ -170,7 +170,7 @@ impl Play {
         assert_eq!(self.session.turn(), None);
     }
 
-    /// Plays recorded lines until the CLI asks for permission.
+    /// Runs recorded lines until the CLI asks for permission.
     fn asked(&mut self) -> PermissionRequest {
         loop {
             let asked = self.session.exchange(Exchange::take_asked);
@@ -275,12 +275,12 @@ fn command(stage: &str, turn: &str, id: &str, status: &str) -> Value {
 }
 
 /// Returns a session whose thread is open and whose first turn `t1` is active.
-fn playing(options: &SessionOptions) -> Play {
-    let mut play = Play::new(options);
-    play.begin("hi");
-    play.json(&answer(1, &json!({"userAgent": "x"})));
-    play.json(&opened(2));
-    play.json(&turn_answer(3, "t1"));
-    play.json(&turn_started("t1"));
-    play
+fn open_session(options: &SessionOptions) -> Peer {
+    let mut peer = Peer::new(options);
+    peer.begin("hi");
+    peer.json(&answer(1, &json!({"userAgent": "x"})));
+    peer.json(&opened(2));
+    peer.json(&turn_answer(3, "t1"));
+    peer.json(&turn_started("t1"));
+    peer
 }

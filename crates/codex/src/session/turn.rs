@@ -13,7 +13,7 @@ use crate::decoder::ids::Ids;
 
 /// A turn that was sent to the CLI, or that the CLI began by itself.
 #[derive(Debug, Default)]
-pub(super) struct Playing {
+pub(super) struct CurrentTurn {
     /// Number of the turn in this process.
     pub(super) number: u64,
     /// The CLI's id of the turn, once it is known.
@@ -62,7 +62,7 @@ pub(super) enum Interrupt {
     /// Requested, and sent as soon as possible.
     Wanted,
     /// Sent to the CLI.
-    Told,
+    Sent,
 }
 
 /// Orders for a turn that is not ready for them.
@@ -94,7 +94,7 @@ impl Ended {
     }
 }
 
-impl Playing {
+impl CurrentTurn {
     /// Returns whether this turn of the CLI, for which agents may work, is part of the current turn.
     pub(super) fn is_root(&self, turn: &str) -> bool {
         self.id.as_deref() == Some(turn) || self.earlier.iter().any(|earlier| earlier == turn)
@@ -117,7 +117,7 @@ impl Playing {
         self.earlier.extend(self.id.replace(id));
         self.held = None;
         self.main.items.messages.settle();
-        if self.interrupt == Interrupt::Told {
+        if self.interrupt == Interrupt::Sent {
             self.interrupt = Interrupt::Wanted;
         }
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
 
-use crate::tools::{Place, Roots, plain};
+use crate::tools::{Roots, Target, plain};
 
 /// A pattern of paths, such as `src/**` or `.env`.
 #[derive(Debug, Clone)]
@@ -58,8 +58,8 @@ impl PathPattern {
     }
 
     /// Returns whether a rule with this pattern allows a path. Only the path's target counts.
-    pub(super) fn allows(&self, roots: &Roots, place: &Place) -> bool {
-        let Ok(real) = &place.real else { return false };
+    pub(super) fn allows(&self, roots: &Roots, target: &Target) -> bool {
+        let Ok(real) = &target.real else { return false };
         let base = plain(&roots.working().join(&self.base));
         let real_base = base.canonicalize().unwrap_or_else(|_| base.clone());
         [base, real_base].iter().any(|base| match &self.rest {
@@ -72,8 +72,8 @@ impl PathPattern {
 
     /// Returns whether a rule with this pattern denies a path: as it was requested, or what it leads to. What is in a
     /// folder that is denied is denied as well. A relative pattern is about each directory of the run.
-    pub(super) fn denies(&self, roots: &Roots, place: &Place) -> bool {
-        let paths = std::iter::once(&place.asked).chain(place.real.as_ref().ok());
+    pub(super) fn denies(&self, roots: &Roots, target: &Target) -> bool {
+        let paths = std::iter::once(&target.asked).chain(target.real.as_ref().ok());
         let paths: Vec<_> = paths.collect();
         roots.all().any(|root| {
             let base = plain(&root.join(&self.base));
@@ -86,7 +86,7 @@ impl PathPattern {
                     (self.rest.as_ref()).is_none_or(|(_, rest)| is_in(&path, rest))
                 })
             };
-            paths.iter().any(matches) || (self.rest.is_none() && is_linked(&real_base, place))
+            paths.iter().any(matches) || (self.rest.is_none() && is_linked(&real_base, target))
         })
     }
 }
@@ -111,11 +111,11 @@ fn below(path: &Path, base: &Path) -> Option<PathBuf> {
 }
 
 /// Returns whether a path is another hard link to this file.
-fn is_linked(base: &Path, place: &Place) -> bool {
+fn is_linked(base: &Path, target: &Target) -> bool {
     use std::os::unix::fs::MetadataExt;
 
     let about = |path: &Path| path.metadata().ok().filter(|about| about.nlink() > 1);
-    let Some(about_path) = place.real.as_ref().ok().and_then(|real| about(real)) else {
+    let Some(about_path) = target.real.as_ref().ok().and_then(|real| about(real)) else {
         return false;
     };
     let same = about(base).filter(std::fs::Metadata::is_file);

@@ -6,7 +6,7 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use teamster_core::ToolKind;
 
-use crate::tools::{Place, Roots};
+use crate::tools::{Roots, Target};
 
 /// Ends of the names that MCP servers give to arguments with paths, in lower case and without `_` and `-`.
 const PATH_ENDS: &[&str] = &[
@@ -39,7 +39,7 @@ const PATH_NAMES: &[&str] = &["src", "dest", "dst", "from", "to", "cwd", "root"]
 pub(crate) struct Subject {
     pub(super) command: Option<String>,
     /// At most one for a built-in tool.
-    pub(super) places: Vec<Place>,
+    pub(super) targets: Vec<Target>,
 }
 
 impl Subject {
@@ -48,7 +48,7 @@ impl Subject {
         let field = |name: &str| input.get(name).and_then(Value::as_str);
         let has_command = matches!(kind, ToolKind::Execute | ToolKind::Mcp);
         let command = field("command").filter(|_| has_command).map(str::to_owned);
-        let places = match (tool, kind) {
+        let targets = match (tool, kind) {
             (_, ToolKind::Execute) => Vec::new(),
             (_, ToolKind::Mcp) => {
                 let mut paths = Vec::new();
@@ -67,17 +67,17 @@ impl Subject {
                 path.into_iter().collect()
             }
         };
-        Self { command, places }
+        Self { command, targets }
     }
 
     /// Returns what the path of a built-in tool leads to.
     pub(crate) fn real(&self) -> Option<&Path> {
-        self.places.first()?.real.as_deref().ok()
+        self.targets.first()?.real.as_deref().ok()
     }
 
     /// Returns the reason why a path cannot be used.
     pub(crate) fn problem(&self) -> Option<&str> {
-        let problem = (self.places.iter()).find_map(|place| place.real.as_ref().err());
+        let problem = (self.targets.iter()).find_map(|target| target.real.as_ref().err());
         problem.map(String::as_str)
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 /// A path of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Target {
     /// The path as it was requested: absolute and without `.` and `..`, symbolic links not followed.
     pub(crate) asked: PathBuf,
     /// What it leads to, or the reason why the call cannot use it.
@@ -47,28 +47,28 @@ impl Roots {
     }
 
     /// Resolves an existing path and checks that it is inside one of the directories.
-    pub(crate) fn existing(&self, path: &str) -> Place {
-        self.place(path, self.find(path))
+    pub(crate) fn existing(&self, path: &str) -> Target {
+        self.target(path, self.find(path))
     }
 
     /// Resolves a path that may not exist yet and checks that it is inside one of the directories.
-    pub(crate) fn new_or_existing(&self, path: &str) -> Place {
-        self.place(path, self.find_or_new(path))
+    pub(crate) fn new_or_existing(&self, path: &str) -> Target {
+        self.target(path, self.find_or_new(path))
     }
 
     /// Resolves a path that another program uses, wherever it is.
-    pub(crate) fn anywhere(&self, path: &str) -> Place {
+    pub(crate) fn anywhere(&self, path: &str) -> Target {
         let asked = plain(&self.working().join(path));
         let known = asked.ancestors().find_map(|known| {
             let rest = asked.strip_prefix(known).ok()?;
             Some(known.canonicalize().ok()?.join(rest))
         });
-        self.place(path, Ok(known.unwrap_or(asked)))
+        self.target(path, Ok(known.unwrap_or(asked)))
     }
 
-    fn place(&self, path: &str, real: Result<PathBuf, String>) -> Place {
+    fn target(&self, path: &str, real: Result<PathBuf, String>) -> Target {
         let asked = plain(&self.working().join(path));
-        Place { asked, real }
+        Target { asked, real }
     }
 
     fn find(&self, path: &str) -> Result<PathBuf, String> {
@@ -82,14 +82,14 @@ impl Roots {
     fn find_or_new(&self, path: &str) -> Result<PathBuf, String> {
         let absolute = self.absolute(path)?;
         let mut missing = Vec::new();
-        let mut place = absolute.as_path();
+        let mut known = absolute.as_path();
         loop {
-            match place.symlink_metadata() {
+            match known.symlink_metadata() {
                 Ok(_) => break,
-                Err(_) => match (place.parent(), place.components().next_back()) {
+                Err(_) => match (known.parent(), known.components().next_back()) {
                     (Some(parent), Some(Component::Normal(name))) => {
                         missing.push(name.to_owned());
-                        place = parent;
+                        known = parent;
                     }
                     // Reject `..` below a missing folder, because its target is unknown.
                     _ => return Err(format!("{path}: a folder in it does not exist")),
@@ -97,11 +97,11 @@ impl Roots {
             }
         }
         // Fails for a dangling link.
-        let mut real = place
+        let mut real = known
             .canonicalize()
             .map_err(|error| format!("{path}: {error}"))?;
         if !missing.is_empty() && !real.is_dir() {
-            return Err(format!("{path}: {} is not a folder", place.display()));
+            return Err(format!("{path}: {} is not a folder", known.display()));
         }
         real.extend(missing.into_iter().rev());
         self.inside(path, real)

@@ -108,7 +108,7 @@ impl Host {
 }
 
 impl PreparedLoop {
-    /// Runs the loop until it is stopped or has played its ticks, and closes its history. Returns the error of the last
+    /// Runs the loop until it is stopped or has run its ticks, and closes its history. Returns the error of the last
     /// tick, if it failed.
     ///
     /// # Errors

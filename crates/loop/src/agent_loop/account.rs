@@ -42,7 +42,7 @@ pub(super) fn output_of(measured: &[ModelTick]) -> u64 {
 }
 
 impl AgentLoop {
-    /// Plays and records the turns that the agent began by itself since the last tick. They belong to no tick.
+    /// Runs and records the turns that the agent began by itself since the last tick. They belong to no tick.
     /// A turn in progress has the usual time limit, or is interrupted at once with `interrupt`.
     pub(super) async fn finish_unasked_turns(&mut self, interrupt: bool) {
         let control = self.control.clone();

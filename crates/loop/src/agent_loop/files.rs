@@ -104,7 +104,7 @@ impl AgentLoop {
             pid: std::process::id(),
             updated_at_epoch: self.clock.now().as_second(),
             ended: false,
-            tick: self.playing.clone(),
+            tick: self.current.clone(),
         };
         match self.folder.write_json(SessionFile::NAME, &file) {
             Ok(()) => (self.written, self.written_session) = (true, session),
@@ -123,7 +123,7 @@ impl AgentLoop {
 
     /// Records the tick in progress, or that there is none.
     pub(super) fn save_current_tick(&mut self, tick: Option<TickBegin>) {
-        self.playing = tick;
+        self.current = tick;
         self.written = false;
         self.save_session(self.written_session.clone());
     }

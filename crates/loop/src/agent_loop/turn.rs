@@ -18,12 +18,12 @@ use super::AgentLoop;
 use crate::settings::AdapterKind;
 use crate::tick_run::TickRuntime;
 
-/// Result of a played tick.
-pub(super) struct Played {
+/// Result of a tick.
+pub(super) struct TickOutcome {
     pub(super) result: RunResult,
     pub(super) overran: bool,
     pub(super) stopped: bool,
-    /// The provider that played it in the agent's place.
+    /// The provider that ran it in the agent's place.
     pub(super) fallback: Option<String>,
 }
 
@@ -109,9 +109,9 @@ impl AgentLoop {
             .ok()
     }
 
-    /// Plays a turn to its end or its time limit.
-    pub(super) async fn play(&mut self, prompt: Prompt, run_id: &str) -> Played {
-        let mut played = Played {
+    /// Runs a turn to its end or its time limit.
+    pub(super) async fn run_turn(&mut self, prompt: Prompt, run_id: &str) -> TickOutcome {
+        let mut outcome = TickOutcome {
             result: RunResult::default(),
             overran: false,
             stopped: false,
@@ -122,8 +122,8 @@ impl AgentLoop {
         let (orchestrator, runtime) = match begun {
             Ok(begun) => begun,
             Err(error) => {
-                played.result.errors.push(error);
-                return played;
+                outcome.result.errors.push(error);
+                return outcome;
             }
         };
         if self.options.fallbacks.is_empty() {
@@ -151,24 +151,24 @@ impl AgentLoop {
                 tokio::select! {
                     biased;
                     () = control.stopping() => {
-                        played.stopped = true;
+                        outcome.stopped = true;
                         abort.abort();
                         let (result, ()) = tokio::join!(record, self.adapter.end());
                         break result;
                     }
-                    () = &mut limit, if !played.overran => {
+                    () = &mut limit, if !outcome.overran => {
                         let seconds = self.settings.turn_limit.as_secs();
                         self.log.line(format!("the turn exceeds TIMEOUT_SECS ({seconds} s): interrupting it"));
-                        played.overran = true;
+                        outcome.overran = true;
                         abort.abort();
                     }
-                    Some(entry) = of_loop.recv() => self.see(&entry, &mut played),
+                    Some(entry) = of_loop.recv() => self.see(&entry, &mut outcome),
                     result = &mut record => break result,
                 }
             }
         };
         while let Ok(entry) = of_loop.try_recv() {
-            self.see(&entry, &mut played);
+            self.see(&entry, &mut outcome);
         }
         if let Some(recorder) = recorder
             && let Err(error) = recorder.end(&mut result).await
@@ -176,20 +176,20 @@ impl AgentLoop {
             self.log
                 .line(format!("the log of this tick is incomplete: {error}"));
         }
-        if is_cold || played.fallback.is_some() {
+        if is_cold || outcome.fallback.is_some() {
             for message in result.messages() {
                 self.log.lines("> ", &message.text);
             }
         }
-        played.result = result;
-        played
+        outcome.result = result;
+        outcome
     }
 
     /// Logs an entry of the tick's run.
-    fn see(&mut self, entry: &RunLogEntry, played: &mut Played) {
+    fn see(&mut self, entry: &RunLogEntry, outcome: &mut TickOutcome) {
         match entry {
-            RunLogEntry::Agent(entry) => self.event(&entry.event, played.fallback.is_none()),
-            RunLogEntry::Run(entry) => self.run_event(&entry.event, played),
+            RunLogEntry::Agent(entry) => self.event(&entry.event, outcome.fallback.is_none()),
+            RunLogEntry::Run(entry) => self.run_event(&entry.event, outcome),
             _ => {}
         }
     }
@@ -218,7 +218,7 @@ impl AgentLoop {
     }
 
     /// Logs an event of the run itself.
-    fn run_event(&self, event: &RunEvent, played: &mut Played) {
+    fn run_event(&self, event: &RunEvent, outcome: &mut TickOutcome) {
         match event {
             RunEvent::Retry {
                 reason,
@@ -235,7 +235,7 @@ impl AgentLoop {
                 let provider = next.provider.clone();
                 self.log
                     .line(format!("falling back to {provider}: {}", reason.message));
-                played.fallback = Some(provider);
+                outcome.fallback = Some(provider);
             }
             RunEvent::Hold {
                 reason: Some(reason),

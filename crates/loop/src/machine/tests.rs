@@ -109,7 +109,7 @@ fn a_clear_comes_before_the_tick_and_the_next_one_is_held_back() {
     assert_eq!(machine.next(&input), Action::Tick(Prompt::Full));
     machine.tick_ended(TickEnd::Completed, false, id("b"));
     machine.rested();
-    // Within the gap the flag stays set, and the tick is played.
+    // Within the gap the flag stays set, and the tick is run.
     input.clear = true;
     input.now = Duration::from_secs(1599);
     assert_eq!(machine.clear_held_back(input.now), Some(1));

@@ -87,10 +87,10 @@ impl<'a> Fields<'a> {
             let mut map = BTreeMap::new();
             for member in object.properties {
                 let key = member.name.into_string();
-                let place = format!("{name}.{}", super::shown(&key));
-                let value = text(&place, member.value)?;
+                let path = format!("{name}.{}", super::shown(&key));
+                let value = text(&path, member.value)?;
                 if map.insert(key, value).is_some() {
-                    return Err(format!("{place}: duplicate field"));
+                    return Err(format!("{path}: duplicate field"));
                 }
             }
             Ok(map)
@@ -115,26 +115,26 @@ impl<'a> Fields<'a> {
     }
 }
 
-fn text(place: &str, value: Value<'_>) -> Result<String, String> {
+fn text(path: &str, value: Value<'_>) -> Result<String, String> {
     match value {
         Value::StringLit(text) => Ok(text.value.into_owned()),
-        other => Err(wrong(place, "a string", &other)),
+        other => Err(wrong(path, "a string", &other)),
     }
 }
 
-fn texts(place: &str, value: Value<'_>) -> Result<Vec<String>, String> {
+fn texts(path: &str, value: Value<'_>) -> Result<Vec<String>, String> {
     let list = match value {
         Value::Array(list) => list,
-        other => return Err(wrong(place, "a list of strings", &other)),
+        other => return Err(wrong(path, "a list of strings", &other)),
     };
     let elements = list.elements.into_iter().enumerate();
     elements
-        .map(|(index, value)| text(&format!("{place}[{index}]"), value))
+        .map(|(index, value)| text(&format!("{path}[{index}]"), value))
         .collect()
 }
 
-fn wrong(place: &str, expected: &str, value: &Value<'_>) -> String {
-    format!("{place}: expected {expected}, found {}", kind(value))
+fn wrong(path: &str, expected: &str, value: &Value<'_>) -> String {
+    format!("{path}: expected {expected}, found {}", kind(value))
 }
 
 /// Returns the kind of a value, for a message that must not contain the value.

@@ -112,7 +112,7 @@ pub(super) fn read(
     }
     let mut ignored = Vec::new();
     let expand_in =
-        |place: &str, text: &str| expand(text, variables).map_err(|problem| problem.at(place));
+        |path: &str, text: &str| expand(text, variables).map_err(|problem| problem.at(path));
 
     let kind = fields
         .text(&["type"])?
@@ -145,10 +145,10 @@ pub(super) fn read(
             return Err("command: it is empty".into());
         }
         let program = expand_in("command", &words.remove(0))?;
-        let places = (1..).map(|index| format!("command[{index}]"));
+        let paths = (1..).map(|index| format!("command[{index}]"));
         let mut list = Vec::new();
-        for (place, word) in places.zip(&words) {
-            list.push(expand_in(&place, word)?);
+        for (path, word) in paths.zip(&words) {
+            list.push(expand_in(&path, word)?);
         }
         for (index, word) in given.iter().enumerate() {
             list.push(expand_in(&format!("args[{index}]"), word)?);
@@ -162,7 +162,7 @@ pub(super) fn read(
             args: list,
             env: map,
             cwd: cwd
-                .map(|(place, it)| expand_in(place, &it))
+                .map(|(path, it)| expand_in(path, &it))
                 .transpose()?
                 .map(PathBuf::from),
         }
@@ -174,8 +174,8 @@ pub(super) fn read(
             cwd.map(|it| it.0),
         ];
         ignored.extend(no_effect(unused, "a server at an address"));
-        let (place, url) = url.ok_or("url: a server at an address must have one")?;
-        let url = expand_in(place, &url)?;
+        let (path, url) = url.ok_or("url: a server at an address must have one")?;
+        let url = expand_in(path, &url)?;
         let mut headers = headers.map(|it| it.1).unwrap_or_default();
         for (key, value) in &mut headers {
             *value = expand_in(&format!("headers.{}", super::shown(key)), value)?;
@@ -196,7 +196,7 @@ pub(super) fn read(
     };
     let only = fields.texts(&["tools", "includeTools", "enabled_tools"])?;
     server.tools.only = only
-        .filter(|(place, list)| !(*place == "tools" && *list == ["*"]))
+        .filter(|(path, list)| !(*path == "tools" && *list == ["*"]))
         .map(|it| it.1);
     let except = fields.texts(&["excludeTools", "disabled_tools"])?;
     server.tools.except = except.map(|it| it.1).unwrap_or_default();

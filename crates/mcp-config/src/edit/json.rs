@@ -80,7 +80,7 @@ fn node(value: &Ast<'_>) -> Node {
 }
 
 /// Returns the positions of the table, or of an entry in it.
-pub(super) fn place(body: &str, key: &str, name: Option<&str>) -> Vec<usize> {
+pub(super) fn offsets(body: &str, key: &str, name: Option<&str>) -> Vec<usize> {
     let Ok(Some(root)) = parse(body, key) else {
         return Vec::new();
     };

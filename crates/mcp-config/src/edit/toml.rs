@@ -54,8 +54,8 @@ fn node(value: &TomlValue) -> Node {
 }
 
 /// Returns the position of the table, or of an entry in it.
-pub(super) fn place(body: &str, key: &str, name: Option<&str>) -> Vec<usize> {
-    let mut places = Vec::new();
+pub(super) fn offsets(body: &str, key: &str, name: Option<&str>) -> Vec<usize> {
+    let mut offsets = Vec::new();
     for expression in scan(body).unwrap_or_default() {
         let mut path = expression.path.iter().map(String::as_str);
         if path.next() != Some(key) {
@@ -71,11 +71,11 @@ pub(super) fn place(body: &str, key: &str, name: Option<&str>) -> Vec<usize> {
             _ => false,
         };
         if found {
-            places.push(expression.start);
+            offsets.push(expression.start);
         }
     }
-    places.truncate(1);
-    places
+    offsets.truncate(1);
+    offsets
 }
 
 /// Returns the text with these entries, and without those named in `taken`.
@@ -297,19 +297,19 @@ fn quoted(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }
 
-/// Writes a value in one line. `place` is its name in an error.
-fn write_value(value: &Value, place: &str, out: &mut String) -> Result<(), EditError> {
+/// Writes a value in one line. `field` is its name in an error.
+fn write_value(value: &Value, field: &str, out: &mut String) -> Result<(), EditError> {
     match value {
         Value::Null => {
             return Err(EditError(format!(
-                "`{place}` is null, which TOML does not have"
+                "`{field}` is null, which TOML does not have"
             )));
         }
         Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
         Value::Number(number) => {
             if number.is_u64() && number.as_i64().is_none() {
                 return Err(EditError(format!(
-                    "`{place}` is larger than TOML's numbers are"
+                    "`{field}` is larger than TOML's numbers are"
                 )));
             }
             out.push_str(&number.to_string());
@@ -321,7 +321,7 @@ fn write_value(value: &Value, place: &str, out: &mut String) -> Result<(), EditE
                 if i > 0 {
                     out.push_str(", ");
                 }
-                write_value(value, &format!("{place}[{i}]"), out)?;
+                write_value(value, &format!("{field}[{i}]"), out)?;
             }
             out.push(']');
         }
@@ -334,7 +334,7 @@ fn write_value(value: &Value, place: &str, out: &mut String) -> Result<(), EditE
                 }
                 out.push_str(&quoted_key(key));
                 out.push_str(" = ");
-                write_value(value, &format!("{place}.{key}"), out)?;
+                write_value(value, &format!("{field}.{key}"), out)?;
             }
             out.push_str(" }");
         }

@@ -46,7 +46,7 @@ fn text(content: Option<&Content>) -> Option<&str> {
 impl Folder {
     /// Reads the leased file, if it exists.
     pub(super) fn read(&self) -> Result<Option<Content>, Stop> {
-        read(&self.place.file())
+        read(&self.location.file())
     }
 
     /// Stops if the file has changed since it was read.
@@ -61,7 +61,7 @@ impl Folder {
     /// Keeps the original by a hard link, so that the same file can be restored, or by a copy on a file system without
     /// hard links. Returns the original's content.
     pub(super) fn keep_original(&self) -> Result<Option<Content>, Stop> {
-        let file = self.place.file();
+        let file = self.location.file();
         self.clear_original()?;
         // A pipe or a folder must not be linked.
         let Some(content) = read(&file)? else {
@@ -95,7 +95,7 @@ impl Folder {
     /// Replaces the content of the file. The new file has the mode and the owner of the old one.
     pub(super) fn replace(&self, old: Option<&Content>, next: &str) -> Result<(), Stop> {
         let new = self.clear_new()?;
-        let file = self.place.file();
+        let file = self.location.file();
         let write = || {
             let disk = &self.disk;
             let mut out = disk.create(Step::CreateNew, &new)?;
@@ -118,7 +118,7 @@ impl Folder {
 
     /// Replaces the file by the original. Returns `false` if there is none, because it was restored already.
     pub(super) fn restore_original(&self, old: &Content) -> Result<bool, Stop> {
-        let (file, original) = (self.place.file(), self.original());
+        let (file, original) = (self.location.file(), self.original());
         let meta = match fs::symlink_metadata(&original) {
             Ok(meta) => meta,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
@@ -143,7 +143,7 @@ impl Folder {
     /// Removes the leased file.
     pub(super) fn remove_target(&self, old: &Content) -> Result<(), Stop> {
         self.unchanged(Some(old))?;
-        let file = self.place.file();
+        let file = self.location.file();
         self.disk
             .remove_file(Step::RemoveFile, &file)
             .map_err(|error| refused("remove", &file, &error))
@@ -151,7 +151,7 @@ impl Folder {
 
     /// Syncs the file's folder, so that the change survives a power failure.
     pub(super) fn sync_folder(&self) -> Result<(), Stop> {
-        let folder = self.place.folder();
+        let folder = self.location.folder();
         match self.disk.sync_folder(Step::SyncFolder, &folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             done => done.map_err(|error| refused("sync", &folder, &error)),

@@ -105,7 +105,7 @@ impl Drop for Lock {
 #[derive(Debug)]
 pub(super) struct Folder {
     pub(super) disk: Disk,
-    pub(super) place: Location,
+    pub(super) location: Location,
     path: PathBuf,
     /// The journal, if there is one.
     pub(super) journal: Option<Journal>,
@@ -123,12 +123,12 @@ impl Folder {
             if taken.is_empty() && !make {
                 return Ok(None);
             }
-            let place = taken.first().unwrap_or(&natural).clone();
-            if let Some(folder) = Self::open(disk, place, taken.is_empty())? {
+            let location = taken.first().unwrap_or(&natural).clone();
+            if let Some(folder) = Self::open(disk, location, taken.is_empty())? {
                 // A journal must be where all others look for it. If we create the file's folder, the journal is
                 // above it. So without a journal, check the location now that we hold the lock.
                 let natural = Location::for_new(file);
-                let right = natural.is_ok_and(|natural| natural == folder.place);
+                let right = natural.is_ok_and(|natural| natural == folder.location);
                 let alone = Location::taken(file).len() == 1;
                 if folder.journal.is_some() || right && alone {
                     return Ok(Some(folder));
@@ -142,10 +142,10 @@ impl Folder {
     }
 
     /// Waits for the lock of the journal at this location, in any state, if there is one.
-    pub(super) fn find(disk: &Disk, place: &Location) -> Result<Option<Self>, Stop> {
+    pub(super) fn find(disk: &Disk, location: &Location) -> Result<Option<Self>, Stop> {
         let mut patience = Patience::new(disk.patience);
-        while fs::symlink_metadata(place.journal_folder()).is_ok() {
-            if let Some(folder) = Self::open(disk, place.clone(), false)? {
+        while fs::symlink_metadata(location.journal_folder()).is_ok() {
+            if let Some(folder) = Self::open(disk, location.clone(), false)? {
                 return Ok(Some(folder));
             }
             if !patience.wait() {
@@ -156,8 +156,8 @@ impl Folder {
     }
 
     /// Takes the lock if it is free and the folder was not replaced.
-    fn open(disk: &Disk, place: Location, make: bool) -> Result<Option<Self>, Stop> {
-        let path = place.journal_folder();
+    fn open(disk: &Disk, location: Location, make: bool) -> Result<Option<Self>, Stop> {
+        let path = location.journal_folder();
         if make {
             match disk.make_folder(Step::MakeJournalFolder, &path, true) {
                 Ok(()) => {}
@@ -213,10 +213,10 @@ impl Folder {
         if !is_same(&name, &lock.0).map_err(|error| refused("look at", &name, &error))? {
             return Ok(None);
         }
-        let journal = read_journal(&path, &place)?;
+        let journal = read_journal(&path, &location)?;
         Ok(Some(Self {
             disk: disk.clone(),
-            place,
+            location,
             path,
             journal,
             _lock: lock,
@@ -225,7 +225,7 @@ impl Folder {
 
     /// Reads the current journal.
     pub(super) fn read_journal(&self) -> Result<Option<Journal>, Stop> {
-        read_journal(&self.path, &self.place)
+        read_journal(&self.path, &self.location)
     }
 
     /// Returns the names of the live holders. Removes the files of dead ones.
@@ -330,8 +330,8 @@ impl Folder {
     }
 
     /// Syncs the parent of the journal's folder, so that the folder survives a power failure.
-    pub(super) fn sync_place(&self) -> Result<(), Stop> {
-        let base = &self.place.base;
+    pub(super) fn sync_location(&self) -> Result<(), Stop> {
+        let base = &self.location.base;
         self.disk
             .sync_folder(Step::SyncPlace, base)
             .map_err(|error| refused("sync", base, &error))
@@ -343,7 +343,7 @@ impl Folder {
         folders.sort_unstable();
         for parts in folders.into_iter().rev() {
             // Only folders on the path to the file, even if the journal names others.
-            if (1..self.place.rest.len()).contains(&parts) {
+            if (1..self.location.rest.len()).contains(&parts) {
                 self.remove_made(parts)?;
             }
         }
@@ -353,7 +353,7 @@ impl Folder {
 
     /// Removes a folder that we created, if it is empty.
     fn remove_made(&self, parts: usize) -> Result<(), Stop> {
-        let path = self.place.way(parts);
+        let path = self.location.way(parts);
         let mut patience = Patience::new(Duration::from_secs(1));
         loop {
             match self.disk.remove_folder(Step::RemoveFolder, &path) {
@@ -363,7 +363,7 @@ impl Folder {
             }
             // Another process may have begun a journal in the folder meanwhile. It will see ours and remove its own,
             // unless it was killed.
-            let below = self.place.below(parts);
+            let below = self.location.below(parts);
             let name = below.journal_folder();
             let only_his = fs::read_dir(&path).is_ok_and(|mut list| {
                 list.all(|found| found.is_ok_and(|found| found.path() == name))
@@ -405,7 +405,7 @@ impl Folder {
     }
 }
 
-fn read_journal(folder: &Path, place: &Location) -> Result<Option<Journal>, Stop> {
+fn read_journal(folder: &Path, location: &Location) -> Result<Option<Journal>, Stop> {
     let path = folder.join(JOURNAL);
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,
@@ -413,7 +413,7 @@ fn read_journal(folder: &Path, place: &Location) -> Result<Option<Journal>, Stop
         Err(error) => return Err(refused("read", &path, &error)),
     };
     let what = match Journal::parse(&bytes) {
-        Ok(journal) if journal.file == place.name() => return Ok(Some(journal)),
+        Ok(journal) if journal.file == location.name() => return Ok(Some(journal)),
         Ok(_) => "belongs to another file",
         Err(Unreadable::Damaged) => "cannot be read",
         Err(Unreadable::OtherVersion) => "is of another version of teamster: use that",

@@ -106,25 +106,25 @@ pub(super) struct Location {
 impl Location {
     /// Returns all possible locations for a file, the nearest first.
     pub(super) fn all(file: &Path) -> Vec<Self> {
-        let mut places = Vec::new();
+        let mut locations = Vec::new();
         let mut rest = Vec::new();
         let mut at = file;
         while let (Some(base), Some(name)) = (at.parent(), at.file_name()) {
             rest.insert(0, name.to_owned());
-            places.push(Self {
+            locations.push(Self {
                 base: base.to_owned(),
                 rest: rest.clone(),
             });
             at = base;
         }
-        places
+        locations
     }
 
     /// Returns the location for a new journal: the nearest existing folder.
     pub(super) fn for_new(file: &Path) -> io::Result<Self> {
-        for place in Self::all(file) {
-            match fs::metadata(&place.base) {
-                Ok(found) if found.is_dir() => return Ok(place),
+        for location in Self::all(file) {
+            match fs::metadata(&location.base) {
+                Ok(found) if found.is_dir() => return Ok(location),
                 Ok(_) => return Err(ErrorKind::NotADirectory.into()),
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
@@ -141,7 +141,7 @@ impl Location {
         Self::all(file)
             .into_iter()
             // A folder that we cannot see was not created by this user.
-            .filter(|place| fs::symlink_metadata(place.journal_folder()).is_ok())
+            .filter(|location| fs::symlink_metadata(location.journal_folder()).is_ok())
             .collect()
     }
 
@@ -227,7 +227,7 @@ fn fnv(bytes: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    fn place(rest: &[&str]) -> Location {
+    fn location(rest: &[&str]) -> Location {
         Location {
             base: PathBuf::from("/a"),
             rest: rest.iter().map(OsString::from).collect(),
@@ -237,17 +237,17 @@ mod tests {
     #[test]
     fn two_ways_never_share_a_journal_folder() {
         let names = [
-            place(&["a+b"]).name(),
-            place(&["a", "b"]).name(),
-            place(&["a%2Bb"]).name(),
-            place(&["a+", "b"]).name(),
-            place(&["a", "+b"]).name(),
+            location(&["a+b"]).name(),
+            location(&["a", "b"]).name(),
+            location(&["a%2Bb"]).name(),
+            location(&["a+", "b"]).name(),
+            location(&["a", "+b"]).name(),
         ];
         for (i, a) in names.iter().enumerate() {
             assert!(!names[i + 1..].contains(a), "{names:?}");
         }
         assert_eq!(
-            place(&[".gemini", "settings.json"]).journal_folder(),
+            location(&[".gemini", "settings.json"]).journal_folder(),
             Path::new("/a/.teamster-lease-.gemini+settings.json")
         );
     }
@@ -255,8 +255,8 @@ mod tests {
     #[test]
     fn a_long_way_has_a_name_that_fits() {
         let long = "ü".repeat(120);
-        let folder = place(&[&long, &long]).journal_folder();
-        let other = place(&[&long, &long, "x"]).journal_folder();
+        let folder = location(&[&long, &long]).journal_folder();
+        let other = location(&[&long, &long, "x"]).journal_folder();
         assert!(folder.file_name().unwrap().len() <= 255);
         assert_ne!(folder, other);
     }

@@ -19,7 +19,7 @@ pub(super) struct Held {
     disk: Disk,
     pub(super) file: PathBuf,
     /// Location of the journal at the start of the lease.
-    place: Location,
+    location: Location,
     id: String,
     /// The journal at the start of the lease, in case its folder is removed early.
     journal: Journal,
@@ -83,7 +83,7 @@ fn begin(folder: &Folder, edit: &ConfigEdit, entries: &[Entry]) -> Result<Held, 
     let original = folder.keep_original()?;
     let text = original.as_ref().map(|content| content.text.clone());
     let mut journal = Journal::new(
-        folder.place.name(),
+        folder.location.name(),
         table.format,
         table.key,
         text,
@@ -104,7 +104,7 @@ fn begin(folder: &Folder, edit: &ConfigEdit, entries: &[Entry]) -> Result<Held, 
     });
     // The undo now has all it needs. The journal must be on the disk before the change.
     folder.write_journal(&journal)?;
-    folder.sync_place()?;
+    folder.sync_location()?;
     if let Some(next) = &next
         && Some(&**next) != current
     {
@@ -113,8 +113,8 @@ fn begin(folder: &Folder, edit: &ConfigEdit, entries: &[Entry]) -> Result<Held, 
     }
     Ok(Held {
         disk: folder.disk.clone(),
-        file: folder.place.file(),
-        place: folder.place.clone(),
+        file: folder.location.file(),
+        location: folder.location.clone(),
         id,
         journal,
         _lock: lock,
@@ -156,8 +156,8 @@ fn join(
     settle(folder, &mut journal, Some(entries))?;
     Ok(Held {
         disk: folder.disk.clone(),
-        file: folder.place.file(),
-        place: folder.place.clone(),
+        file: folder.location.file(),
+        location: folder.location.clone(),
         id,
         journal,
         _lock: lock,
@@ -236,14 +236,14 @@ fn refuse_names_of_the_user(journal: &Journal, entries: &[Entry]) -> Result<(), 
 
 /// Returns the missing folders on the path to the file.
 fn missing_folders(folder: &Folder) -> Vec<usize> {
-    (1..folder.place.rest.len())
-        .filter(|parts| !folder.place.way(*parts).is_dir())
+    (1..folder.location.rest.len())
+        .filter(|parts| !folder.location.way(*parts).is_dir())
         .collect()
 }
 
 fn make_folders(folder: &Folder, journal: &mut Journal) -> Result<(), Stop> {
     for parts in missing_folders(folder) {
-        let path = folder.place.way(parts);
+        let path = folder.location.way(parts);
         match folder.disk.make_folder(Step::MakeFolder, &path, false) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
@@ -284,7 +284,7 @@ impl Held {
         let folders = std::mem::take(&mut journal.folders);
         let released = undo(folder, journal, Some(&self.id))?;
         for parts in folders.into_iter().rev() {
-            let path = self.place.way(parts);
+            let path = self.location.way(parts);
             self.disk
                 .remove_folder(Step::RemoveFolder, &path)
                 .map_err(|error| refused("remove", &path, &error))?;
@@ -349,8 +349,8 @@ fn put_back(folder: &Folder, journal: &mut Journal) -> Result<(), Stop> {
 pub(super) fn restore(disk: &Disk, file: &Path) -> Result<Released, Stop> {
     let mut done = Released::Nothing;
     // There are several only if a run was killed while it searched for the location.
-    for place in Location::taken(file) {
-        let Some(folder) = Folder::find(disk, &place)? else {
+    for location in Location::taken(file) {
+        let Some(folder) = Folder::find(disk, &location)? else {
             continue;
         };
         let released = leave(disk, folder, None)?;
@@ -366,8 +366,8 @@ pub(super) fn restore(disk: &Disk, file: &Path) -> Result<Released, Stop> {
 
 /// Returns the number of live leases and the servers that may be in the file, or `None` without a journal folder.
 pub(super) fn pending(disk: &Disk, file: &Path) -> Result<Option<(usize, Vec<String>)>, Stop> {
-    for place in Location::taken(file) {
-        if let Some(folder) = Folder::find(disk, &place)? {
+    for location in Location::taken(file) {
+        if let Some(folder) = Folder::find(disk, &location)? {
             let living = folder.count_living()?;
             let servers = folder.journal.as_ref().map(Journal::names);
             return Ok(Some((living, servers.unwrap_or_default())));

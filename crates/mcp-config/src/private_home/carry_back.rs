@@ -177,79 +177,79 @@ mod tests {
 
     #[test]
     fn new_file_is_carried_back_with_mode_and_time() {
-        let mut place = Folders::new();
-        fs::write(&place.from, "token").unwrap();
-        fs::set_permissions(&place.from, fs::Permissions::from_mode(0o640)).unwrap();
+        let mut folders = Folders::new();
+        fs::write(&folders.from, "token").unwrap();
+        fs::set_permissions(&folders.from, fs::Permissions::from_mode(0o640)).unwrap();
         let time = SystemTime::now() - Duration::from_hours(1);
-        let file = File::options().append(true).open(&place.from).unwrap();
+        let file = File::options().append(true).open(&folders.from).unwrap();
         file.set_times(FileTimes::new().set_modified(time)).unwrap();
-        place.to = place.to.join("deeper/file");
-        assert_eq!(place.carry(None), [""; 0]);
-        assert_eq!(read(&place.to), "token");
-        let data = place.to.metadata().unwrap();
+        folders.to = folders.to.join("deeper/file");
+        assert_eq!(folders.carry(None), [""; 0]);
+        assert_eq!(read(&folders.to), "token");
+        let data = folders.to.metadata().unwrap();
         assert_eq!(data.permissions().mode() & 0o7777, 0o640);
         assert_eq!(data.modified().unwrap(), time);
     }
 
     #[test]
     fn a_known_file_is_replaced_only_if_unchanged() {
-        let place = Folders::new();
-        fs::write(&place.to, "old").unwrap();
-        let known = Stamp::of(&place.to);
-        fs::write(&place.from, "new").unwrap();
-        assert_eq!(place.carry(known.as_ref()), [""; 0]);
-        assert_eq!(read(&place.to), "new");
+        let folders = Folders::new();
+        fs::write(&folders.to, "old").unwrap();
+        let known = Stamp::of(&folders.to);
+        fs::write(&folders.from, "new").unwrap();
+        assert_eq!(folders.carry(known.as_ref()), [""; 0]);
+        assert_eq!(read(&folders.to), "new");
 
-        fs::write(&place.from, "newer").unwrap();
+        fs::write(&folders.from, "newer").unwrap();
         let lost = format!(
             "{}: changed by another program during the run as well; that stays, and what the CLI \
              wrote there is lost",
-            place.to.display()
+            folders.to.display()
         );
-        assert_eq!(place.carry(known.as_ref()), [lost.as_str()]);
-        assert_eq!(read(&place.to), "new");
+        assert_eq!(folders.carry(known.as_ref()), [lost.as_str()]);
+        assert_eq!(read(&folders.to), "new");
         // A file that was not there before is not replaced either.
-        assert_eq!(place.carry(None), [lost.as_str()]);
-        assert_eq!(read(&place.to), "new");
+        assert_eq!(folders.carry(None), [lost.as_str()]);
+        assert_eq!(read(&folders.to), "new");
         // A file that was deleted meanwhile stays deleted: it may have been a logout.
-        fs::remove_file(&place.to).unwrap();
-        assert_eq!(place.carry(known.as_ref()), [lost]);
-        assert!(!place.to.exists());
+        fs::remove_file(&folders.to).unwrap();
+        assert_eq!(folders.carry(known.as_ref()), [lost]);
+        assert!(!folders.to.exists());
     }
 
     #[test]
     fn the_same_content_is_no_conflict() {
-        let place = Folders::new();
-        fs::write(&place.to, "same").unwrap();
-        fs::write(&place.from, "same").unwrap();
-        assert_eq!(place.carry(None), [""; 0]);
+        let folders = Folders::new();
+        fs::write(&folders.to, "same").unwrap();
+        fs::write(&folders.from, "same").unwrap();
+        assert_eq!(folders.carry(None), [""; 0]);
     }
 
     #[test]
     fn a_file_that_the_user_has_behind_a_link_is_replaced_there() {
-        let place = Folders::new();
-        let real = place.to.with_file_name("real");
+        let folders = Folders::new();
+        let real = folders.to.with_file_name("real");
         fs::write(&real, "old").unwrap();
-        symlink(&real, &place.to).unwrap();
-        fs::write(&place.from, "new").unwrap();
-        assert_eq!(place.carry(Stamp::of(&place.to).as_ref()), [""; 0]);
-        assert!(place.to.is_symlink());
+        symlink(&real, &folders.to).unwrap();
+        fs::write(&folders.from, "new").unwrap();
+        assert_eq!(folders.carry(Stamp::of(&folders.to).as_ref()), [""; 0]);
+        assert!(folders.to.is_symlink());
         assert_eq!(read(&real), "new");
     }
 
-    fn folders_are_joined(place: &Folders) {
-        fs::create_dir_all(place.from.join("both")).unwrap();
-        fs::create_dir_all(place.from.join("new")).unwrap();
-        fs::write(place.from.join("both/mine"), "1").unwrap();
-        fs::write(place.from.join("both/clash"), "2").unwrap();
-        fs::write(place.from.join("new/file"), "3").unwrap();
-        symlink("file", place.from.join("new/link")).unwrap();
-        fs::create_dir_all(place.to.join("both")).unwrap();
-        fs::write(place.to.join("both/theirs"), "4").unwrap();
-        fs::write(place.to.join("both/clash"), "5").unwrap();
-        let lost = place.carry(None);
+    fn folders_are_joined(folders: &Folders) {
+        fs::create_dir_all(folders.from.join("both")).unwrap();
+        fs::create_dir_all(folders.from.join("new")).unwrap();
+        fs::write(folders.from.join("both/mine"), "1").unwrap();
+        fs::write(folders.from.join("both/clash"), "2").unwrap();
+        fs::write(folders.from.join("new/file"), "3").unwrap();
+        symlink("file", folders.from.join("new/link")).unwrap();
+        fs::create_dir_all(folders.to.join("both")).unwrap();
+        fs::write(folders.to.join("both/theirs"), "4").unwrap();
+        fs::write(folders.to.join("both/clash"), "5").unwrap();
+        let lost = folders.carry(None);
         assert_eq!(lost.len(), 1, "{lost:?}");
-        let clash = place.to.join("both/clash");
+        let clash = folders.to.join("both/clash");
         assert!(lost[0].starts_with(&format!("{}: ", clash.display())));
         for (file, content) in [
             ("both/mine", "1"),
@@ -258,9 +258,9 @@ mod tests {
             ("new/file", "3"),
             ("new/link", "3"),
         ] {
-            assert_eq!(read(&place.to.join(file)), content, "{file}");
+            assert_eq!(read(&folders.to.join(file)), content, "{file}");
         }
-        assert!(place.to.join("new/link").is_symlink());
+        assert!(folders.to.join("new/link").is_symlink());
     }
 
     #[test]
@@ -278,16 +278,16 @@ mod tests {
 
     #[test]
     fn a_folder_does_not_replace_a_file_nor_a_file_a_folder() {
-        let place = Folders::new();
-        fs::create_dir(&place.from).unwrap();
-        fs::write(&place.to, "file").unwrap();
-        assert_eq!(place.carry(None).len(), 1);
-        assert_eq!(read(&place.to), "file");
+        let folders = Folders::new();
+        fs::create_dir(&folders.from).unwrap();
+        fs::write(&folders.to, "file").unwrap();
+        assert_eq!(folders.carry(None).len(), 1);
+        assert_eq!(read(&folders.to), "file");
 
-        let place = Folders::new();
-        fs::write(&place.from, "file").unwrap();
-        fs::create_dir(&place.to).unwrap();
-        assert_eq!(place.carry(Stamp::of(&place.to).as_ref()).len(), 1);
-        assert!(place.to.is_dir());
+        let folders = Folders::new();
+        fs::write(&folders.from, "file").unwrap();
+        fs::create_dir(&folders.to).unwrap();
+        assert_eq!(folders.carry(Stamp::of(&folders.to).as_ref()).len(), 1);
+        assert!(folders.to.is_dir());
     }
 }

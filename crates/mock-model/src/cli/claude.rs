@@ -53,17 +53,17 @@ pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
     user_agent.starts_with("claude-cli/") || (offers("Bash") && !kimi::is_asking(user_agent, tools))
 }
 
-pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
+pub(super) fn call(part: &Part, context: &CallContext<'_>) -> Option<Call> {
     Some(match part {
         Part::Shell(command) => Call::new("Bash", json!({"command": command})),
         Part::BackgroundShell(command) => Call::new(
             "Bash",
             json!({"command": command, "run_in_background": true}),
         ),
-        Part::ReadFile(path) => Call::new("Read", json!({"file_path": place.absolute(path)})),
+        Part::ReadFile(path) => Call::new("Read", json!({"file_path": context.absolute(path)})),
         Part::WriteFile { path, content } => Call::new(
             "Write",
-            json!({"file_path": place.absolute(path), "content": content}),
+            json!({"file_path": context.absolute(path), "content": content}),
         ),
         Part::Mcp {
             server,
@@ -94,7 +94,7 @@ pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
             if let Some(background) = background {
                 input["run_in_background"] = (*background).into();
             }
-            Call::new(place.offered(&["Agent", "Task"]), input)
+            Call::new(context.offered(&["Agent", "Task"]), input)
         }
         _ => return None,
     })

@@ -107,12 +107,12 @@ pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
     user_agent.starts_with("codex") || tools.iter().any(|tool| tool == SHELL || tool == CODE)
 }
 
-pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
-    let is_offered = |name: &str| place.tools.iter().any(|tool| tool == name);
+pub(super) fn call(part: &Part, context: &CallContext<'_>) -> Option<Call> {
+    let is_offered = |name: &str| context.tools.iter().any(|tool| tool == name);
     if let Part::Agent { prompt, .. } = part {
-        return Some(spawn_agent(prompt, place));
+        return Some(spawn_agent(prompt, context));
     }
-    if place.offered(&[SHELL, CODE]) == CODE {
+    if context.offered(&[SHELL, CODE]) == CODE {
         return program(part).map(|program| Call::new(CODE, program.into()));
     }
     Some(match part {
@@ -166,8 +166,8 @@ fn named_call(name: &str, input: Value) -> Call {
 
 /// Returns a call of the tool that starts a sub-agent, which needs no program in code mode. The namespace of
 /// the tool, and with it its input, depends on the model; some models have none.
-fn spawn_agent(prompt: &str, place: &CallContext<'_>) -> Call {
-    let mut offered = (place.tools.iter()).filter_map(|tool| tool.strip_suffix(SPAWN_AGENT));
+fn spawn_agent(prompt: &str, context: &CallContext<'_>) -> Call {
+    let mut offered = (context.tools.iter()).filter_map(|tool| tool.strip_suffix(SPAWN_AGENT));
     let namespace = offered.find_map(|head| head.strip_suffix("__"));
     let input = match namespace {
         Some(COLLABORATION) => {
@@ -190,7 +190,7 @@ fn task_name(prompt: &str) -> String {
 
 /// Returns the call that waits for a sub-agent, which runs concurrently with its parent. In the first version
 /// of these tools the call requires the sub-agent's id, which the answer that starts it cannot know.
-fn wait_for_agent(part: &Part, place: &CallContext<'_>) -> Option<Call> {
+fn wait_for_agent(part: &Part, context: &CallContext<'_>) -> Option<Call> {
     let in_foreground = matches!(
         part,
         Part::Agent {
@@ -199,7 +199,7 @@ fn wait_for_agent(part: &Part, place: &CallContext<'_>) -> Option<Call> {
         }
     );
     let name = format!("{COLLABORATION}__{WAIT_AGENT}");
-    (in_foreground && place.tools.contains(&name)).then(|| Call {
+    (in_foreground && context.tools.contains(&name)).then(|| Call {
         namespace: Some(COLLABORATION.to_owned()),
         ..Call::new(WAIT_AGENT, json!({}))
     })

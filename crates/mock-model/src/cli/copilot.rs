@@ -59,7 +59,7 @@ pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
     })
 }
 
-pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
+pub(super) fn call(part: &Part, context: &CallContext<'_>) -> Option<Call> {
     Some(match part {
         Part::Shell(command) => Call::new(
             "bash",
@@ -69,11 +69,11 @@ pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
             "bash",
             json!({"command": command, "description": "Run a command", "mode": "async"}),
         ),
-        Part::ReadFile(path) => Call::new("view", json!({"path": place.absolute(path)})),
+        Part::ReadFile(path) => Call::new("view", json!({"path": context.absolute(path)})),
         // The tool only creates files, in existing folders.
         Part::WriteFile { path, content } => Call::new(
             "create",
-            json!({"path": place.absolute(path), "file_text": content}),
+            json!({"path": context.absolute(path), "file_text": content}),
         ),
         Part::Mcp {
             server,
@@ -153,12 +153,12 @@ mod tests {
 
     #[test]
     fn calls_have_the_form_of_its_tools() {
-        let place = CallContext {
+        let context = CallContext {
             directory: Some(Path::new("/home/me")),
             tools: &[],
             offers: &[],
         };
-        let call = |part: &Part| call(part, &place).map(|call| (call.name, call.input));
+        let call = |part: &Part| call(part, &context).map(|call| (call.name, call.input));
         assert_eq!(
             call(&Part::Shell("ls".into())),
             Some((

@@ -31,8 +31,8 @@ pub(super) fn is_asking(user_agent: &str, _: &[String]) -> bool {
     user_agent.starts_with("Kilo-Code/")
 }
 
-pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
-    opencode::call(part, place)
+pub(super) fn call(part: &Part, context: &CallContext<'_>) -> Option<Call> {
+    opencode::call(part, context)
 }
 
 #[cfg(test)]

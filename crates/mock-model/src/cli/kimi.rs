@@ -54,12 +54,12 @@ mod tests {
 
     #[test]
     fn a_question_is_asked_by_its_own_tool() {
-        let place = CallContext {
+        let context = CallContext {
             directory: None,
             tools: &[],
             offers: &[],
         };
-        let asked = call(&Part::Ask("Which?".to_owned()), &place).unwrap();
+        let asked = call(&Part::Ask("Which?".to_owned()), &context).unwrap();
         assert_eq!(asked.name, "AskUserQuestion");
         assert_eq!(asked.input["questions"][0]["question"], "Which?");
     }

@@ -45,22 +45,22 @@ pub(crate) fn offers(body: &Value) -> Vec<Offer> {
 }
 
 /// Returns the call of an offered tool for a part, or `None` if no known tool is offered.
-pub(crate) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
+pub(crate) fn call(part: &Part, context: &CallContext<'_>) -> Option<Call> {
     match part {
-        Part::Shell(command) => shell(command, false, place),
-        Part::BackgroundShell(command) => shell(command, true, place),
+        Part::Shell(command) => shell(command, false, context),
+        Part::BackgroundShell(command) => shell(command, true, context),
         Part::ReadFile(path) => {
-            let tool = named(place, READ)?;
+            let tool = named(context, READ)?;
             let mut input = Map::new();
-            put(tool, &mut input, PATHS, &place.absolute(path).into())?;
+            put(tool, &mut input, PATHS, &context.absolute(path).into())?;
             Some(tool.call(input))
         }
         Part::WriteFile { path, content } => {
-            let Some(tool) = named(place, WRITE) else {
-                return patch(&place.absolute(path), content, place);
+            let Some(tool) = named(context, WRITE) else {
+                return patch(&context.absolute(path), content, context);
             };
             let mut input = Map::new();
-            put(tool, &mut input, PATHS, &place.absolute(path).into())?;
+            put(tool, &mut input, PATHS, &context.absolute(path).into())?;
             put(tool, &mut input, CONTENTS, &content.as_str().into())?;
             Some(tool.call(input))
         }
@@ -68,15 +68,15 @@ pub(crate) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
             server,
             tool,
             arguments,
-        } => mcp(server, tool, arguments, place),
+        } => mcp(server, tool, arguments, context),
         Part::Agent { prompt, .. } => {
-            let tool = named(place, AGENT)?;
+            let tool = named(context, AGENT)?;
             let mut input = Map::new();
             put(tool, &mut input, PROMPTS, &prompt.as_str().into())?;
             Some(tool.call(input))
         }
         Part::Plan(entries) => {
-            let tool = named(place, PLAN)?;
+            let tool = named(context, PLAN)?;
             let (list, schema) = tool.property(|schema| schema["type"] == "array")?;
             let entry = |entry: &String| {
                 let item = &schema["items"];
@@ -90,7 +90,7 @@ pub(crate) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
             Some(tool.call(Map::from_iter([(list.to_owned(), entries)])))
         }
         Part::WebSearch(query) => {
-            let tool = named(place, SEARCH)?;
+            let tool = named(context, SEARCH)?;
             let mut input = Map::new();
             put(tool, &mut input, QUERIES, &query.as_str().into())?;
             Some(tool.call(input))
@@ -171,12 +171,12 @@ const PROMPTS: &[&str] = &["prompt", "message", "task", "instructions", "descrip
 const ENTRIES: &[&str] = &["content", "description", "title", "step", "task", "text"];
 const QUERIES: &[&str] = &["query", "q", "search", "queries"];
 
-fn shell(command: &str, in_background: bool, place: &CallContext<'_>) -> Option<Call> {
+fn shell(command: &str, in_background: bool, context: &CallContext<'_>) -> Option<Call> {
     let by_argument = || {
         let takes = |offer: &&Offer| property(&offer.schema, &COMMANDS[..3]).is_some();
-        place.offers.iter().find(takes)
+        context.offers.iter().find(takes)
     };
-    let tool = named(place, SHELL).or_else(by_argument)?;
+    let tool = named(context, SHELL).or_else(by_argument)?;
     let mut input = Map::new();
     put(tool, &mut input, COMMANDS, &command.into())?;
     if in_background {
@@ -187,8 +187,8 @@ fn shell(command: &str, in_background: bool, place: &CallContext<'_>) -> Option<
 }
 
 /// Returns a call that creates a file by a patch.
-fn patch(path: &str, content: &str, place: &CallContext<'_>) -> Option<Call> {
-    let tool = named(place, &["applypatch"])?;
+fn patch(path: &str, content: &str, context: &CallContext<'_>) -> Option<Call> {
+    let tool = named(context, &["applypatch"])?;
     let lines: Vec<_> = content.lines().map(|line| format!("+{line}")).collect();
     let lines = lines.join("\n");
     let patch = format!("*** Begin Patch\n*** Add File: {path}\n{lines}\n*** End Patch");
@@ -203,7 +203,7 @@ fn patch(path: &str, content: &str, place: &CallContext<'_>) -> Option<Call> {
 }
 
 /// Returns a call of a server's tool. Its name combines those of the server and the tool in one of many ways.
-fn mcp(server: &str, tool: &str, arguments: &Value, place: &CallContext<'_>) -> Option<Call> {
+fn mcp(server: &str, tool: &str, arguments: &Value, context: &CallContext<'_>) -> Option<Call> {
     let (server_name, tool_name) = (plain(server), plain(tool));
     let is_it = |offer: &&Offer| {
         let name = plain(&offer.name);
@@ -211,13 +211,13 @@ fn mcp(server: &str, tool: &str, arguments: &Value, place: &CallContext<'_>) -> 
         rest.is_some_and(|rest| rest.ends_with(&server_name))
     };
     let same = |offer: &&Offer| offer.name == tool;
-    let mut offers = place.offers.iter();
+    let mut offers = context.offers.iter();
     let found = offers.clone().find(is_it).or_else(|| offers.find(same));
     if let Some(offer) = found {
         return Some(Call::new(&offer.name, arguments.clone()));
     }
     // One tool for the tools of all servers.
-    let offer = named(place, &["usemcptool", "mcpcalltool", "callmcptool"])?;
+    let offer = named(context, &["usemcptool", "mcpcalltool", "callmcptool"])?;
     let input = json!({
         property(&offer.schema, &["servername", "server"])?: server,
         property(&offer.schema, &["toolname", "tool", "name"])?: tool,
@@ -227,8 +227,8 @@ fn mcp(server: &str, tool: &str, arguments: &Value, place: &CallContext<'_>) -> 
 }
 
 /// Returns the offered tool with the first of these names that occurs.
-fn named<'p>(place: &CallContext<'p>, names: &[&str]) -> Option<&'p Offer> {
-    let offers = place.offers;
+fn named<'p>(context: &CallContext<'p>, names: &[&str]) -> Option<&'p Offer> {
+    let offers = context.offers;
     names
         .iter()
         .find_map(|name| offers.iter().find(|offer| plain(&offer.name) == *name))
@@ -329,12 +329,12 @@ mod tests {
 
     fn called(tools: &Value, part: &Part) -> Option<(String, Value)> {
         let offers = offers(&json!({"tools": tools}));
-        let place = CallContext {
+        let context = CallContext {
             directory: Some(Path::new("/w")),
             tools: &[],
             offers: &offers,
         };
-        call(part, &place).map(|call| (call.name, call.input))
+        call(part, &context).map(|call| (call.name, call.input))
     }
 
     #[test]

@@ -83,13 +83,13 @@ pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
     user_agent.starts_with("opencode/") || (offers("bash") && offers("todowrite"))
 }
 
-pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
+pub(super) fn call(part: &Part, context: &CallContext<'_>) -> Option<Call> {
     Some(match part {
         Part::Shell(command) => Call::new("bash", json!({"command": command})),
-        Part::ReadFile(path) => Call::new("read", json!({"filePath": place.absolute(path)})),
+        Part::ReadFile(path) => Call::new("read", json!({"filePath": context.absolute(path)})),
         Part::WriteFile { path, content } => Call::new(
             "write",
-            json!({"filePath": place.absolute(path), "content": content}),
+            json!({"filePath": context.absolute(path), "content": content}),
         ),
         Part::Mcp {
             server,
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn calls_have_the_form_of_its_tools() {
-        let place = CallContext {
+        let context = CallContext {
             directory: Some(Path::new("/w")),
             tools: &[],
             offers: &[],
@@ -276,9 +276,9 @@ mod tests {
                 json!({"id": 1}),
             ),
         ] {
-            assert_eq!(call(&part, &place), Some(Call::new(name, input)));
+            assert_eq!(call(&part, &context), Some(Call::new(name, input)));
         }
-        assert_eq!(call(&Part::Cut, &place), None);
+        assert_eq!(call(&Part::Cut, &context), None);
     }
 
     #[test]

@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn calls_have_the_form_of_its_tools() {
-        let place = CallContext {
+        let context = CallContext {
             directory: None,
             tools: &[],
             offers: &[],
@@ -201,8 +201,8 @@ mod tests {
                 json!({"a": 1}),
             ),
         ] {
-            assert_eq!(call(&part, &place), Some(Call::new(name, input)));
+            assert_eq!(call(&part, &context), Some(Call::new(name, input)));
         }
-        assert_eq!(call(&Part::Stall, &place), None);
+        assert_eq!(call(&Part::Stall, &context), None);
     }
 }

@@ -71,7 +71,7 @@ fn is_continuation(message: &Value) -> bool {
 
 /// Returns the calls that need a special case: those of tools that Qwen defers, which it offers behind `tool_call`, and
 /// a question. All others are identified by their schemas.
-pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
+pub(super) fn call(part: &Part, context: &CallContext<'_>) -> Option<Call> {
     let (name, arguments) = match part {
         Part::Ask(question) => {
             let question = json!({"question": question, "header": "Question", "options": choices(), "multiSelect": false});
@@ -90,7 +90,7 @@ pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
         }
         _ => return None,
     };
-    let is_offered = |name: &str| place.tools.iter().any(|tool| tool == name);
+    let is_offered = |name: &str| context.tools.iter().any(|tool| tool == name);
     // The tool wants a number of its own for each entry, which its schema does not say.
     if name == PLAN && is_offered(PLAN) {
         return Some(Call::new(PLAN, arguments));
@@ -110,12 +110,12 @@ mod tests {
     fn a_deferred_tool_is_called_behind_another() {
         let tools = |names: &[&str]| names.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
         let called = |part: Part, tools: &[String]| {
-            let place = CallContext {
+            let context = CallContext {
                 directory: None,
                 tools,
                 offers: &[],
             };
-            call(&part, &place).map(|call| (call.name, call.input))
+            call(&part, &context).map(|call| (call.name, call.input))
         };
         let deferring = tools(&["read_file", "tool_call", "tool_search"]);
         let mcp = || Part::Mcp {

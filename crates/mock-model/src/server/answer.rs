@@ -228,18 +228,18 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
         return http_error(protocol, answer, error);
     }
     let offers = offered::offers(&seen.body);
-    let place = CallContext {
+    let context = CallContext {
         directory: shared.settings.directory.as_deref(),
         tools: &tools,
         offers: &offers,
     };
     // Tools that several CLIs have do not identify one with certainty.
     let is_sure = shared.settings.cli.is_some() || Cli::who(user_agent, &[]).is_some();
-    let beside = |part| cli?.call_beside(part, &place).map(Say::Call).map(Some);
+    let beside = |part| cli?.call_beside(part, &context).map(Say::Call).map(Some);
     let say: Option<Vec<_>> = answer
         .parts
         .iter()
-        .flat_map(|part| iter::once(say(part, cli, is_sure, &place)).chain(beside(part)))
+        .flat_map(|part| iter::once(say(part, cli, is_sure, &context)).chain(beside(part)))
         .collect();
     let Some(say) = say else {
         let message = "mock model: no tool that the request offers is known to do what the script \

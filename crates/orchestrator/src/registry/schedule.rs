@@ -194,20 +194,20 @@ impl Schedule {
     /// Grants a waiting ticket and moves its queue behind the others.
     pub(super) fn grant(&mut self, ticket: u64) {
         let turn = self.turn();
-        let Some(place) = self.take(ticket) else {
+        let Some(waiter) = self.take(ticket) else {
             return;
         };
-        let group = self.groups.entry(place.group.clone()).or_default();
+        let group = self.groups.entry(waiter.group.clone()).or_default();
         group.running += 1;
-        if let Some(queue) = self.queues.get_mut(&place.queue) {
+        if let Some(queue) = self.queues.get_mut(&waiter.queue) {
             queue.turn = turn;
-            if let Some(line) = queue.lines.get_mut(&place.group) {
+            if let Some(line) = queue.lines.get_mut(&waiter.group) {
                 group.lines.remove(&line.turn);
                 line.turn = turn;
-                group.lines.insert(turn, place.queue);
+                group.lines.insert(turn, waiter.queue);
             }
         }
-        self.granted.insert(ticket, place.group);
+        self.granted.insert(ticket, waiter.group);
     }
 
     /// Returns whether the ticket still waits.
@@ -300,21 +300,21 @@ impl Schedule {
 
     /// Removes a waiting ticket from its line.
     fn take(&mut self, ticket: u64) -> Option<Waiter> {
-        let place = self.waiting.remove(&ticket)?;
-        let queue = self.queues.get_mut(&place.queue)?;
-        let line = queue.lines.get_mut(&place.group)?;
+        let waiter = self.waiting.remove(&ticket)?;
+        let queue = self.queues.get_mut(&waiter.queue)?;
+        let line = queue.lines.get_mut(&waiter.group)?;
         line.tickets.remove(&ticket);
         if line.tickets.is_empty() {
-            if let Some(group) = self.groups.get_mut(&place.group) {
+            if let Some(group) = self.groups.get_mut(&waiter.group) {
                 group.lines.remove(&line.turn);
             }
-            queue.lines.remove(&place.group);
+            queue.lines.remove(&waiter.group);
             if queue.lines.is_empty() {
-                self.queues.remove(&place.queue);
+                self.queues.remove(&waiter.queue);
             }
-            self.forget_if_idle(&place.group);
+            self.forget_if_idle(&waiter.group);
         }
-        Some(place)
+        Some(waiter)
     }
 
     fn forget_if_idle(&mut self, name: &Key) {

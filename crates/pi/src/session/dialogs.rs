@@ -44,7 +44,7 @@ impl PiSession {
             .collect();
         let question = question.join("\n");
         let question = excerpt(&question, QUESTION_BYTES);
-        if !self.playing {
+        if !self.in_turn {
             self.respond(&dialog.id, json!({"cancelled": true}));
             let message = format!(
                 "an extension asked {question:?} between two turns, which was answered with no"

@@ -37,9 +37,9 @@ impl PiSession {
 
     fn decode(&mut self, line: &[u8], out: &mut Events) {
         self.decoder.line(line, out);
-        if self.decoder.ending.ended.is_some() && self.playing {
+        if self.decoder.ending.ended.is_some() && self.in_turn {
             self.settled(out);
-        } else if self.interrupt && self.abort_answered && self.decoder.ending.begun && self.playing
+        } else if self.interrupt && self.abort_answered && self.decoder.ending.begun && self.in_turn
         {
             // The CLI got the abort before the turn had begun.
             self.abort();
@@ -57,7 +57,7 @@ impl PiSession {
 
     /// Handles the end of the turn that the decoder reported.
     fn settled(&mut self, out: &mut Events) {
-        self.playing = false;
+        self.in_turn = false;
         self.close_dialogs();
         self.interrupted = self.interrupt && self.decoder.ending.is_aborted();
         self.is_written_down();
@@ -74,7 +74,7 @@ impl PiSession {
 
     /// Ends a turn about which the CLI will print nothing more.
     pub(super) fn over(&mut self, failed: bool, out: &mut Events) {
-        self.playing = false;
+        self.in_turn = false;
         self.decoder.turn_end(failed, out);
     }
 
@@ -94,7 +94,7 @@ impl PiSession {
         match purpose {
             Purpose::State => {
                 self.state(data);
-                if self.playing {
+                if self.in_turn {
                     self.decoder.tell_session(out);
                 }
             }
@@ -103,7 +103,7 @@ impl PiSession {
             }
             Purpose::IsAtWork => {
                 let begun = self.decoder.ending.begun || data.is_streaming;
-                if self.playing && !begun {
+                if self.in_turn && !begun {
                     self.over(false, out);
                 }
             }
@@ -134,7 +134,7 @@ impl PiSession {
         let error = refused(&response.command, &response.error);
         if let Some(order) = purpose.order() {
             self.exchange.settle(order, Err(error));
-        } else if matches!(purpose, Purpose::Prompt) && self.playing {
+        } else if matches!(purpose, Purpose::Prompt) && self.in_turn {
             out.error(error);
             self.over(true, out);
         } else {

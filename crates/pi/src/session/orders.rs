@@ -39,7 +39,7 @@ impl PiSession {
 
     fn begin(&mut self, turn: &Turn, out: &mut Events) {
         self.decoder.next_turn();
-        self.playing = true;
+        self.in_turn = true;
         self.interrupt = false;
         self.abort_answered = false;
         self.interrupted = false;
@@ -71,7 +71,7 @@ impl PiSession {
     }
 
     fn stop(&mut self) {
-        if !self.playing || self.interrupt {
+        if !self.in_turn || self.interrupt {
             return;
         }
         self.interrupt = true;
@@ -86,7 +86,7 @@ impl PiSession {
     }
 
     fn steer(&mut self, id: OrderId, text: &str) {
-        let why_not = if !self.playing {
+        let why_not = if !self.in_turn {
             "no turn is in progress"
         } else if self.interrupt {
             "the turn is being interrupted"

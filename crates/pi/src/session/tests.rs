@@ -289,7 +289,7 @@ fn a_model_has_its_provider_with_it_or_that_of_the_model_before() {
     }
 }
 
-/// Plays a turn in which an extension asks. Returns the question and the written answer.
+/// Runs a turn in which an extension asks. Returns the question and the written answer.
 fn asked(
     method: &str,
     more: &Value,

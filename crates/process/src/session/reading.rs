@@ -125,7 +125,7 @@ impl SessionReading {
         let limits = self.base.with(new.turn.timeouts);
         let current = Current::new(new.queue, &new.abort, limits, Some(new.permit));
         self.current = Some(current);
-        self.setting.known.set_playing(true);
+        self.setting.known.set_in_turn(true);
         self.interrupting = None;
         self.commands = CommandTimes::default();
         self.setting.assembler.begin(new.turn);
@@ -232,7 +232,7 @@ impl SessionReading {
         assembler.end_turn(duration);
         self.look_for_loss();
         // A caller that has read `done` finds the process waiting.
-        self.setting.known.set_playing(false);
+        self.setting.known.set_in_turn(false);
         current.queue.close(self.setting.assembler.out());
         if self.interrupting.take().is_some() {
             self.ended_commands = Some(std::mem::take(&mut self.commands));
@@ -476,7 +476,7 @@ impl Reader for SessionReading {
                 current.queue.close(&mut out);
             }
         }
-        self.setting.known.set_playing(false);
+        self.setting.known.set_in_turn(false);
         // Dropping the channels reports to waiting callers that there will be no outcome.
         self.replies.clear();
         self.waiting = None;

@@ -73,7 +73,7 @@ pub(crate) struct Known {
     /// Notified of each unasked turn. It outlives the process.
     has_unasked: Arc<Notify>,
     gone: AtomicBool,
-    playing: AtomicBool,
+    in_turn: AtomicBool,
     idle: AtomicBool,
     lost: AtomicBool,
 }
@@ -147,11 +147,11 @@ impl Known {
         self.lost.store(true, Ordering::Release);
     }
 
-    pub(crate) fn is_playing(&self) -> bool {
-        self.playing.load(Ordering::Acquire)
+    pub(crate) fn is_in_turn(&self) -> bool {
+        self.in_turn.load(Ordering::Acquire)
     }
 
-    pub(crate) fn set_playing(&self, playing: bool) {
-        self.playing.store(playing, Ordering::Release);
+    pub(crate) fn set_in_turn(&self, in_turn: bool) {
+        self.in_turn.store(in_turn, Ordering::Release);
     }
 }

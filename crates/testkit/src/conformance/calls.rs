@@ -3,7 +3,7 @@
 
 use teamster_core::ToolKind;
 
-use super::output::place;
+use super::output::location;
 use super::{Failures, Suite, Verdict};
 use crate::fixture::Fixture;
 use crate::replay::{TracedCall, calls};
@@ -57,7 +57,7 @@ impl Suite {
         for fixture in &self.fixtures {
             for call in self.traced(fixture) {
                 if let Some(problem) = self.announces.problem(&call) {
-                    wrong.add(place(fixture), format!("{problem}: {call:?}"));
+                    wrong.add(location(fixture), format!("{problem}: {call:?}"));
                 }
             }
         }
@@ -94,7 +94,7 @@ impl Suite {
             wrong.add(scenario, "there is no fixture of this name");
         }
         for fixture in fixtures {
-            wrong.add_if_err(place(fixture), check(&self.traced(fixture)));
+            wrong.add_if_err(location(fixture), check(&self.traced(fixture)));
         }
     }
 

@@ -112,10 +112,10 @@ impl Corpus {
         let changes = vec((any::<Index>(), any::<Index>(), self.any_json()), 1..8);
         let change = |(lines, changes): (Lines, Vec<(Index, Index, Value)>)| {
             let mut lines = values(&lines);
-            for (line, place, with) in &changes {
+            for (line, position, with) in &changes {
                 let line = line.get_mut(&mut lines);
                 // Never the line itself: a line that is not an object does not reach a decoder.
-                let mut nth = 1 + place.index(count(line));
+                let mut nth = 1 + position.index(count(line));
                 replace_nth(line, &mut nth, with);
             }
             lines.iter().map(bytes_of).collect()
@@ -124,28 +124,28 @@ impl Corpus {
     }
 
     fn fields_removed(&self) -> BoxedStrategy<Lines> {
-        let places = vec((any::<Index>(), any::<Index>()), 1..8);
-        let remove = |(lines, places): (Lines, Vec<(Index, Index)>)| {
+        let positions = vec((any::<Index>(), any::<Index>()), 1..8);
+        let remove = |(lines, positions): (Lines, Vec<(Index, Index)>)| {
             let mut lines = values(&lines);
-            for (line, place) in &places {
+            for (line, position) in &positions {
                 let line = line.get_mut(&mut lines);
                 let fields = count_fields(line);
                 if fields > 0 {
-                    remove_nth(line, &mut place.index(fields));
+                    remove_nth(line, &mut position.index(fields));
                 }
             }
             lines.iter().map(bytes_of).collect()
         };
-        (self.recorded(), places).prop_map(remove).boxed()
+        (self.recorded(), positions).prop_map(remove).boxed()
     }
 
     fn cut_inside(&self) -> BoxedStrategy<Lines> {
         let cuts = vec((any::<Index>(), any::<Index>()), 1..4);
         let cut = |(mut lines, cuts): (Lines, Vec<(Index, Index)>)| {
-            for (line, place) in &cuts {
+            for (line, position) in &cuts {
                 let line = line.get_mut(&mut lines);
                 if !line.is_empty() {
-                    line.truncate(place.index(line.len()));
+                    line.truncate(position.index(line.len()));
                 }
             }
             lines

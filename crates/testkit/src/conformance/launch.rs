@@ -9,7 +9,7 @@ use teamster_core::text::excerpt;
 use teamster_core::{AgentError, ErrorCode, ExecuteParams, PromptDelivery};
 
 use super::arbitrary::{ArbitraryRun, SECRET, prompt};
-use super::output::{is_completed, place};
+use super::output::{is_completed, location};
 use super::verdict::property;
 use super::{Failures, Sent, Suite, Understood, Verdict};
 
@@ -37,24 +37,24 @@ impl Suite {
         ] {
             let mut params = self.plain_params(prompt);
             params.prompt_delivery = delivery;
-            let place = format!("a prompt, {how}");
+            let location = format!("a prompt, {how}");
             // A CLI that reads no prompt from stdin gets an argument, unless that is impossible or unwanted.
             let needs_stdin = delivery == PromptDelivery::Stdin || prompt.len() >= TOO_LARGE;
             let on_stdin = on_stdin && (can.prompt_on_stdin || needs_stdin);
             match self.provider.launch(&params) {
                 Ok(launch) => {
                     let check = check_delivery(&launch, prompt, on_stdin, can.prompt_on_stdin);
-                    wrong.add_if_err(&place, check);
-                    wrong.add_if_err(&place, self.check_launch(&params, &launch));
+                    wrong.add_if_err(&location, check);
+                    wrong.add_if_err(&location, self.check_launch(&params, &launch));
                 }
                 Err(error) if on_stdin == can.prompt_on_stdin => {
                     // A provider may refuse arguments entirely if its error names the parameter.
                     let by_name = error.parameter() == Some("prompt_delivery");
                     if delivery != PromptDelivery::Argv || !by_name {
-                        wrong.add(&place, format!("refused: {error}"));
+                        wrong.add(&location, format!("refused: {error}"));
                     }
                 }
-                Err(error) => wrong.add_if_err(&place, is_refusal(&error)),
+                Err(error) => wrong.add_if_err(&location, is_refusal(&error)),
             }
         }
         wrong.verdict()
@@ -156,7 +156,7 @@ impl Suite {
                 Ok(_) => "listed in `changes_prompts`, the prompt is unchanged".to_owned(),
                 Err(error) => error,
             };
-            wrong.add(place(fixture), what);
+            wrong.add(location(fixture), what);
         }
         wrong.verdict()
     }

@@ -60,13 +60,13 @@ impl Suite {
                     continue;
                 }
                 for server in servers() {
-                    let place = format!(
+                    let location = format!(
                         "a {} server by {}, {}",
                         server.transport.as_str(),
                         delivery.as_str(),
                         mode.as_str()
                     );
-                    wrong.add_if_err(place, self.check_server(server, delivery, mode));
+                    wrong.add_if_err(location, self.check_server(server, delivery, mode));
                 }
             }
         }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use teamster_core::{AgentEvent, Diagnostics};
 
-use super::output::place;
+use super::output::location;
 use super::{Failures, Suite, Verdict};
 use crate::replay::Replay;
 
@@ -30,7 +30,7 @@ impl Suite {
                 {
                     let (is, right) = (mixed.get(at), expected.get(at));
                     wrong.add(
-                        place(fixture),
+                        location(fixture),
                         format!("{how}: event {at} is {is:?}, without the text {right:?}"),
                     );
                 }

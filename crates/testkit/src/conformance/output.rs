@@ -43,7 +43,7 @@ fn line_ends(stdout: &[u8]) -> Vec<usize> {
     kept.map(|(_, end)| *end).collect()
 }
 
-pub(super) fn place(fixture: &Fixture) -> String {
+pub(super) fn location(fixture: &Fixture) -> String {
     fixture.dir.display().to_string()
 }
 
@@ -57,7 +57,7 @@ impl Suite {
     pub fn grammar(&self) -> Verdict {
         let mut wrong = Failures::of("grammar");
         for fixture in &self.fixtures {
-            wrong.add_if_err(place(fixture), check_stream(&self.replay(fixture)));
+            wrong.add_if_err(location(fixture), check_stream(&self.replay(fixture)));
         }
         wrong.verdict()
     }
@@ -71,7 +71,7 @@ impl Suite {
             let mut same = |chunks: Vec<&[u8]>, how: &str| {
                 if self.play(chunks, fixture.exit()) != expected {
                     let what = format!("other events than from the whole output: {how}");
-                    wrong.add(place(fixture), what);
+                    wrong.add(location(fixture), what);
                 }
             };
             same(stdout.chunks(1).collect(), "byte by byte");
@@ -100,10 +100,10 @@ impl Suite {
             let mut exits = vec![ended.clone(), fixture.exit()];
             exits.dedup();
             let length = fixture.stdout.len();
-            let places = line_ends(&fixture.stdout).into_iter();
-            for end in places.chain(sample(length, OFFSETS)).chain([length]) {
+            let cuts = line_ends(&fixture.stdout).into_iter();
+            for end in cuts.chain(sample(length, OFFSETS)).chain([length]) {
                 let stdout = &fixture.stdout[..end];
-                let where_cut = format!("{}, cut off at {end}", place(fixture));
+                let where_cut = format!("{}, cut off at {end}", location(fixture));
                 for exit in exits.clone() {
                     let how = exit.code;
                     let replay = self.play([stdout], exit);
@@ -172,12 +172,9 @@ mod tests {
     fn a_sample_is_within_its_bounds() {
         assert_eq!(sample(0, 5).count(), 0);
         for end in [1, 7, 100, 9999] {
-            let places: Vec<_> = sample(end, 20).collect();
-            assert!(
-                !places.is_empty() && places.len() <= 20,
-                "{end}: {places:?}"
-            );
-            assert!(places.iter().all(|place| *place < end));
+            let cuts: Vec<_> = sample(end, 20).collect();
+            assert!(!cuts.is_empty() && cuts.len() <= 20, "{end}: {cuts:?}");
+            assert!(cuts.iter().all(|cut| *cut < end));
         }
     }
 

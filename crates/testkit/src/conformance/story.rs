@@ -2,7 +2,7 @@
 
 use teamster_core::{AgentEvent, ErrorKind, Id, RunResult, RunStatus};
 
-use super::output::{is_completed, place};
+use super::output::{is_completed, location};
 use super::{Failures, Suite, Tool, Verdict};
 use crate::replay::Replay;
 
@@ -24,11 +24,13 @@ impl Suite {
                 (Some(text), false) => {
                     let text = teamster_core::text::excerpt(&text, 60);
                     wrong.add(
-                        place(fixture),
+                        location(fixture),
                         format!("this text is there twice: {text:?}"),
                     );
                 }
-                (None, true) => wrong.add(place(fixture), "listed in `repeats`, repeats nothing"),
+                (None, true) => {
+                    wrong.add(location(fixture), "listed in `repeats`, repeats nothing")
+                }
                 _ => {}
             }
             if let Some(result) = replay.result()
@@ -36,7 +38,7 @@ impl Suite {
                 && !result.text.contains(answer.as_str())
             {
                 let what = format!("the final message is no part of the text: {answer:?}");
-                wrong.add(place(fixture), what);
+                wrong.add(location(fixture), what);
             }
         }
         wrong.verdict()
@@ -77,11 +79,11 @@ impl Suite {
             match (open, self.leaves_open.contains(&scenario)) {
                 (Some(ids), false) if is_completed(&replay) => {
                     wrong.add(
-                        place(fixture),
+                        location(fixture),
                         format!("completed, without results for {ids:?}"),
                     );
                 }
-                (None, true) => wrong.add(place(fixture), "it leaves no tool call open"),
+                (None, true) => wrong.add(location(fixture), "it leaves no tool call open"),
                 _ => {}
             }
         }
@@ -113,30 +115,30 @@ impl Suite {
         for fixture in &self.fixtures {
             let replay = self.replay(fixture);
             let Some(result) = replay.result() else {
-                wrong.add(place(fixture), "there is no result");
+                wrong.add(location(fixture), "there is no result");
                 continue;
             };
             let completed = result.status == RunStatus::Completed;
             if completed && !result.errors.is_empty() {
                 let errors = &result.errors;
                 wrong.add(
-                    place(fixture),
+                    location(fixture),
                     format!("completed, with errors: {errors:?}"),
                 );
             }
             if result.status == RunStatus::Failed && result.errors.is_empty() {
-                wrong.add(place(fixture), "failed, without an error");
+                wrong.add(location(fixture), "failed, without an error");
             }
             let stopped = [RunStatus::Aborted, RunStatus::TimedOut];
             if stopped.contains(&result.status) && fixture.meta.stopped.is_none() {
                 let status = result.status;
                 wrong.add(
-                    place(fixture),
+                    location(fixture),
                     format!("{status:?}, though it was not stopped"),
                 );
             }
             if result.errors.iter().any(|error| error.message.is_empty()) {
-                wrong.add(place(fixture), "an error without a message");
+                wrong.add(location(fixture), "an error without a message");
             }
         }
         wrong.verdict()
@@ -201,7 +203,7 @@ impl Suite {
                 Some(result) => check(result, &replay),
                 None => Err("there is no result".into()),
             };
-            wrong.add_if_err(place(fixture), checked);
+            wrong.add_if_err(location(fixture), checked);
         }
     }
 }

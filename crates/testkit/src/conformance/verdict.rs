@@ -25,14 +25,14 @@ impl Failures {
         Self { check, list }
     }
 
-    /// Adds a failure. `place` is the fixture, the parameter or another location.
-    pub(super) fn add(&mut self, place: impl fmt::Display, what: impl fmt::Display) {
-        self.list.push(format!("{place}: {what}"));
+    /// Adds a failure. `location` is the fixture, the parameter or another location.
+    pub(super) fn add(&mut self, location: impl fmt::Display, what: impl fmt::Display) {
+        self.list.push(format!("{location}: {what}"));
     }
 
-    pub(super) fn add_if_err(&mut self, place: impl fmt::Display, result: Result<(), String>) {
+    pub(super) fn add_if_err(&mut self, location: impl fmt::Display, result: Result<(), String>) {
         if let Err(what) = result {
-            self.add(place, what);
+            self.add(location, what);
         }
     }
 

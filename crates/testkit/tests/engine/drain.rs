@@ -11,7 +11,7 @@ use teamster_testkit::fake_agent::{Flood, Report, Script, Spawn, SpawnKind, Stre
 use teamster_testkit::proc;
 
 use crate::engine::{
-    END, LIMIT, Place, agent, collect, finish, helper, next, wait_for, wait_until,
+    END, LIMIT, Scratch, agent, collect, finish, helper, next, wait_for, wait_until,
 };
 
 const LINES: usize = 50_000;
@@ -56,12 +56,12 @@ fn written(pid: u32) -> u64 {
 
 #[test]
 fn a_slow_consumer_loses_nothing_of_50_mb_and_memory_is_bounded() {
-    let place = Place::new();
-    let status = helper::role("slow consumer", &place.path(""))
+    let scratch = Scratch::new();
+    let status = helper::role("slow consumer", &scratch.path(""))
         .status()
         .unwrap();
     assert!(status.success());
-    let read = |name| fs::read_to_string(place.path(name)).unwrap();
+    let read = |name| fs::read_to_string(scratch.path(name)).unwrap();
     assert_eq!(read("distinct"), LINES.to_string());
     assert_eq!(read("in order"), "true");
     let stalled: u64 = read("stalled").parse().unwrap();
@@ -72,14 +72,14 @@ fn a_slow_consumer_loses_nothing_of_50_mb_and_memory_is_bounded() {
 }
 
 /// Reads one event, pauses until the agent has written everything and is gone, and reads the rest.
-pub(crate) fn be_slow(place: &Path) {
+pub(crate) fn be_slow(scratch: &Path) {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .unwrap();
     runtime.block_on(async {
-        let (go, pid) = (place.join("go"), place.join("pid"));
+        let (go, pid) = (scratch.join("go"), scratch.join("pid"));
         let script = Script::new()
             .report(&pid)
             // Loses the output that does not fit in the pipe at its end.
@@ -106,7 +106,7 @@ pub(crate) fn be_slow(place: &Path) {
         }
         let peak = memory("self", "VmHWM").saturating_sub(before);
         assert_eq!(result.unwrap().status, RunStatus::Completed);
-        let say = |name: &str, what: String| fs::write(place.join(name), what).unwrap();
+        let say = |name: &str, what: String| fs::write(scratch.join(name), what).unwrap();
         say(
             "distinct",
             seen.iter().collect::<HashSet<_>>().len().to_string(),
@@ -119,8 +119,8 @@ pub(crate) fn be_slow(place: &Path) {
 
 #[tokio::test]
 async fn spilled_entries_come_back_unchanged_with_their_lines() {
-    let place = Place::new();
-    let gone = place.path("gone");
+    let scratch = Scratch::new();
+    let gone = scratch.path("gone");
     let script = Script::new()
         .line(Text::from(r#"{"t":  "{n} \ud83d\ude00"}"#).repeat(20_000))
         .line(END)
@@ -150,9 +150,9 @@ async fn spilled_entries_come_back_unchanged_with_their_lines() {
 
 #[tokio::test]
 async fn more_than_may_wait_on_disk_ends_the_run_with_a_clear_error() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let script = Script::new()
-        .spawn(Spawn::new(SpawnKind::Child).pid_file(place.path("pid")))
+        .spawn(Spawn::new(SpawnKind::Child).pid_file(scratch.path("pid")))
         .line(numbered(1000).repeat(100_000))
         .line(END);
     let mut stream = agent(&script)
@@ -163,7 +163,7 @@ async fn more_than_may_wait_on_disk_ends_the_run_with_a_clear_error() {
         .start();
     let first = next(&mut stream).await;
     // The agent ends although its stream is no longer read.
-    let agent = place.pid("pid");
+    let agent = scratch.pid("pid");
     wait_until(|| !proc::is_alive(agent.pid())).await;
     let mut story = finish(stream).await;
     story.events.insert(0, first);
@@ -183,9 +183,9 @@ async fn more_than_may_wait_on_disk_ends_the_run_with_a_clear_error() {
 
 #[tokio::test]
 async fn unusable_spill_folder_ends_the_run_with_a_clear_error() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let script = Script::new()
-        .spawn(Spawn::new(SpawnKind::Child).pid_file(place.path("pid")))
+        .spawn(Spawn::new(SpawnKind::Child).pid_file(scratch.path("pid")))
         .line(numbered(1000).repeat(100_000))
         .line(END);
     let mut stream = agent(&script)
@@ -195,7 +195,7 @@ async fn unusable_spill_folder_ends_the_run_with_a_clear_error() {
         })
         .start();
     next(&mut stream).await;
-    let agent = place.pid("pid");
+    let agent = scratch.pid("pid");
     wait_until(|| !proc::is_alive(agent.pid())).await;
     let story = tokio::time::timeout(LIMIT, collect(stream)).await.unwrap();
     assert_eq!(story.error().code, ErrorCode::OutputLimit);
@@ -239,8 +239,8 @@ async fn stderr_can_carry_the_events_and_stdout_is_then_only_kept() {
 
 #[tokio::test]
 async fn events_come_as_they_arrive() {
-    let place = Place::new();
-    let go = place.path("go");
+    let scratch = Scratch::new();
+    let go = scratch.path("go");
     let script = Script::new()
         .line(r#"{"t":"now"}"#)
         .wait_for_file(&go)

@@ -6,7 +6,7 @@ use teamster_core::{ErrorCode, ErrorKind, RunStatus};
 use teamster_testkit::fake_agent::{Pipe, Script, Signal, Spawn, SpawnKind, Stream, Text};
 use teamster_testkit::proc;
 
-use crate::engine::{END, LONG, Place, Run, agent};
+use crate::engine::{END, LONG, Run, Scratch, agent};
 
 const GRACE: Duration = Duration::from_millis(300);
 
@@ -136,9 +136,9 @@ async fn an_agent_that_expects_more_is_left_alone_until_it_has_ended() {
 
 #[tokio::test]
 async fn a_grandchild_that_holds_the_pipe_does_not_hang_the_run() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let holder = Spawn::new(SpawnKind::Setsid)
-        .pid_file(place.path("holder"))
+        .pid_file(scratch.path("holder"))
         .clear_env();
     let script = Script::new().spawn(holder).line(r#"{"t":"x"}"#).line(END);
     let start = Instant::now();
@@ -146,7 +146,7 @@ async fn a_grandchild_that_holds_the_pipe_does_not_hang_the_run() {
         .config(|config| config.drain_grace = GRACE)
         .finish()
         .await;
-    let _holder = place.pid("holder");
+    let _holder = scratch.pid("holder");
     assert!(start.elapsed() >= GRACE);
     assert_eq!(story.types(), ["text", "turn_end", "done"]);
     assert_eq!(story.result.exit_code, Some(0));
@@ -154,9 +154,9 @@ async fn a_grandchild_that_holds_the_pipe_does_not_hang_the_run() {
 
 #[tokio::test]
 async fn grandchild_output_is_read_for_a_limited_time() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let writer = Spawn::new(SpawnKind::Setsid)
-        .pid_file(place.path("writer"))
+        .pid_file(scratch.path("writer"))
         .script(
             Script::new()
                 .line(
@@ -173,7 +173,7 @@ async fn grandchild_output_is_read_for_a_limited_time() {
         .await;
     assert!(start.elapsed() >= GRACE * 10);
     assert!(story.result.text.len() > 20, "{}", story.result.text);
-    assert!(!proc::is_alive(place.pid("writer").pid()));
+    assert!(!proc::is_alive(scratch.pid("writer").pid()));
 }
 
 #[tokio::test]

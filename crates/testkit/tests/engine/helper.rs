@@ -10,13 +10,13 @@ use crate::engine::{drain, mcp, private_files, private_home, recording, runtime,
 const ROLE: &str = "TEAMSTER_ENGINE_TEST_ROLE";
 const PLACE: &str = "TEAMSTER_ENGINE_TEST_PLACE";
 
-/// Returns this program in a role. `place` is a directory for its output.
-pub(crate) fn role(name: &str, place: &Path) -> Command {
+/// Returns this program in a role. `scratch` is a directory for its output.
+pub(crate) fn role(name: &str, scratch: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
         .args(["--exact", "engine::helper::a_role_is_played_when_asked"])
         .env(ROLE, name)
-        .env(PLACE, place)
+        .env(PLACE, scratch)
         .stdin(Stdio::null())
         .stdout(Stdio::null());
     command
@@ -27,20 +27,20 @@ fn a_role_is_played_when_asked() {
     let Ok(role) = std::env::var(ROLE) else {
         return;
     };
-    let place = PathBuf::from(std::env::var_os(PLACE).unwrap());
-    let place = place.as_path();
+    let scratch = PathBuf::from(std::env::var_os(PLACE).unwrap());
+    let scratch = scratch.as_path();
     match role.as_str() {
-        "slow consumer" => drain::be_slow(place),
-        "soak" => runtime::soak(place),
-        "host with a lease" => mcp::be_host(place),
+        "slow consumer" => drain::be_slow(scratch),
+        "soak" => runtime::soak(scratch),
+        "host with a lease" => mcp::be_host(scratch),
         "run with private files" => private_files::be_short(),
         "sweep" => drop(sweep_private_files()),
-        "host with a private home" => private_home::be_host(place),
-        "host with private files" => private_files::be_host(place),
-        "recorder on a full disk" => recording::be_limited(place),
-        "host that is stopped" => watchdog::be_stopped(place),
-        "host" => runtime::be_host(place, false),
-        "host that takes its agents along" => runtime::be_host(place, true),
+        "host with a private home" => private_home::be_host(scratch),
+        "host with private files" => private_files::be_host(scratch),
+        "recorder on a full disk" => recording::be_limited(scratch),
+        "host that is stopped" => watchdog::be_stopped(scratch),
+        "host" => runtime::be_host(scratch, false),
+        "host that takes its agents along" => runtime::be_host(scratch, true),
         other => panic!("no such role: {other}"),
     }
 }

@@ -7,12 +7,12 @@ use teamster_core::{AgentEvent, RunStatus};
 use teamster_testkit::fake_agent::{Report, Script};
 use teamster_testkit::proc;
 
-use crate::engine::{END, Place, Story, agent, next, shell};
+use crate::engine::{END, Scratch, Story, agent, next, shell};
 
 #[tokio::test]
 async fn records_of_the_run_reach_the_decoder() {
-    let place = Place::new();
-    let record = place.path("record");
+    let scratch = Scratch::new();
+    let record = scratch.path("record");
     fs::write(&record, "{\"figure\":1}\n").unwrap();
     let script = format!(
         "echo '{{\"figure\":2}}' >> {0}; echo '{{\"other\":3}}' >> {0}; echo '{{\"t\":\"x\"}}'; echo '{END}'; echo '{{\"figure\":4}}' >> {0}",
@@ -31,8 +31,8 @@ async fn records_of_the_run_reach_the_decoder() {
 
 #[tokio::test]
 async fn records_of_a_killed_cli_are_read_too() {
-    let place = Place::new();
-    let record = place.path("record");
+    let scratch = Scratch::new();
+    let record = scratch.path("record");
     let script = format!(
         "echo '{{\"s\":\"new\"}}'; echo '{{\"figure\":1}}' > {}; kill -KILL $$",
         record.display()
@@ -45,8 +45,8 @@ async fn records_of_a_killed_cli_are_read_too() {
 #[tokio::test]
 async fn records_are_reported_during_the_run() {
     for resumed in [true, false] {
-        let place = Place::new();
-        let (record, seen) = (place.path("record"), place.path("seen"));
+        let scratch = Scratch::new();
+        let (record, seen) = (scratch.path("record"), scratch.path("seen"));
         fs::write(&record, "{\"figure\":1}\n").unwrap();
         if !resumed {
             fs::remove_file(&record).unwrap();
@@ -72,7 +72,7 @@ async fn records_are_reported_during_the_run() {
             if let AgentEvent::Usage(report) = &event {
                 let name = ["seen", "seen2"][figures.len()];
                 figures.push(report.usage.output_tokens.unwrap());
-                fs::write(place.path(name), "").unwrap();
+                fs::write(scratch.path(name), "").unwrap();
             }
             events.push(event);
             if done {
@@ -89,18 +89,18 @@ async fn records_are_reported_during_the_run() {
 
 #[tokio::test]
 async fn the_native_program_runs_in_the_launchers_place() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let (report, launcher, link) = (
-        place.path("report"),
-        place.path("launcher"),
-        place.path("cli"),
+        scratch.path("report"),
+        scratch.path("launcher"),
+        scratch.path("cli"),
     );
     proc::write_program(&launcher, "#!/bin/sh\nexit 9\n").unwrap();
     symlink(&launcher, &link).unwrap();
     let mut run = agent(&Script::new().report(&report).line(END));
     let native = run.config.program.replace(link).unwrap();
     // The first path does not exist, so the second is used.
-    run.provider.native = vec![place.path("no-such-file"), native.clone()];
+    run.provider.native = vec![scratch.path("no-such-file"), native.clone()];
     assert_eq!(run.clone().finish().await.result.exit_code, Some(0));
     assert_eq!(
         Report::read(&report).unwrap().argv[0],
@@ -114,8 +114,8 @@ async fn the_native_program_runs_in_the_launchers_place() {
 #[tokio::test]
 async fn session_has_an_id_from_the_start_if_the_cli_reports_it_late() {
     async fn ids(change: impl Fn(crate::engine::Run) -> crate::engine::Run) -> Vec<String> {
-        let place = Place::new();
-        let report = place.path("report");
+        let scratch = Scratch::new();
+        let report = scratch.path("report");
         let script = Script::new().report(&report);
         let mut run = agent(&script.line(r#"{"t":"x"}"#).line(END));
         run.provider.choose_session_id = true;

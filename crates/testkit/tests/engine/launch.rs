@@ -11,12 +11,12 @@ use teamster_process::EnvPolicy;
 use teamster_testkit::fake_agent::{Report, Script};
 use teamster_testkit::proc;
 
-use crate::engine::{END, Place, Run, agent, next, shell};
+use crate::engine::{END, Run, Scratch, agent, next, shell};
 
 /// Runs an agent that reports its arguments and environment.
 async fn report(change: impl FnOnce(Run) -> Run) -> Report {
-    let place = Place::new();
-    let file = place.path("report.json");
+    let scratch = Scratch::new();
+    let file = scratch.path("report.json");
     let script = Script::new().report(&file).line(END);
     let story = change(agent(&script)).finish().await;
     assert_eq!(story.result.status, RunStatus::Completed);
@@ -120,8 +120,8 @@ async fn an_agent_has_a_group_and_a_run_id_of_its_own() {
 
 #[tokio::test]
 async fn an_agent_works_in_its_working_directory() {
-    let place = Place::new();
-    let directory = fs::canonicalize(place.path(".")).unwrap();
+    let scratch = Scratch::new();
+    let directory = fs::canonicalize(scratch.path(".")).unwrap();
     let report =
         report(|run| run.params(|params| params.working_directory = Some(directory.clone()))).await;
     assert_eq!(report.cwd, directory.to_str().unwrap());
@@ -129,13 +129,13 @@ async fn an_agent_works_in_its_working_directory() {
 
 #[tokio::test]
 async fn a_program_is_searched_on_the_childs_own_path() {
-    let place = Place::new();
-    let program = place.path("teamster-fake-agent");
+    let scratch = Scratch::new();
+    let program = scratch.path("teamster-fake-agent");
     proc::write_program(&program, "#!/bin/sh\necho '{\"end\":false}'\n").unwrap();
     let story = shell("")
         .config(|config| config.program = None)
         .params(|params| {
-            let path = place.path(".").display().to_string();
+            let path = scratch.path(".").display().to_string();
             params.env.insert("PATH".into(), path);
         })
         .finish()
@@ -154,8 +154,8 @@ async fn refused(run: Run) -> (ErrorCode, ErrorKind, String) {
 
 #[tokio::test]
 async fn missing_program_or_directory_and_no_exec_bit_are_distinct() {
-    let place = Place::new();
-    let file = place.path("file");
+    let scratch = Scratch::new();
+    let file = scratch.path("file");
     fs::write(&file, "").unwrap();
 
     let story = shell("").config(|config| config.program = None);
@@ -187,7 +187,7 @@ async fn missing_program_or_directory_and_no_exec_bit_are_distinct() {
     assert_eq!((code, kind), (ErrorCode::CliNotFound, ErrorKind::NotFound));
     assert!(message.contains("is not executable"), "{message}");
 
-    let missing = place.path("missing");
+    let missing = scratch.path("missing");
     let (code, kind, message) =
         refused(shell("").params(|params| params.working_directory = Some(missing.clone()))).await;
     assert_eq!(
@@ -218,11 +218,11 @@ async fn missing_program_or_directory_and_no_exec_bit_are_distinct() {
 
 #[tokio::test]
 async fn a_further_directory_is_meant_from_where_the_agent_works() {
-    let place = Place::new();
-    fs::create_dir_all(place.path("work")).unwrap();
-    fs::create_dir_all(place.path("beside")).unwrap();
+    let scratch = Scratch::new();
+    fs::create_dir_all(scratch.path("work")).unwrap();
+    fs::create_dir_all(scratch.path("beside")).unwrap();
     let mut run = shell(&format!("echo '{END}'")).params(|params| {
-        params.working_directory = Some(place.path("work"));
+        params.working_directory = Some(scratch.path("work"));
         params.add_dirs = vec!["../beside".into()];
     });
     let seen = run.provider.add_dirs.clone();
@@ -230,7 +230,7 @@ async fn a_further_directory_is_meant_from_where_the_agent_works() {
         run.clone().finish().await.result.status,
         RunStatus::Completed
     );
-    assert_eq!(*seen.lock().unwrap(), [place.path("work/../beside")]);
+    assert_eq!(*seen.lock().unwrap(), [scratch.path("work/../beside")]);
     run.params.add_dirs = vec!["beside".into()];
     let (_, kind, message) = refused(run).await;
     assert_eq!(kind, ErrorKind::NotFound, "{message}");
@@ -238,8 +238,8 @@ async fn a_further_directory_is_meant_from_where_the_agent_works() {
 
 #[tokio::test]
 async fn a_missing_interpreter_is_reported() {
-    let place = Place::new();
-    let program = place.path("cli");
+    let scratch = Scratch::new();
+    let program = scratch.path("cli");
     proc::write_program(&program, "#!/nowhere/node\n").unwrap();
     let (code, kind, message) =
         refused(shell("").config(|config| config.program = Some(program))).await;
@@ -249,8 +249,8 @@ async fn a_missing_interpreter_is_reported() {
 
 #[tokio::test]
 async fn a_program_that_is_being_written_is_waited_for_and_then_named() {
-    let place = Place::new();
-    let program = place.path("cli");
+    let scratch = Scratch::new();
+    let program = scratch.path("cli");
     proc::write_program(&program, format!("#!/bin/sh\necho '{END}'\n")).unwrap();
     let run = shell("").config(|config| config.program = Some(program.clone()));
 
@@ -271,8 +271,8 @@ async fn a_program_that_is_being_written_is_waited_for_and_then_named() {
 
 #[tokio::test]
 async fn an_argument_of_128_kib_is_refused_before_anything_runs() {
-    let place = Place::new();
-    let mark = place.path("ran");
+    let scratch = Scratch::new();
+    let mark = scratch.path("ran");
     let run = |bytes: usize| {
         shell(&format!("touch {}; echo '{END}'", mark.display())).launch(|launch| {
             launch.args.push("secret".repeat(bytes)[..bytes].into());
@@ -334,8 +334,8 @@ async fn a_variable_that_cannot_be_is_named_without_its_value() {
 
 #[tokio::test]
 async fn a_private_file_is_there_for_the_run_and_for_this_user_only() {
-    let place = Place::new();
-    let (report, go) = (place.path("report"), place.path("go"));
+    let scratch = Scratch::new();
+    let (report, go) = (scratch.path("report"), scratch.path("go"));
     let script = Script::new()
         .report(&report)
         .line("{}")

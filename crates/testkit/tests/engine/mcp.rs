@@ -13,7 +13,7 @@ use teamster_testkit::fake_agent::Script;
 use teamster_testkit::proc;
 
 use crate::engine::{
-    END, LIMIT, Place, Run, SHORT, Story, agent, helper, next, shell, wait_for, wait_until,
+    END, LIMIT, Run, SHORT, Scratch, Story, agent, helper, next, shell, wait_for, wait_until,
 };
 
 /// Detects that a file is opened, for example by a process that wants to lock it.
@@ -64,8 +64,8 @@ fn with_server(run: Run, name: &str) -> Run {
 }
 
 /// Creates the user's file in a separate folder.
-fn users_file(place: &Place, content: &str) -> PathBuf {
-    let folder = place.path("config");
+fn users_file(scratch: &Scratch, content: &str) -> PathBuf {
+    let folder = scratch.path("config");
     fs::create_dir(&folder).unwrap();
     let file = folder.join("settings.json");
     fs::write(&file, content).unwrap();
@@ -83,11 +83,11 @@ fn assert_restored(file: &Path, content: &str) {
 }
 
 /// Returns the script of an agent that starts and runs until `go` exists.
-fn waiting(place: &Place) -> Script {
+fn waiting(scratch: &Scratch) -> Script {
     Script::new()
-        .report(place.path("report"))
+        .report(scratch.path("report"))
         .line(r#"{"t":"x"}"#)
-        .wait_for_file(place.path("go"))
+        .wait_for_file(scratch.path("go"))
         .line(END)
 }
 
@@ -99,9 +99,9 @@ async fn refused(run: Run) -> AgentError {
 
 #[tokio::test]
 async fn cli_finds_the_server_in_its_file_and_done_restores_it() {
-    let place = Place::new();
-    let file = users_file(&place, USERS);
-    let seen = place.path("seen");
+    let scratch = Scratch::new();
+    let file = users_file(&scratch, USERS);
+    let seen = scratch.path("seen");
     let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
     let mut stream = leased(shell(&script), &file, "docs").start();
     let mut types = Vec::new();
@@ -118,21 +118,21 @@ async fn cli_finds_the_server_in_its_file_and_done_restores_it() {
 
 #[tokio::test]
 async fn a_file_that_was_not_there_is_gone_again_with_its_folder() {
-    let place = Place::new();
-    let file = place.path("new/config.toml");
-    let seen = place.path("seen");
+    let scratch = Scratch::new();
+    let file = scratch.path("new/config.toml");
+    let seen = scratch.path("seen");
     let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
     let story = leased(shell(&script), &file, "docs").finish().await;
     assert_eq!(story.types(), ["turn_end", "done"]);
     assert_eq!(read(seen), "[mcp_servers.docs]\ncommand = \"docs-mcp\"\n");
-    assert!(!place.path("new").exists());
+    assert!(!scratch.path("new").exists());
 }
 
 #[tokio::test]
 async fn the_file_is_restored_when_the_cli_cannot_be_started() {
-    let place = Place::new();
-    let file = users_file(&place, USERS);
-    let program = place.path("cli");
+    let scratch = Scratch::new();
+    let file = users_file(&scratch, USERS);
+    let program = scratch.path("cli");
     proc::write_program(&program, "#!/nowhere/node\n").unwrap();
     let run = shell("").config(|config| config.program = Some(program));
     let error = refused(leased(run, &file, "docs")).await;
@@ -142,9 +142,9 @@ async fn the_file_is_restored_when_the_cli_cannot_be_started() {
 
 #[tokio::test]
 async fn the_file_is_restored_after_an_abort_a_timeout_and_a_panic() {
-    let place = Place::new();
-    let file = users_file(&place, USERS);
-    let mut stream = leased(agent(&waiting(&place)), &file, "docs").start();
+    let scratch = Scratch::new();
+    let file = users_file(&scratch, USERS);
+    let mut stream = leased(agent(&waiting(&scratch)), &file, "docs").start();
     next(&mut stream).await;
     assert!(read(&file).contains("docs-mcp"));
     stream.abort();
@@ -166,9 +166,9 @@ async fn the_file_is_restored_after_an_abort_a_timeout_and_a_panic() {
 
 #[tokio::test]
 async fn the_file_is_restored_when_the_stream_is_dropped() {
-    let place = Place::new();
-    let file = users_file(&place, USERS);
-    let mut stream = leased(agent(&waiting(&place)), &file, "docs").start();
+    let scratch = Scratch::new();
+    let file = users_file(&scratch, USERS);
+    let mut stream = leased(agent(&waiting(&scratch)), &file, "docs").start();
     next(&mut stream).await;
     assert!(read(&file).contains("docs-mcp"));
     drop(stream);
@@ -179,10 +179,10 @@ async fn the_file_is_restored_when_the_stream_is_dropped() {
 
 #[test]
 fn the_file_is_restored_when_the_runtime_is_shut_down() {
-    let place = Place::new();
-    let file = users_file(&place, USERS);
+    let scratch = Scratch::new();
+    let file = users_file(&scratch, USERS);
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let mut stream = leased(agent(&waiting(&place)), &file, "docs").start();
+    let mut stream = leased(agent(&waiting(&scratch)), &file, "docs").start();
     runtime.block_on(next(&mut stream));
     assert!(read(&file).contains("docs-mcp"));
     drop(runtime);
@@ -192,9 +192,9 @@ fn the_file_is_restored_when_the_runtime_is_shut_down() {
 #[tokio::test]
 async fn the_file_is_changed_until_the_tree_is_gone() {
     // A CLI may still use its servers while it is stopped.
-    let place = Place::new();
-    let file = users_file(&place, USERS);
-    let (seen, ready) = (place.path("seen"), place.path("ready"));
+    let scratch = Scratch::new();
+    let file = users_file(&scratch, USERS);
+    let (seen, ready) = (scratch.path("seen"), scratch.path("ready"));
     let script = format!(
         "trap 'cp {} {}; exit 0' TERM; : > {}; while :; do sleep 0.02; done",
         file.display(),
@@ -215,15 +215,16 @@ async fn the_file_is_changed_until_the_tree_is_gone() {
 
 #[tokio::test]
 async fn two_runs_at_once_share_one_file_and_the_last_restores_it() {
-    let (place, other) = (Place::new(), Place::new());
-    let file = users_file(&place, USERS);
-    let start = |place: &Place, name: &str| leased(agent(&waiting(place)), &file, name).start();
-    let mut one = start(&place, "docs");
+    let (scratch, other) = (Scratch::new(), Scratch::new());
+    let file = users_file(&scratch, USERS);
+    let start =
+        |scratch: &Scratch, name: &str| leased(agent(&waiting(scratch)), &file, name).start();
+    let mut one = start(&scratch, "docs");
     let mut two = start(&other, "tracker");
     next(&mut one).await;
     next(&mut two).await;
     assert!(read(&file).contains("\"docs\"") && read(&file).contains("\"tracker\""));
-    fs::write(place.path("go"), "").unwrap();
+    fs::write(scratch.path("go"), "").unwrap();
     assert_eq!(one.result().await.status, RunStatus::Completed);
     assert!(read(&file).contains("\"tracker\""));
     fs::write(other.path("go"), "").unwrap();
@@ -242,12 +243,12 @@ async fn finish_after(first: AgentEvent, mut stream: EventStream) -> Story {
 
 #[tokio::test]
 async fn concurrent_edits_stay_and_are_reported() {
-    let place = Place::new();
-    let file = users_file(&place, USERS);
-    let mut stream = leased(agent(&waiting(&place)), &file, "docs").start();
+    let scratch = Scratch::new();
+    let file = users_file(&scratch, USERS);
+    let mut stream = leased(agent(&waiting(&scratch)), &file, "docs").start();
     let first = next(&mut stream).await;
     fs::write(&file, read(&file).replace("dark", "light")).unwrap();
-    fs::write(place.path("go"), "").unwrap();
+    fs::write(scratch.path("go"), "").unwrap();
     let story = finish_after(first, stream).await;
     assert_eq!(story.types(), ["text", "turn_end", "notice", "done"]);
     let notice = format!(
@@ -262,13 +263,13 @@ async fn concurrent_edits_stay_and_are_reported() {
 
 #[tokio::test]
 async fn a_file_that_cannot_be_restored_is_reported() {
-    let place = Place::new();
-    let file = users_file(&place, USERS);
-    let mut stream = leased(agent(&waiting(&place)), &file, "docs").start();
+    let scratch = Scratch::new();
+    let file = users_file(&scratch, USERS);
+    let mut stream = leased(agent(&waiting(&scratch)), &file, "docs").start();
     let first = next(&mut stream).await;
     let broken = read(&file).replace("\"theme\" :", "theme");
     fs::write(&file, &broken).unwrap();
-    fs::write(place.path("go"), "").unwrap();
+    fs::write(scratch.path("go"), "").unwrap();
     let story = finish_after(first, stream).await;
     assert_eq!(story.types(), ["text", "turn_end", "notice", "done"]);
     let notice = story.notices()[0];
@@ -279,9 +280,9 @@ async fn a_file_that_cannot_be_restored_is_reported() {
 
 #[tokio::test]
 async fn a_server_that_the_file_has_already_is_refused() {
-    let place = Place::new();
-    let file = users_file(&place, USERS);
-    let ran = place.path("ran");
+    let scratch = Scratch::new();
+    let file = users_file(&scratch, USERS);
+    let ran = scratch.path("ran");
     let run = shell(&format!("touch {}", ran.display()));
     let error = refused(leased(run, &file, "own")).await;
     assert_eq!(
@@ -297,8 +298,8 @@ async fn a_server_that_the_file_has_already_is_refused() {
 
 #[tokio::test]
 async fn a_file_that_cannot_be_written_is_named() {
-    let place = Place::new();
-    let ran = place.path("ran");
+    let scratch = Scratch::new();
+    let ran = scratch.path("ran");
     // In this folder not even root can write.
     let file = Path::new("/sys/teamster/settings.json");
     let run = shell(&format!("touch {}", ran.display()));
@@ -311,8 +312,8 @@ async fn a_file_that_cannot_be_written_is_named() {
 
 #[tokio::test]
 async fn run_refused_for_another_reason_changes_no_file() {
-    let place = Place::new();
-    let file = users_file(&place, USERS);
+    let scratch = Scratch::new();
+    let file = users_file(&scratch, USERS);
     let before = file.metadata().unwrap().modified().unwrap();
     let run = shell("").config(|config| config.program = Some("/nowhere/cli".into()));
     let error = refused(leased(run, &file, "docs")).await;
@@ -323,9 +324,9 @@ async fn run_refused_for_another_reason_changes_no_file() {
 
 #[tokio::test]
 async fn abort_does_not_wait_for_the_lock_and_releases_a_late_lease() {
-    let (place, other) = (Place::new(), Place::new());
-    let file = users_file(&place, USERS);
-    let mut first = leased(agent(&waiting(&place)), &file, "docs").start();
+    let (scratch, other) = (Scratch::new(), Scratch::new());
+    let file = users_file(&scratch, USERS);
+    let mut first = leased(agent(&waiting(&scratch)), &file, "docs").start();
     next(&mut first).await;
     // Simulates a process that is changing the file.
     let folder = file.parent().unwrap();
@@ -360,7 +361,7 @@ async fn abort_does_not_wait_for_the_lock_and_releases_a_late_lease() {
     drop(third);
 
     drop(lock);
-    fs::write(place.path("go"), "").unwrap();
+    fs::write(scratch.path("go"), "").unwrap();
     assert_eq!(first.result().await.status, RunStatus::Completed);
     wait_until(|| fs::read_dir(folder).unwrap().count() == 1).await;
     assert_restored(&file, USERS);
@@ -368,30 +369,30 @@ async fn abort_does_not_wait_for_the_lock_and_releases_a_late_lease() {
 }
 
 /// Hosts an engine: an agent with a lease, until this process is killed.
-pub(crate) fn be_host(place: &Path) {
+pub(crate) fn be_host(scratch: &Path) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let script = Script::new()
-        .report(place.join("report"))
+        .report(scratch.join("report"))
         .line("{}")
         .forever();
-    let file = place.join("config/settings.json");
+    let file = scratch.join("config/settings.json");
     runtime.block_on(async {
         let mut stream = leased(agent(&script), &file, "docs")
             .config(|config| config.die_with_parent = true)
             .start();
         next(&mut stream).await;
-        fs::write(place.join("ready"), "").unwrap();
+        fs::write(scratch.join("ready"), "").unwrap();
         stream.result().await;
     });
 }
 
 /// Kills the host of a run with a server in the file.
-async fn killed_host(place: &Place) {
-    let mut host = helper::role("host with a lease", &place.path(""))
+async fn killed_host(scratch: &Scratch) {
+    let mut host = helper::role("host with a lease", &scratch.path(""))
         .spawn()
         .unwrap();
     let guard = proc::KillOnDrop::new(host.id());
-    wait_for(&place.path("ready")).await;
+    wait_for(&scratch.path("ready")).await;
     host.kill().unwrap();
     host.wait().unwrap();
     drop(guard);
@@ -407,11 +408,11 @@ fn plain(run: Run, file: &Path) -> Run {
 
 #[tokio::test]
 async fn run_without_servers_starts_after_a_killed_run_is_undone() {
-    let place = Place::new();
-    let file = users_file(&place, USERS);
-    killed_host(&place).await;
+    let scratch = Scratch::new();
+    let file = users_file(&scratch, USERS);
+    killed_host(&scratch).await;
     assert!(read(&file).contains("docs-mcp"));
-    let seen = place.path("seen");
+    let seen = scratch.path("seen");
     let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
     let story = plain(shell(&script), &file).finish().await;
     assert_eq!(story.types(), ["notice", "turn_end", "done"]);
@@ -431,36 +432,36 @@ async fn run_without_servers_starts_after_a_killed_run_is_undone() {
 
 #[tokio::test]
 async fn servers_of_a_live_run_stay_when_a_killed_run_is_undone() {
-    let place = Place::new();
-    let file = users_file(&place, USERS);
+    let scratch = Scratch::new();
+    let file = users_file(&scratch, USERS);
     let script = Script::new()
         .line(r#"{"t":"x"}"#)
-        .wait_for_file(place.path("go"))
+        .wait_for_file(scratch.path("go"))
         .line(END);
     let mut alive = leased(agent(&script), &file, "alive").start();
     next(&mut alive).await;
-    killed_host(&place).await;
+    killed_host(&scratch).await;
     let servers = |text: &str| (text.contains("\"alive\""), text.contains("\"docs\""));
     assert_eq!(servers(&read(&file)), (true, true));
-    let seen = place.path("seen");
+    let seen = scratch.path("seen");
     let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
     let story = plain(shell(&script), &file).finish().await;
     assert_eq!(story.types(), ["turn_end", "done"]);
     assert_eq!(servers(&read(seen)), (true, false));
-    fs::write(place.path("go"), "").unwrap();
+    fs::write(scratch.path("go"), "").unwrap();
     assert_eq!(alive.result().await.status, RunStatus::Completed);
     assert_restored(&file, USERS);
 }
 
 #[tokio::test]
 async fn entries_of_a_killed_run_are_undone_by_the_next() {
-    let place = Place::new();
-    let file = users_file(&place, USERS);
-    killed_host(&place).await;
+    let scratch = Scratch::new();
+    let file = users_file(&scratch, USERS);
+    killed_host(&scratch).await;
     assert!(read(&file).contains("docs-mcp"));
 
     // The same name does not conflict: it is not the user's. Neither does a run that only checks the file.
-    let seen = place.path("seen");
+    let seen = scratch.path("seen");
     let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
     let looks = with_server(shell(&script), "docs")
         .launch(|launch| launch.names_taken = vec![table(&file)]);
@@ -472,17 +473,17 @@ async fn entries_of_a_killed_run_are_undone_by_the_next() {
 
 #[tokio::test]
 async fn a_lease_undoes_the_changes_of_a_killed_run() {
-    let place = Place::new();
-    let file = users_file(&place, USERS);
-    let mut host = helper::role("host with a lease", &place.path(""))
+    let scratch = Scratch::new();
+    let file = users_file(&scratch, USERS);
+    let mut host = helper::role("host with a lease", &scratch.path(""))
         .spawn()
         .unwrap();
     let guard = proc::KillOnDrop::new(host.id());
-    wait_for(&place.path("ready")).await;
+    wait_for(&scratch.path("ready")).await;
     host.kill().unwrap();
     host.wait().unwrap();
     drop(guard);
-    let seen = place.path("seen");
+    let seen = scratch.path("seen");
     let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
     let story = leased(shell(&script), &file, "tracker").finish().await;
     assert_eq!(story.types(), ["turn_end", "done"]);

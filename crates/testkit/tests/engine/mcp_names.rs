@@ -10,7 +10,7 @@ use teamster_core::provider::{
 };
 use teamster_core::{ErrorCode, ErrorKind, McpServer, RunStatus};
 
-use crate::engine::{END, Place, Run, shell};
+use crate::engine::{END, Run, Scratch, shell};
 use teamster_testkit::proc;
 
 fn json(file: PathBuf) -> ConfigTable {
@@ -43,9 +43,9 @@ fn run(mark: &Path, tables: Vec<ConfigTable>, names: &[&str]) -> Run {
 
 #[tokio::test]
 async fn name_in_the_users_file_is_refused_before_the_start() {
-    let place = Place::new();
-    let mark = place.path("ran");
-    let (one, two) = (place.path("opencode.jsonc"), place.path("config.toml"));
+    let scratch = Scratch::new();
+    let mark = scratch.path("ran");
+    let (one, two) = (scratch.path("opencode.jsonc"), scratch.path("config.toml"));
     fs::write(
         &one,
         "{\n // mine\n \"mcp\": {\"docs\": {\"url\": \"x\"}}\n}",
@@ -78,12 +78,12 @@ async fn name_in_the_users_file_is_refused_before_the_start() {
 
 #[tokio::test]
 async fn other_names_and_files_that_are_not_there_are_fine() {
-    let place = Place::new();
-    let file = place.path("config.toml");
+    let scratch = Scratch::new();
+    let file = scratch.path("config.toml");
     // Only equal names conflict.
     fs::write(&file, "[mcp_servers.docs]\ncommand = \"x\"\n[other.Docs]\n").unwrap();
-    let tables = vec![toml(file), json(place.path("nowhere/opencode.json"))];
-    let mark = place.path("ran");
+    let tables = vec![toml(file), json(scratch.path("nowhere/opencode.json"))];
+    let mark = scratch.path("ran");
     let story = run(&mark, tables, &["Docs", "docs2"]).finish().await;
     assert_eq!(story.types(), ["turn_end", "done"]);
     assert!(mark.exists());
@@ -91,23 +91,23 @@ async fn other_names_and_files_that_are_not_there_are_fine() {
 
 #[tokio::test]
 async fn a_file_that_cannot_be_read_is_reported_and_left_to_the_cli() {
-    let place = Place::new();
-    let broken = place.path("opencode.json");
+    let scratch = Scratch::new();
+    let broken = scratch.path("opencode.json");
     fs::write(
         &broken,
         "{\"mcp\": {\"docs\": {\"key\": \"sk-secret\" \"x\"}}",
     )
     .unwrap();
-    let other = place.path("config.toml");
+    let other = scratch.path("config.toml");
     fs::write(&other, "[mcp_servers.docs.env]\nKEY = \"sk-secret\" x\n").unwrap();
-    let folder = place.path("folder.json");
+    let folder = scratch.path("folder.json");
     fs::create_dir(&folder).unwrap();
     let tables = vec![
         json(broken.clone()),
         toml(other.clone()),
         json(folder.clone()),
     ];
-    let mark = place.path("ran");
+    let mark = scratch.path("ran");
     let story = run(&mark, tables.clone(), &["docs"]).finish().await;
     assert_eq!(
         story.types(),
@@ -130,12 +130,12 @@ async fn a_file_that_cannot_be_read_is_reported_and_left_to_the_cli() {
 
 #[tokio::test]
 async fn notices_before_a_failed_start_are_reported() {
-    let place = Place::new();
-    let broken = place.path("config.toml");
+    let scratch = Scratch::new();
+    let broken = scratch.path("config.toml");
     fs::write(&broken, "[mcp_servers").unwrap();
-    let program = place.path("cli");
+    let program = scratch.path("cli");
     proc::write_program(&program, "#!/nowhere/node\n").unwrap();
-    let story = run(&place.path("ran"), vec![toml(broken)], &["docs"])
+    let story = run(&scratch.path("ran"), vec![toml(broken)], &["docs"])
         .config(|config| config.program = Some(program))
         .launch(|launch| {
             launch.private_files.push(PrivateFile {
@@ -151,8 +151,8 @@ async fn notices_before_a_failed_start_are_reported() {
 
 #[tokio::test]
 async fn a_name_of_another_run_is_reported_as_such() {
-    let place = Place::new();
-    let file = place.path("config.toml");
+    let scratch = Scratch::new();
+    let file = scratch.path("config.toml");
     let lease = Lease::acquire(&ConfigEdit {
         table: toml(file.clone()),
         entries: vec![("docs".to_owned(), json!({"url": "https://mcp.example.com"}))],
@@ -160,7 +160,7 @@ async fn a_name_of_another_run_is_reported_as_such() {
         place: ConfigPlace::Lease,
     })
     .unwrap();
-    let story = run(&place.path("ran"), vec![toml(file.clone())], &["docs"])
+    let story = run(&scratch.path("ran"), vec![toml(file.clone())], &["docs"])
         .finish()
         .await;
     assert_eq!(
@@ -171,7 +171,7 @@ async fn a_name_of_another_run_is_reported_as_such() {
             file.display()
         )
     );
-    assert!(!place.path("ran").exists());
+    assert!(!scratch.path("ran").exists());
     lease.release().unwrap();
 }
 

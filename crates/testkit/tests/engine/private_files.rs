@@ -11,7 +11,7 @@ use teamster_process::sweep_private_files;
 use teamster_testkit::fake_agent::{Report, Script};
 use teamster_testkit::proc;
 
-use crate::engine::{END, LIMIT, Place, Run, agent, helper, next, shell, wait_for};
+use crate::engine::{END, LIMIT, Run, Scratch, agent, helper, next, shell, wait_for};
 
 /// Adds private files in `$SECRET_FILE` and `$OTHER_FILE`.
 pub(crate) fn with_secret(run: Run) -> Run {
@@ -34,15 +34,15 @@ fn folder(report: &Report) -> PathBuf {
 
 #[tokio::test]
 async fn private_files_of_a_run_are_in_a_folder_of_this_user_only() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let script = Script::new()
-        .report(place.path("report"))
+        .report(scratch.path("report"))
         .line(r#"{"t":"x"}"#)
-        .wait_for_file(place.path("go"))
+        .wait_for_file(scratch.path("go"))
         .line(END);
     let mut stream = with_secret(agent(&script)).start();
     next(&mut stream).await;
-    let report = Report::read(place.path("report")).unwrap();
+    let report = Report::read(scratch.path("report")).unwrap();
     let folder = folder(&report);
     assert_eq!(
         folder,
@@ -56,15 +56,15 @@ async fn private_files_of_a_run_are_in_a_folder_of_this_user_only() {
     assert_eq!(other.result.status, RunStatus::Completed);
     assert!(!sweep_private_files().contains(&folder));
     assert!(folder.exists());
-    fs::write(place.path("go"), "").unwrap();
+    fs::write(scratch.path("go"), "").unwrap();
     assert_eq!(stream.result().await.status, RunStatus::Completed);
     assert!(!folder.exists());
 }
 
 #[tokio::test]
 async fn the_cli_does_not_inherit_the_lifetime_lock() {
-    let place = Place::new();
-    let out = place.path("out");
+    let scratch = Scratch::new();
+    let out = scratch.path("out");
     let script = format!("ls -l /proc/self/fd/ > {}; echo '{END}'", out.display());
     let story = with_secret(shell(&script)).finish().await;
     assert_eq!(story.result.status, RunStatus::Completed);
@@ -75,10 +75,10 @@ async fn the_cli_does_not_inherit_the_lifetime_lock() {
 
 #[tokio::test]
 async fn the_files_of_a_run_that_cannot_start_are_gone() {
-    let place = Place::new();
-    let program = place.path("cli");
+    let scratch = Scratch::new();
+    let program = scratch.path("cli");
     proc::write_program(&program, "#!/nowhere/node\n").unwrap();
-    let mark = format!("secret of {}", place.path("").display());
+    let mark = format!("secret of {}", scratch.path("").display());
     let run = shell("")
         .config(|config| config.program = Some(program))
         .launch(|launch| {
@@ -108,10 +108,10 @@ fn is_anywhere(content: &str) -> bool {
 }
 
 /// Hosts an engine: an agent with private files, until this process is killed.
-pub(crate) fn be_host(place: &Path) {
+pub(crate) fn be_host(scratch: &Path) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let script = Script::new()
-        .report(place.join("report"))
+        .report(scratch.join("report"))
         .line("{}")
         .forever();
     runtime.block_on(async {
@@ -119,42 +119,42 @@ pub(crate) fn be_host(place: &Path) {
             .config(|config| config.die_with_parent = true)
             .start();
         next(&mut stream).await;
-        fs::write(place.join("ready"), "").unwrap();
+        fs::write(scratch.join("ready"), "").unwrap();
         stream.result().await;
     });
 }
 
 #[tokio::test]
 async fn run_has_its_own_temporary_folder_unless_one_is_named() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let script = Script::new()
-        .report(place.path("report"))
+        .report(scratch.path("report"))
         .line(r#"{"t":"x"}"#)
-        .wait_for_file(place.path("go"))
+        .wait_for_file(scratch.path("go"))
         .line(END);
     let mut stream = agent(&script)
         .launch(|launch| launch.private_tmp = true)
         .start();
     next(&mut stream).await;
-    wait_for(&place.path("report")).await;
-    let report = Report::read(place.path("report")).unwrap();
+    wait_for(&scratch.path("report")).await;
+    let report = Report::read(scratch.path("report")).unwrap();
     let folder = PathBuf::from(&report.env["TMPDIR"]);
     assert_ne!(folder, std::env::temp_dir());
     let mode = fs::metadata(&folder).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
     fs::write(folder.join("left"), "x").unwrap();
-    fs::write(place.path("go"), "").unwrap();
+    fs::write(scratch.path("go"), "").unwrap();
     assert_eq!(stream.result().await.status, RunStatus::Completed);
     assert!(!folder.exists());
 
-    let script = Script::new().report(place.path("second")).line(END);
+    let script = Script::new().report(scratch.path("second")).line(END);
     let run = agent(&script).launch(|launch| launch.private_tmp = true);
-    let callers = place.path("").to_str().unwrap().to_owned();
+    let callers = scratch.path("").to_str().unwrap().to_owned();
     run.params(|params| drop(params.env.insert("TMPDIR".into(), callers.clone())))
         .finish()
         .await;
     assert_eq!(
-        Report::read(place.path("second")).unwrap().env["TMPDIR"],
+        Report::read(scratch.path("second")).unwrap().env["TMPDIR"],
         callers
     );
 }
@@ -168,30 +168,30 @@ pub(crate) fn be_short() {
 }
 
 /// Returns a process in this role with a separate folder for temporary files.
-pub(crate) fn role(name: &str, place: &Place) -> Command {
-    let mut command = helper::role(name, &place.path(""));
-    command.env("TMPDIR", place.path("tmp"));
+pub(crate) fn role(name: &str, scratch: &Scratch) -> Command {
+    let mut command = helper::role(name, &scratch.path(""));
+    command.env("TMPDIR", scratch.path("tmp"));
     command
 }
 
 async fn a_killed_run_is_cleaned_up_by(name: &str) {
-    let place = Place::new();
-    fs::create_dir(place.path("tmp")).unwrap();
-    let mut host = role("host with private files", &place).spawn().unwrap();
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.path("tmp")).unwrap();
+    let mut host = role("host with private files", &scratch).spawn().unwrap();
     let guard = proc::KillOnDrop::new(host.id());
-    wait_for(&place.path("ready")).await;
-    let report = Report::read(place.path("report")).unwrap();
+    wait_for(&scratch.path("ready")).await;
+    let report = Report::read(scratch.path("report")).unwrap();
     let folder = folder(&report);
-    assert_eq!(folder.parent().unwrap(), place.path("tmp"));
-    assert!(role(name, &place).status().unwrap().success());
+    assert_eq!(folder.parent().unwrap(), scratch.path("tmp"));
+    assert!(role(name, &scratch).status().unwrap().success());
     assert!(folder.exists(), "its owner lives");
     host.kill().unwrap();
     host.wait().unwrap();
     drop(guard);
     assert!(proc::wait_gone(report.pid, LIMIT));
     assert!(folder.exists());
-    assert!(role(name, &place).status().unwrap().success());
-    assert_eq!(fs::read_dir(place.path("tmp")).unwrap().count(), 0);
+    assert!(role(name, &scratch).status().unwrap().success());
+    assert_eq!(fs::read_dir(scratch.path("tmp")).unwrap().count(), 0);
 }
 
 #[tokio::test]

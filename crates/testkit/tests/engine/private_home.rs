@@ -10,14 +10,14 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind, RunStatus};
 use teamster_testkit::proc;
 
 use crate::engine::private_files::role;
-use crate::engine::{END, Place, Run, SHORT, next, shell, wait_for};
+use crate::engine::{END, Run, SHORT, Scratch, next, shell, wait_for};
 
 /// Content of the user's own configuration.
 const SETTINGS: &str = "{\n  // mine\n  \"theme\": \"dark\",\n  \"mcpServers\": {\"own\": {\"command\": \"own-mcp\"}, \"docs\": {\"command\": \"x\"}}\n}\n";
 
 /// Creates a home with some files.
-fn home(place: &Place) -> PathBuf {
-    let home = place.path("home");
+fn home(scratch: &Scratch) -> PathBuf {
+    let home = scratch.path("home");
     fs::create_dir_all(home.join(".cli/skills")).unwrap();
     for (file, content) in [
         (".profile", "profile"),
@@ -87,13 +87,13 @@ async fn refused(run: Run) -> AgentError {
 
 #[tokio::test]
 async fn cli_sees_the_servers_and_the_rest_of_the_users_home() {
-    let place = Place::new();
-    let home = home(&place);
+    let scratch = Scratch::new();
+    let home = home(&scratch);
     let script = "pwd > $OUT; stat -c %a . .cli .cli/settings.json >> $OUT; \
         readlink .profile .cli/history .cli/skills .cli/sessions .cli/login >> $OUT; \
         cat .profile .cli/skills/one >> $OUT; cp .cli/settings.json $OUT.settings";
     assert_eq!(completed(run(&home, script)).await, [""; 0]);
-    let out = read(place.path("out"));
+    let out = read(scratch.path("out"));
     let (private, rest) = out.split_once('\n').unwrap();
     let users = |name: &str| format!("{}\n", home.join(name).display());
     assert_eq!(
@@ -111,7 +111,7 @@ async fn cli_sees_the_servers_and_the_rest_of_the_users_home() {
     );
     assert!(!Path::new(private).exists(), "it is gone after the run");
     assert!(!Path::new(private).parent().unwrap().exists());
-    let merged = read(place.path("out.settings"));
+    let merged = read(scratch.path("out.settings"));
     let merged: Value = serde_json::from_str(&merged.replace("// mine\n", "")).unwrap();
     let expected = json!({
         "theme": "dark",
@@ -123,8 +123,8 @@ async fn cli_sees_the_servers_and_the_rest_of_the_users_home() {
 
 #[tokio::test]
 async fn files_of_the_cli_are_carried_back_except_the_settings() {
-    let place = Place::new();
-    let home = home(&place);
+    let scratch = Scratch::new();
+    let home = home(&scratch);
     let script = "cd .cli; echo changed > settings.json; \
         echo more >> history; echo first > login; echo s > sessions/1; \
         echo new > token.new; mv token.new token; \
@@ -165,8 +165,8 @@ async fn files_of_the_cli_are_carried_back_except_the_settings() {
 
 #[tokio::test]
 async fn changes_of_other_programs_stay_and_are_reported() {
-    let place = Place::new();
-    let home = home(&place);
+    let scratch = Scratch::new();
+    let home = home(&scratch);
     fs::write(home.join(".cli/index"), "old").unwrap();
     let script = "cd .cli; for f in token index; do echo ours > $f.x; mv $f.x $f; \
         echo theirs > \"$OTHER/$f\"; done";
@@ -191,17 +191,17 @@ async fn changes_of_other_programs_stay_and_are_reported() {
 
 #[tokio::test]
 async fn a_run_that_is_cut_short_brings_its_files_back_too() {
-    let place = Place::new();
-    let home = home(&place);
+    let scratch = Scratch::new();
+    let home = home(&scratch);
     let script = "echo new > .cli/t; mv .cli/t .cli/token; pwd > $OUT; mv $OUT $OUT.2; sleep 600";
     let aborted = run(&home, script).start();
     let abort = aborted.abort_handle();
     let end = tokio::spawn(aborted.result());
-    wait_for(&place.path("out.2")).await;
+    wait_for(&scratch.path("out.2")).await;
     abort.abort();
     assert_eq!(end.await.unwrap().status, RunStatus::Aborted);
     assert_eq!(read(home.join(".cli/token")), "new\n");
-    assert!(!Path::new(read(place.path("out.2")).trim()).exists());
+    assert!(!Path::new(read(scratch.path("out.2")).trim()).exists());
 
     fs::write(home.join(".cli/token"), "old").unwrap();
     let silent = run(&home, script).config(|config| config.timeouts.startup = Some(SHORT));
@@ -211,8 +211,8 @@ async fn a_run_that_is_cut_short_brings_its_files_back_too() {
 
 #[test]
 fn a_runtime_that_is_shut_down_brings_them_back_too() {
-    let place = Place::new();
-    let home = home(&place);
+    let scratch = Scratch::new();
+    let home = home(&scratch);
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let script =
         "echo new > .cli/t; mv .cli/t .cli/token; pwd > $OUT; echo '{\"t\":\"x\"}'; sleep 600";
@@ -220,17 +220,17 @@ fn a_runtime_that_is_shut_down_brings_them_back_too() {
     runtime.block_on(next(&mut stream));
     drop(runtime);
     assert_eq!(read(home.join(".cli/token")), "new\n");
-    assert!(!Path::new(read(place.path("out")).trim()).exists());
+    assert!(!Path::new(read(scratch.path("out")).trim()).exists());
 }
 
 #[tokio::test]
 async fn a_user_without_files_gets_those_of_the_cli() {
-    let place = Place::new();
-    let home = place.path("home");
+    let scratch = Scratch::new();
+    let home = scratch.path("home");
     let script = "cp .cli/settings.json $OUT; echo s > .cli/sessions/1; echo t > .cli/login; \
         echo i > .cli/index";
     assert_eq!(completed(run(&home, script)).await, [""; 0]);
-    let made: Value = serde_json::from_str(&read(place.path("out"))).unwrap();
+    let made: Value = serde_json::from_str(&read(scratch.path("out"))).unwrap();
     assert_eq!(
         made,
         json!({"mcpServers": {"docs": {"command": "docs-mcp"}}})
@@ -243,8 +243,8 @@ async fn a_user_without_files_gets_those_of_the_cli() {
 
 #[tokio::test]
 async fn unreadable_settings_are_named_before_the_start() {
-    let place = Place::new();
-    let home = home(&place);
+    let scratch = Scratch::new();
+    let home = home(&scratch);
     let settings = home.join(".cli/settings.json");
     for content in [&b"{\"mcpServers\": {"[..], b"{\"mcpServers\": \"\xff\"}"] {
         fs::write(&settings, content).unwrap();
@@ -255,15 +255,15 @@ async fn unreadable_settings_are_named_before_the_start() {
         );
         let name = settings.display().to_string();
         assert!(error.message.contains(&name), "{}", error.message);
-        assert!(!place.path("out").exists());
+        assert!(!scratch.path("out").exists());
         assert_eq!(fs::read(&settings).unwrap(), content);
     }
 }
 
 #[tokio::test]
 async fn concurrent_runs_have_a_home_each_and_share_the_users_files() {
-    let place = Place::new();
-    let home = home(&place);
+    let scratch = Scratch::new();
+    let home = home(&scratch);
     let script = |name: &str, other: &str| {
         format!(
             "pwd > $OUT.{name}; echo x > .cli/sessions/{name}; \
@@ -275,13 +275,13 @@ async fn concurrent_runs_have_a_home_each_and_share_the_users_files() {
         completed(run(&home, &script("2", "1")))
     );
     assert_eq!((one, two), (vec![], vec![]));
-    assert_ne!(read(place.path("out.1")), read(place.path("out.2")));
+    assert_ne!(read(scratch.path("out.1")), read(scratch.path("out.2")));
 }
 
 #[tokio::test]
 async fn user_file_keeps_its_mode_when_written_through_the_link() {
-    let place = Place::new();
-    let home = home(&place);
+    let scratch = Scratch::new();
+    let home = home(&scratch);
     let token = home.join(".cli/token");
     fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
     completed(run(&home, "echo new > .cli/token")).await;
@@ -293,37 +293,37 @@ async fn user_file_keeps_its_mode_when_written_through_the_link() {
 }
 
 /// Hosts an engine: an agent in a private home, until this process is killed.
-pub(crate) fn be_host(place: &Path) {
+pub(crate) fn be_host(scratch: &Path) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let script = "echo s > .cli/sessions/1; pwd > $OUT; mv $OUT $OUT.2; exec sleep 600";
-    let run = run(&place.join("home"), script).config(|config| config.die_with_parent = true);
+    let run = run(&scratch.join("home"), script).config(|config| config.die_with_parent = true);
     runtime.block_on(run.finish());
 }
 
 #[tokio::test]
 async fn the_home_of_a_killed_run_is_removed_without_its_link_targets() {
-    let place = Place::new();
-    let home = home(&place);
-    fs::create_dir(place.path("tmp")).unwrap();
-    let mut host = role("host with a private home", &place).spawn().unwrap();
+    let scratch = Scratch::new();
+    let home = home(&scratch);
+    fs::create_dir(scratch.path("tmp")).unwrap();
+    let mut host = role("host with a private home", &scratch).spawn().unwrap();
     let guard = proc::KillOnDrop::new(host.id());
-    wait_for(&place.path("out.2")).await;
+    wait_for(&scratch.path("out.2")).await;
     host.kill().unwrap();
     host.wait().unwrap();
     drop(guard);
-    let private = read(place.path("out.2"));
+    let private = read(scratch.path("out.2"));
     assert!(
         Path::new(private.trim())
             .join(".cli/settings.json")
             .exists()
     );
     assert!(
-        role("run with private files", &place)
+        role("run with private files", &scratch)
             .status()
             .unwrap()
             .success()
     );
-    assert_eq!(fs::read_dir(place.path("tmp")).unwrap().count(), 0);
+    assert_eq!(fs::read_dir(scratch.path("tmp")).unwrap().count(), 0);
     for (file, content) in [
         (".profile", "profile"),
         (".cli/settings.json", SETTINGS),

@@ -8,7 +8,7 @@ use teamster_process::RuntimeConfig;
 use teamster_testkit::fake_agent::{Play, Script, Signal, Spawn, SpawnKind, Stream, Text};
 use teamster_testkit::proc;
 
-use crate::engine::{LIMIT, Place, Story};
+use crate::engine::{LIMIT, Scratch, Story};
 
 /// Returns the output of a fixture, such as `claude/2.1.197/text`.
 pub(crate) fn recorded(fixture: &str) -> PathBuf {
@@ -43,9 +43,9 @@ async fn run(provider: &str, script: &Script, stop_at: Option<&str>) -> Story {
 }
 
 /// Returns a shell command of an agent's tool, in a new session as in all these CLIs.
-fn tool(place: &Place) -> Spawn {
+fn tool(scratch: &Scratch) -> Spawn {
     Spawn::new(SpawnKind::Setsid)
-        .pid_file(place.path("tool"))
+        .pid_file(scratch.path("tool"))
         .script(Script::new().forever())
 }
 
@@ -87,12 +87,12 @@ async fn claude_stops_at_sigint_without_a_second_error() {
 
 #[tokio::test]
 async fn codex_stops_at_sigint_without_a_word() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let script = Script::new()
         // It ends its tools without further output. After SIGTERM it would leave their children.
         .on_signal(Signal::Int, Script::new().exit(1))
         .ignore([Signal::Term])
-        .spawn(tool(&place))
+        .spawn(tool(&scratch))
         .play(recorded("codex/0.169.0/sigint_in_tool"))
         .forever();
     let story = run("codex", &script, Some("tool_use")).await;
@@ -100,22 +100,22 @@ async fn codex_stops_at_sigint_without_a_word() {
     assert_eq!(story.result.exit_code, Some(1));
     assert_eq!(story.result.text, "starting");
     assert_eq!(story.result.open_tool_ids.len(), 1);
-    assert!(!proc::is_alive(place.pid("tool").pid()));
+    assert!(!proc::is_alive(scratch.pid("tool").pid()));
 }
 
 #[tokio::test]
 async fn gemini_exits_with_success_at_sigterm_and_leaves_its_tool() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let script = Script::new()
         .on_signal(Signal::Term, Script::new().exit(0))
-        .spawn(tool(&place))
+        .spawn(tool(&scratch))
         .play(recorded("gemini/0.61.0/sigterm_mid_stream"))
         .forever();
     let story = run("gemini", &script, Some("text")).await;
     check_stopped(&story);
     assert_eq!(story.result.exit_code, Some(0));
     assert_eq!(story.result.text, "Starting ");
-    assert!(!proc::is_alive(place.pid("tool").pid()));
+    assert!(!proc::is_alive(scratch.pid("tool").pid()));
 }
 
 #[tokio::test]
@@ -128,15 +128,15 @@ async fn gemini_stopped_from_outside_has_not_completed() {
 
 #[tokio::test]
 async fn opencode_dies_at_once_and_leaves_its_tool() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let script = Script::new()
-        .spawn(tool(&place))
+        .spawn(tool(&scratch))
         .play(recorded("opencode/1.18.33/sigterm_in_tool"))
         .forever();
     let story = run("opencode", &script, Some("text")).await;
     check_stopped(&story);
     assert_eq!(story.result.exit_signal.as_deref(), Some("SIGTERM"));
-    assert!(!proc::is_alive(place.pid("tool").pid()));
+    assert!(!proc::is_alive(scratch.pid("tool").pid()));
 }
 
 #[tokio::test]

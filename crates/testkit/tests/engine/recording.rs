@@ -15,12 +15,12 @@ use teamster_testkit::fixture::{Fixture, META, RECORD, STDERR, STDOUT};
 use teamster_testkit::proc;
 use teamster_testkit::replay::{ReplayOptions, replay};
 
-use crate::engine::{END, LIMIT, Place, Run, Story, agent, finish, helper, next, shell};
+use crate::engine::{END, LIMIT, Run, Scratch, Story, agent, finish, helper, next, shell};
 
 /// The folder of a test's recording, which does not exist yet.
 const DIR: &str = "a/recording";
 
-impl Place {
+impl Scratch {
     fn recorded(&self, name: &str) -> Vec<u8> {
         fs::read(self.path(DIR).join(name)).unwrap()
     }
@@ -31,16 +31,16 @@ impl Place {
 }
 
 impl Run {
-    fn record_to(self, place: &Place) -> Self {
-        self.config(|config| config.record_to = Some(place.path(DIR)))
+    fn record_to(self, scratch: &Scratch) -> Self {
+        self.config(|config| config.record_to = Some(scratch.path(DIR)))
     }
 }
 
 /// Runs it, and checks that a replay of the recording is equal.
-async fn replayed(run: Run, place: &Place) -> Story {
+async fn replayed(run: Run, scratch: &Scratch) -> Story {
     let provider = run.provider.clone();
-    let story = run.record_to(place).finish().await;
-    let fixture = Fixture::load(&place.path(DIR)).unwrap();
+    let story = run.record_to(scratch).finish().await;
+    let fixture = Fixture::load(&scratch.path(DIR)).unwrap();
     let replay = replay(&fixture, &provider, ReplayOptions::default());
     assert_eq!(replay.events, story.events);
     story
@@ -48,12 +48,12 @@ async fn replayed(run: Run, place: &Place) -> Story {
 
 #[tokio::test]
 async fn each_run_of_a_runtime_is_recorded_in_a_folder_of_its_own() {
-    let place = Place::new();
-    let dir = place.path(DIR);
+    let scratch = Scratch::new();
+    let dir = scratch.path(DIR);
     let script = |text: &str| Script::new().line(text).line(END);
     let recorded = |text: &str| {
         agent(&script(text))
-            .record_to(&place)
+            .record_to(&scratch)
             .config(|config| config.record_each = true)
             .finish()
     };
@@ -78,7 +78,7 @@ async fn each_run_of_a_runtime_is_recorded_in_a_folder_of_its_own() {
 
 #[tokio::test]
 async fn every_byte_is_recorded_as_it_came_for_this_user_only() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let script = Script::new()
         .raw(b"\xef\xbb\xbf{\"t\":\"a\"}\r\n\n\r\n  \n{\"t\":\"\xff\"}\n")
         .line(Text::from(&b"\xfe what\r\n"[..]).to(Stream::Stderr))
@@ -87,16 +87,16 @@ async fn every_byte_is_recorded_as_it_came_for_this_user_only() {
         .raw("1}\n{\"end\":false}\n{\"half")
         .exit(3);
     let run = agent(&script).config(|config| config.cli_version = Some("1.2.3".into()));
-    let story = replayed(run, &place).await;
+    let story = replayed(run, &scratch).await;
     assert_eq!(story.result.exit_code, Some(3));
     assert_eq!(
-        place.recorded(STDOUT),
+        scratch.recorded(STDOUT),
         b"\xef\xbb\xbf{\"t\":\"a\"}\r\n\n\r\n  \n{\"t\":\"\xff\"}\nno json\n{\"x\":1}\n\
           {\"end\":false}\n{\"half"
     );
-    assert_eq!(place.recorded(STDERR), b"\xfe what\r\n\n");
+    assert_eq!(scratch.recorded(STDERR), b"\xfe what\r\n\n");
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o7777;
-    let dir = place.path(DIR);
+    let dir = scratch.path(DIR);
     assert_eq!(mode(&dir), 0o700);
     let mut names = Vec::new();
     for entry in fs::read_dir(dir).unwrap() {
@@ -106,7 +106,7 @@ async fn every_byte_is_recorded_as_it_came_for_this_user_only() {
     }
     names.sort();
     assert_eq!(names, [META, STDERR, STDOUT]);
-    let meta = place.meta();
+    let meta = scratch.meta();
     assert_eq!(meta["cli"], "fake");
     assert_eq!(meta["version"], "1.2.3");
     assert_eq!(meta["prompt"], "prompt");
@@ -119,7 +119,7 @@ async fn every_byte_is_recorded_as_it_came_for_this_user_only() {
 
 #[tokio::test]
 async fn large_output_and_overlong_lines_are_recorded_completely() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let line = format!(r#"{{"n":"{{n}}","x":"{}"}}"#, "x".repeat(1000));
     let script = Script::new()
         .line(Text::from(&*line).repeat(20_000))
@@ -130,7 +130,7 @@ async fn large_output_and_overlong_lines_are_recorded_completely() {
         config.max_line_bytes = 100_000;
         config.stderr_tail_bytes = 100;
     });
-    let story = run.record_to(&place).finish().await;
+    let story = run.record_to(&scratch).finish().await;
     assert_eq!(story.result.diagnostics.oversize, 1);
     let lines = |count| -> String {
         let numbers = 0..count;
@@ -139,31 +139,31 @@ async fn large_output_and_overlong_lines_are_recorded_completely() {
             .collect()
     };
     let big = format!("{{\"t\":\"{}\"}}\n{END}\n", "x".repeat(3_000_000));
-    assert!(place.recorded(STDOUT) == (lines(20_000) + &big).into_bytes());
-    assert!(place.recorded(STDERR) == lines(1000).into_bytes());
+    assert!(scratch.recorded(STDOUT) == (lines(20_000) + &big).into_bytes());
+    assert!(scratch.recorded(STDERR) == lines(1000).into_bytes());
 }
 
 #[tokio::test]
 async fn output_during_a_stop_is_recorded() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let last_words = Script::new().raw(r#"{"t":" last"}"#).exit(7);
     let script = Script::new()
         .on_signal(Signal::Term, last_words)
         .line(r#"{"t":"first"}"#)
         .forever();
-    let mut stream = agent(&script).record_to(&place).start();
+    let mut stream = agent(&script).record_to(&scratch).start();
     next(&mut stream).await;
     stream.abort();
     let result = stream.result().await;
     assert_eq!(result.status, RunStatus::Aborted);
     assert_eq!(
-        place.recorded(STDOUT),
+        scratch.recorded(STDOUT),
         b"{\"t\":\"first\"}\n{\"t\":\" last\"}"
     );
-    let fixture = Fixture::load(&place.path(DIR)).unwrap();
+    let fixture = Fixture::load(&scratch.path(DIR)).unwrap();
     let replay = replay(&fixture, &agent(&script).provider, ReplayOptions::default());
     assert_eq!(replay.result(), Some(&result));
-    let meta = place.meta();
+    let meta = scratch.meta();
     assert_eq!(meta["stopped"], json!({"why": "aborted", "after_lines": 1}));
     assert_eq!(meta["exit_code"], 7);
 }
@@ -171,19 +171,19 @@ async fn output_during_a_stop_is_recorded() {
 /// A replay also reports the time limit.
 #[tokio::test]
 async fn a_run_that_a_limit_ended_is_recorded_with_the_limit() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let script = Script::new().line(r#"{"t":"first"}"#).forever();
     let run = agent(&script).params(|params| {
         params.timeouts.idle = Some(Duration::from_millis(200));
     });
-    let story = replayed(run, &place).await;
+    let story = replayed(run, &scratch).await;
     assert_eq!(story.result.status, RunStatus::TimedOut);
-    assert_eq!(place.meta()["stopped"]["error"]["kind"], "timeout");
+    assert_eq!(scratch.meta()["stopped"]["error"]["kind"], "timeout");
 }
 
 #[tokio::test]
 async fn output_after_the_exit_of_the_process_is_recorded() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let child = Script::new()
         .sleep(Duration::from_millis(100))
         .raw(r#"{"t":"late"}"#);
@@ -191,92 +191,95 @@ async fn output_after_the_exit_of_the_process_is_recorded() {
         .spawn(Spawn::new(SpawnKind::Child).hold_pipes(true).script(child))
         .line(END);
     let run = agent(&script).config(|config| config.drain_grace = LIMIT);
-    let story = replayed(run, &place).await;
+    let story = replayed(run, &scratch).await;
     assert_eq!(story.result.text, "late");
     assert_eq!(
-        place.recorded(STDOUT),
+        scratch.recorded(STDOUT),
         format!("{END}\n{{\"t\":\"late\"}}").as_bytes()
     );
 }
 
 #[tokio::test]
 async fn a_killed_cli_is_recorded_with_its_signal() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let script = Script::new().line(r#"{"t":"x"}"#).kill_self(Signal::Kill);
-    let story = replayed(agent(&script), &place).await;
+    let story = replayed(agent(&script), &scratch).await;
     assert_eq!(story.result.exit_signal.as_deref(), Some("SIGKILL"));
-    assert_eq!(place.meta()["signal"], "SIGKILL");
-    assert_eq!(place.meta()["exit_code"], Value::Null);
+    assert_eq!(scratch.meta()["signal"], "SIGKILL");
+    assert_eq!(scratch.meta()["exit_code"], Value::Null);
 }
 
 #[test]
 fn a_runtime_that_is_shut_down_leaves_a_complete_recording() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let script = Script::new().line(r#"{"t":"x"}"#).forever();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
-    let mut stream = agent(&script).record_to(&place).start();
+    let mut stream = agent(&script).record_to(&scratch).start();
     runtime.block_on(next(&mut stream));
     drop(runtime);
-    let meta = place.meta();
+    let meta = scratch.meta();
     assert_eq!(meta["stopped"]["why"], "failed");
     let why = meta["stopped"]["error"]["message"].as_str().unwrap();
     assert!(why.starts_with("the run was ended because"), "{why}");
-    assert_eq!(place.recorded(STDOUT), b"{\"t\":\"x\"}\n");
+    assert_eq!(scratch.recorded(STDOUT), b"{\"t\":\"x\"}\n");
 }
 
 #[tokio::test]
 async fn the_stream_that_carries_the_events_is_recorded_as_stdout() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let script = Script::new()
         .line(Text::from(END).to(Stream::Stderr))
         .line("other");
     let run = agent(&script).launch(|launch| launch.events_on = EventsOn::Stderr);
-    let story = replayed(run, &place).await;
+    let story = replayed(run, &scratch).await;
     assert_eq!(story.result.status, RunStatus::Completed);
-    assert_eq!(place.recorded(STDOUT), format!("{END}\n").as_bytes());
-    assert_eq!(place.recorded(STDERR), b"other\n");
+    assert_eq!(scratch.recorded(STDOUT), format!("{END}\n").as_bytes());
+    assert_eq!(scratch.recorded(STDERR), b"other\n");
 }
 
 #[tokio::test]
 async fn lines_of_the_clis_own_record_are_recorded() {
-    let place = Place::new();
-    let own = place.path("own.jsonl");
+    let scratch = Scratch::new();
+    let own = scratch.path("own.jsonl");
     let script = format!(
         "echo '{{\"s\":\"s\"}}'; printf '%s\\n' '{{\"figure\":1}}' '{{\"no\":1}}' '{{\"figure\":2}}' > {}; echo '{END}'",
         own.display()
     );
     let run = shell(&script).record(&own);
-    let story = replayed(run, &place).await;
+    let story = replayed(run, &scratch).await;
     assert_eq!(story.notices(), [r#"{"figure":1}"#, r#"{"figure":2}"#]);
-    assert_eq!(place.recorded(RECORD), b"{\"figure\":1}\n{\"figure\":2}\n");
+    assert_eq!(
+        scratch.recorded(RECORD),
+        b"{\"figure\":1}\n{\"figure\":2}\n"
+    );
 }
 
 #[tokio::test]
 async fn a_folder_with_a_recording_is_refused_before_anything_starts() {
     for name in [STDOUT, STDERR, RECORD, META] {
-        let place = Place::new();
-        fs::create_dir_all(place.path(DIR)).unwrap();
-        let file = place.path(DIR).join(name);
+        let scratch = Scratch::new();
+        fs::create_dir_all(scratch.path(DIR)).unwrap();
+        let file = scratch.path(DIR).join(name);
         // Links are refused too, whether broken or to a target where writing is harmless.
         if name == STDERR {
             symlink("/dev/full", &file).unwrap();
         } else {
             fs::write(&file, "mine").unwrap();
         }
-        let script = Script::new().report(place.path("report")).line(END);
-        let story = agent(&script).record_to(&place).finish().await;
+        let script = Script::new().report(scratch.path("report")).line(END);
+        let story = agent(&script).record_to(&scratch).finish().await;
         let error = story.error();
         assert_eq!(error.code, ErrorCode::InvalidParams);
         let expected = format!(
             "record_to: {} already has a file {name}, and",
-            place.path(DIR).display()
+            scratch.path(DIR).display()
         );
         assert!(error.message.starts_with(&expected), "{error}");
-        assert!(!place.path("report").exists());
-        let left = fs::read_dir(place.path(DIR)).unwrap().count();
+        assert!(!scratch.path("report").exists());
+        let left = fs::read_dir(scratch.path(DIR)).unwrap().count();
         assert_eq!(left, 1, "{name}");
         if name != STDERR {
             assert_eq!(fs::read(&file).unwrap(), b"mine");
@@ -286,47 +289,49 @@ async fn a_folder_with_a_recording_is_refused_before_anything_starts() {
 
 #[tokio::test]
 async fn a_runtime_records_one_run() {
-    let place = Place::new();
-    let runtime = agent(&Script::new().line(END)).record_to(&place).runtime();
+    let scratch = Scratch::new();
+    let runtime = agent(&Script::new().line(END))
+        .record_to(&scratch)
+        .runtime();
     let first = finish(runtime.execute(ExecuteParams::new("x"))).await;
     assert_eq!(first.result.status, RunStatus::Completed);
     let second = finish(runtime.execute(ExecuteParams::new("x"))).await;
     assert_eq!(second.error().code, ErrorCode::InvalidParams);
-    assert_eq!(place.recorded(STDOUT), format!("{END}\n").as_bytes());
+    assert_eq!(scratch.recorded(STDOUT), format!("{END}\n").as_bytes());
 }
 
 #[tokio::test]
 async fn a_folder_that_cannot_be_made_is_refused() {
-    let place = Place::new();
-    fs::write(place.path("a"), "a file").unwrap();
-    let script = Script::new().report(place.path("report")).line(END);
-    let story = agent(&script).record_to(&place).finish().await;
+    let scratch = Scratch::new();
+    fs::write(scratch.path("a"), "a file").unwrap();
+    let script = Script::new().report(scratch.path("report")).line(END);
+    let story = agent(&script).record_to(&scratch).finish().await;
     assert_eq!(story.error().code, ErrorCode::InvalidParams);
     assert!(story.error().message.starts_with("record_to: "));
-    assert!(!place.path("report").exists());
+    assert!(!scratch.path("report").exists());
 }
 
 #[tokio::test]
 async fn a_run_that_is_refused_leaves_no_folder() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let story = agent(&Script::new())
-        .record_to(&place)
+        .record_to(&scratch)
         .params(|params| params.working_directory = Some("/nowhere".into()))
         .finish()
         .await;
     assert_eq!(story.error().code, ErrorCode::InvalidParams);
-    assert!(!place.path("a").exists());
+    assert!(!scratch.path("a").exists());
 }
 
 #[tokio::test]
 async fn a_program_that_the_system_does_not_start_leaves_a_recording() {
-    let place = Place::new();
-    let program = place.path("cli");
+    let scratch = Scratch::new();
+    let program = scratch.path("cli");
     proc::write_program(&program, "#!/nowhere/node\n").unwrap();
     let run = agent(&Script::new()).config(|config| config.program = Some(program));
-    let story = run.record_to(&place).finish().await;
+    let story = run.record_to(&scratch).finish().await;
     assert_eq!(story.error().code, ErrorCode::CliNotFound);
-    let fixture = Fixture::load(&place.path(DIR)).unwrap();
+    let fixture = Fixture::load(&scratch.path(DIR)).unwrap();
     assert_eq!(fixture.meta.argv, ["cli"]);
     let why = fixture.never_started().unwrap();
     assert!(why.starts_with("No such file or directory"), "{why}");
@@ -334,12 +339,12 @@ async fn a_program_that_the_system_does_not_start_leaves_a_recording() {
 
 #[tokio::test]
 async fn arguments_that_are_too_large_together_are_so_in_a_replay() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let run =
         agent(&Script::new()).launch(|launch| launch.args = vec!["x".repeat(120_000).into(); 70]);
     let provider = run.provider.clone();
-    let story = run.record_to(&place).finish().await;
-    let fixture = Fixture::load(&place.path(DIR)).unwrap();
+    let story = run.record_to(&scratch).finish().await;
+    let fixture = Fixture::load(&scratch.path(DIR)).unwrap();
     let again = Story::of(replay(&fixture, &provider, ReplayOptions::default()).events);
     assert_eq!(story.codes(), [ErrorCode::PromptTooLarge]);
     assert_eq!(again.codes(), story.codes());
@@ -347,7 +352,7 @@ async fn arguments_that_are_too_large_together_are_so_in_a_replay() {
 
 #[tokio::test]
 async fn credentials_are_not_in_the_description_of_the_run() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let run = shell(&format!("echo '{END}'"))
         .launch(|launch| {
             launch.args.push("--for=secret-of-server".into());
@@ -370,11 +375,11 @@ async fn credentials_are_not_in_the_description_of_the_run() {
             let allow = vec!["PATH".into(), "SOME_MODE".into()];
             config.env_policy = EnvPolicy::Clean { allow };
         });
-    let story = run.record_to(&place).finish().await;
+    let story = run.record_to(&scratch).finish().await;
     assert_eq!(story.result.status, RunStatus::Completed);
-    let text = String::from_utf8(place.recorded(META)).unwrap();
+    let text = String::from_utf8(scratch.recorded(META)).unwrap();
     assert!(!text.contains("secret-"), "{text}");
-    let meta = place.meta();
+    let meta = scratch.meta();
     assert_eq!(
         meta["env"],
         serde_json::json!({
@@ -400,12 +405,12 @@ async fn runs_of_the_real_providers_replay_as_they_were() {
         "gemini/0.61.0/text_auto_model",
         "opencode/1.18.33/text",
     ] {
-        let place = Place::new();
+        let scratch = Scratch::new();
         let output = crate::engine::recorded::recorded(fixture);
         let (name, _) = fixture.split_once('/').unwrap();
         let mut config = RuntimeConfig::default();
         config.program = Some(env!("CARGO_BIN_EXE_teamster-fake-agent").into());
-        config.record_to = Some(place.path(DIR));
+        config.record_to = Some(scratch.path(DIR));
         let mut params = ExecuteParams::new("hello");
         let [(variable, script)] = Script::new().play(output.clone()).env().unwrap();
         params.env.insert(variable.into(), script);
@@ -416,8 +421,8 @@ async fn runs_of_the_real_providers_replay_as_they_were() {
         }
         let runtime = teamster::create_cli_runtime(name, config).unwrap();
         let story = finish(runtime.execute(params)).await;
-        assert_eq!(place.recorded(STDOUT), fs::read(output).unwrap());
-        let recording = Fixture::load(&place.path(DIR)).unwrap();
+        assert_eq!(scratch.recorded(STDOUT), fs::read(output).unwrap());
+        let recording = Fixture::load(&scratch.path(DIR)).unwrap();
         assert_eq!(recording.meta.cli.as_deref(), Some(name));
         let provider = teamster::Providers::builtin().get(name).unwrap();
         let replay = replay(&recording, &*provider, ReplayOptions::default());
@@ -433,8 +438,8 @@ fn line(n: impl std::fmt::Display) -> String {
 
 #[test]
 fn a_full_disk_ends_the_recording_and_not_the_run() {
-    let place = Place::new();
-    let role = helper::role("recorder on a full disk", &place.path(""));
+    let scratch = Scratch::new();
+    let role = helper::role("recorder on a full disk", &scratch.path(""));
     // Limits files to 32 or 64 KiB. Larger writes fail without a signal. Both settings are inherited. The
     // output goes to pipes, because this process may write to a larger file.
     let output = Command::new("/bin/sh")
@@ -450,30 +455,30 @@ fn a_full_disk_ends_the_recording_and_not_the_run() {
         String::from_utf8_lossy(&output.stderr)
     );
     let printed: String = (0..LINES).map(|n| line(n) + "\n").collect();
-    let recorded = String::from_utf8(place.recorded(STDOUT)).unwrap();
+    let recorded = String::from_utf8(scratch.recorded(STDOUT)).unwrap();
     assert!((10_000..100_000).contains(&recorded.len()));
     assert!(printed.starts_with(&recorded));
-    let why = place.meta()["incomplete"].as_str().unwrap().to_owned();
+    let why = scratch.meta()["incomplete"].as_str().unwrap().to_owned();
     assert!(
         why.starts_with("stdout.ndjson could not be written: "),
         "{why}"
     );
-    let notices = fs::read_to_string(place.path("notices")).unwrap();
+    let notices = fs::read_to_string(scratch.path("notices")).unwrap();
     let expected = format!(
         "the recording in {} is not complete: {why}",
-        place.path(DIR).display()
+        scratch.path(DIR).display()
     );
     assert_eq!(notices, expected);
-    assert_eq!(place.recorded(STDERR), b"");
+    assert_eq!(scratch.recorded(STDERR), b"");
 }
 
 /// Records a run that prints more than the limited disk accepts.
-pub(crate) fn be_limited(place: &Path) {
+pub(crate) fn be_limited(scratch: &Path) {
     let script = Script::new()
         .line(Text::from(line("{n}")).repeat(LINES.into()))
         .line(Text::from("too late").to(Stream::Stderr))
         .line(END);
-    let run = agent(&script).config(|config| config.record_to = Some(place.join(DIR)));
+    let run = agent(&script).config(|config| config.record_to = Some(scratch.join(DIR)));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -481,5 +486,5 @@ pub(crate) fn be_limited(place: &Path) {
     let story = runtime.block_on(run.finish());
     assert_eq!(story.result.status, RunStatus::Completed);
     assert_eq!(story.result.diagnostics.lines, u64::from(LINES) + 1);
-    fs::write(place.join("notices"), story.notices().join("\n")).unwrap();
+    fs::write(scratch.join("notices"), story.notices().join("\n")).unwrap();
 }

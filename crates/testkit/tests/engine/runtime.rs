@@ -13,7 +13,7 @@ use teamster_testkit::fake_agent::{Report, Script, Spawn, SpawnKind, Text};
 use teamster_testkit::proc;
 
 use crate::engine::private_files::with_secret;
-use crate::engine::{END, Place, Story, agent, collect, finish, helper, next, wait_until};
+use crate::engine::{END, Scratch, Story, agent, collect, finish, helper, next, wait_until};
 
 fn short() -> Script {
     Script::new()
@@ -78,9 +78,9 @@ fn a_run_needs_no_tokio_runtime_of_the_callers() {
 
 #[tokio::test]
 async fn a_panic_in_a_decoder_ends_its_run_and_no_other() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let script = Script::new()
-        .spawn(Spawn::new(SpawnKind::Setsid).pid_file(place.path("tool")))
+        .spawn(Spawn::new(SpawnKind::Setsid).pid_file(scratch.path("tool")))
         .line(r#"{"t":"before"}"#)
         .line(r#"{"panic":0}"#)
         .line(r#"{"t":"after"}"#)
@@ -90,7 +90,7 @@ async fn a_panic_in_a_decoder_ends_its_run_and_no_other() {
     assert_eq!(story.error().kind, ErrorKind::Internal);
     assert_eq!(story.result.status, RunStatus::Failed);
     assert_eq!(story.result.text, "before");
-    assert!(!proc::is_alive(place.pid("tool").pid()));
+    assert!(!proc::is_alive(scratch.pid("tool").pid()));
     assert_good(&agent(&short()).finish().await);
 }
 
@@ -108,11 +108,11 @@ async fn a_panic_of_a_decoder_at_the_end_is_reported_too() {
 }
 
 /// Hosts an engine: an agent and its tool that never end.
-pub(crate) fn be_host(place: &Path, die_with_parent: bool) {
-    let spawn = Spawn::new(SpawnKind::Child).pid_file(place.join("tool"));
+pub(crate) fn be_host(scratch: &Path, die_with_parent: bool) {
+    let spawn = Spawn::new(SpawnKind::Child).pid_file(scratch.join("tool"));
     let script = Script::new()
         .spawn(spawn)
-        .report(place.join("report"))
+        .report(scratch.join("report"))
         .line(r#"{"t":"working"}"#)
         .forever();
     block_on(async {
@@ -120,8 +120,8 @@ pub(crate) fn be_host(place: &Path, die_with_parent: bool) {
             .config(|config| config.die_with_parent = die_with_parent)
             .start();
         stream.next().await.unwrap();
-        let report = Report::read(place.join("report")).unwrap();
-        fs::write(place.join("agent"), report.pid.to_string()).unwrap();
+        let report = Report::read(scratch.join("report")).unwrap();
+        fs::write(scratch.join("agent"), report.pid.to_string()).unwrap();
         stream.result().await;
     });
 }
@@ -129,8 +129,8 @@ pub(crate) fn be_host(place: &Path, die_with_parent: bool) {
 #[tokio::test]
 async fn dying_with_the_parent_is_not_dying_with_a_thread() {
     // It was started from a thread that ends immediately, and keeps running.
-    let place = Place::new();
-    let go = place.path("go");
+    let scratch = Scratch::new();
+    let go = scratch.path("go");
     let script = Script::new()
         .line(r#"{"t":"x"}"#)
         .wait_for_file(&go)
@@ -158,14 +158,14 @@ async fn dying_with_the_parent_is_not_dying_with_a_thread() {
 
 #[test]
 fn two_hundred_runs_leave_no_descriptor_and_no_process() {
-    let place = Place::new();
-    let status = helper::role("soak", &place.path("")).status().unwrap();
+    let scratch = Scratch::new();
+    let status = helper::role("soak", &scratch.path("")).status().unwrap();
     assert!(status.success());
-    assert_eq!(fs::read_to_string(place.path("soak")).unwrap(), "same");
+    assert_eq!(fs::read_to_string(scratch.path("soak")).unwrap(), "same");
 }
 
 /// Runs in a separate process, because other tests have descriptors and children too.
-pub(crate) fn soak(place: &Path) {
+pub(crate) fn soak(scratch: &Path) {
     let me = std::process::id();
     let descriptors = || fs::read_dir("/proc/self/fd").unwrap().count();
     let children = || -> usize {
@@ -218,5 +218,5 @@ pub(crate) fn soak(place: &Path) {
         }
         wait_until(|| (descriptors(), children()) == before).await;
     });
-    fs::write(place.join("soak"), "same").unwrap();
+    fs::write(scratch.join("soak"), "same").unwrap();
 }

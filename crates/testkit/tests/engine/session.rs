@@ -240,8 +240,8 @@ async fn processes_left_by_its_tools_end_with_it() {
 
 #[tokio::test]
 async fn a_close_lets_the_cli_end_in_its_own_way() {
-    let place = tempfile::tempdir().unwrap();
-    let closed = place.path().join("closed");
+    let scratch = tempfile::tempdir().unwrap();
+    let closed = scratch.path().join("closed");
     let mut prepared = prepared();
     (prepared.options.params.env).insert("CLOSED".into(), closed.to_str().unwrap().into());
     let session = prepared.open();

@@ -6,7 +6,7 @@ use teamster_core::provider::Stdin;
 use teamster_core::{AgentEvent, RunStatus};
 use teamster_testkit::fake_agent::{Pipe, Script, Stdin as Read, Text};
 
-use crate::engine::{END, Place, Story, agent};
+use crate::engine::{END, Scratch, Story, agent};
 
 async fn with_input(script: Script, stdin: Stdin) -> Story {
     agent(&script)
@@ -34,8 +34,8 @@ async fn closed_stdin_is_at_its_end() {
 #[tokio::test]
 async fn bytes_arrive_completely_before_the_end() {
     for bytes in [Vec::new(), b"prompt \xff\n".to_vec(), large()] {
-        let place = Place::new();
-        let file = place.path("stdin");
+        let scratch = Scratch::new();
+        let file = scratch.path("stdin");
         let script = Script::new().stdin(Read::to_eof().save(&file)).line(END);
         let story = with_input(script, Stdin::Bytes(bytes.clone())).await;
         assert_eq!(story.result.status, RunStatus::Completed);
@@ -72,8 +72,8 @@ async fn an_agent_that_never_reads_does_not_hang_the_run() {
 #[tokio::test]
 async fn input_and_output_flow_at_the_same_time() {
     // It writes more than a pipe holds before it reads more than a pipe holds.
-    let place = Place::new();
-    let file = place.path("stdin");
+    let scratch = Scratch::new();
+    let file = scratch.path("stdin");
     let line = format!(r#"{{"t":"{}"}}"#, "x".repeat(1000));
     let script = Script::new()
         .line(Text::from(line).repeat(3000))

@@ -10,20 +10,20 @@ use teamster_testkit::fake_agent::{Report, Script, Signal, Spawn, SpawnKind, Tex
 use teamster_testkit::proc;
 
 use crate::engine::{
-    END, LIMIT, LONG, Place, Run, Story, agent, finish, next, wait_for, wait_until,
+    END, LIMIT, LONG, Run, Scratch, Story, agent, finish, next, wait_for, wait_until,
 };
 
 /// Returns the script of an agent that prints its process id and never ends.
-fn endless(place: &Place) -> Script {
-    with_pid(place).line(r#"{"t":"working"}"#).forever()
+fn endless(scratch: &Scratch) -> Script {
+    with_pid(scratch).line(r#"{"t":"working"}"#).forever()
 }
 
-fn with_pid(place: &Place) -> Script {
-    Script::new().report(place.path("report"))
+fn with_pid(scratch: &Scratch) -> Script {
+    Script::new().report(scratch.path("report"))
 }
 
-fn pid(place: &Place) -> u32 {
-    Report::read(place.path("report")).unwrap().pid
+fn pid(scratch: &Scratch) -> u32 {
+    Report::read(scratch.path("report")).unwrap().pid
 }
 
 /// Starts a run, waits for its first event, stops it and reads to the end.
@@ -51,24 +51,24 @@ fn assert_aborted(story: &Story) {
 
 #[tokio::test]
 async fn abort_ends_the_agent_with_sigterm() {
-    let place = Place::new();
-    let story = stopped(agent(&endless(&place)), |handle| handle.abort()).await;
+    let scratch = Scratch::new();
+    let story = stopped(agent(&endless(&scratch)), |handle| handle.abort()).await;
     assert_aborted(&story);
     assert_eq!(story.result.exit_signal.as_deref(), Some("SIGTERM"));
     assert_eq!(story.result.text, "working");
-    assert!(!proc::is_alive(pid(&place)));
+    assert!(!proc::is_alive(pid(&scratch)));
 }
 
 #[tokio::test]
 async fn an_agent_that_floods_after_the_stop_fills_no_memory() {
-    let place = Place::new();
-    let flooded = place.path("flooded");
+    let scratch = Scratch::new();
+    let flooded = scratch.path("flooded");
     let line = format!(r#"{{"t":"{}"}}"#, "x".repeat(1000));
     let flood = Script::new()
         .line(Text::from(line).repeat(40_000))
         .touch(&flooded)
         .forever();
-    let script = with_pid(&place)
+    let script = with_pid(&scratch)
         .on_signal(Signal::Term, flood)
         .line(r#"{"t":"working"}"#)
         .forever();
@@ -99,26 +99,26 @@ async fn an_agent_that_floods_after_the_stop_fills_no_memory() {
         notice.starts_with("the CLI printed 4") && notice.ends_with(" the end of them is left out"),
         "{notice}"
     );
-    assert!(!proc::is_alive(pid(&place)));
+    assert!(!proc::is_alive(pid(&scratch)));
 }
 
 /// The CLI failed, and its Node.js never prints the requested version.
 #[tokio::test]
 async fn abort_does_not_wait_for_the_version_of_node() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let engines = r#"{"engines": {"node": ">=22.19.0"}}"#;
-    fs::write(place.path("package.json"), engines).unwrap();
-    let asked = place.path("asked");
+    fs::write(scratch.path("package.json"), engines).unwrap();
+    let asked = scratch.path("asked");
     // `sleep` is a program that a shim of a version manager starts.
     let node = format!(
         "#!/bin/sh\n[ \"$1\" = --version ] || {{ echo 'Node.js v20.20.2' >&2; exit 1; }}\n\
          sleep 1000 & echo $! > '{0}.new'; mv '{0}.new' '{0}'; wait\n",
         asked.display()
     );
-    proc::write_program(&place.path("node"), &node).unwrap();
-    let cli = place.path("cli.mjs");
+    proc::write_program(&scratch.path("node"), &node).unwrap();
+    let cli = scratch.path("cli.mjs");
     proc::write_program(&cli, "#!/usr/bin/env node\n").unwrap();
-    let path = format!("{}:/usr/bin:/bin", place.path("").display());
+    let path = format!("{}:/usr/bin:/bin", scratch.path("").display());
     let stream = Run::of(Launch::default())
         .config(|config| config.program = Some(cli))
         .launch(|launch| launch.env.push(("PATH".into(), path)))
@@ -126,7 +126,7 @@ async fn abort_does_not_wait_for_the_version_of_node() {
     let handle = stream.abort_handle();
     let story = tokio::spawn(finish(stream));
     wait_for(&asked).await;
-    let asked = place.pid("asked");
+    let asked = scratch.pid("asked");
     handle.abort();
     assert_aborted(&story.await.unwrap());
     assert!(proc::wait_gone(asked.pid(), LIMIT));
@@ -134,12 +134,12 @@ async fn abort_does_not_wait_for_the_version_of_node() {
 
 #[tokio::test]
 async fn cancelling_the_callers_token_aborts() {
-    let place = Place::new();
-    let run = agent(&endless(&place));
+    let scratch = Scratch::new();
+    let run = agent(&endless(&scratch));
     let token = run.params.cancel.clone();
     let story = stopped(run, |_| token.cancel()).await;
     assert_aborted(&story);
-    assert!(!proc::is_alive(pid(&place)));
+    assert!(!proc::is_alive(pid(&scratch)));
 }
 
 #[tokio::test]
@@ -170,10 +170,10 @@ fn never_started(run: Run) -> Run {
 
 #[tokio::test]
 async fn an_agent_that_ignores_sigterm_is_killed() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let script = Script::new()
         .ignore([Signal::Term, Signal::Int, Signal::Hup])
-        .report(place.path("report"))
+        .report(scratch.path("report"))
         .line(r#"{"t":"never"}"#)
         .forever();
     let run = agent(&script).config(|config| config.term_grace = Duration::from_millis(200));
@@ -182,13 +182,13 @@ async fn an_agent_that_ignores_sigterm_is_killed() {
     assert_aborted(&story);
     assert!(start.elapsed() >= Duration::from_millis(200));
     assert_eq!(story.result.exit_signal.as_deref(), Some("SIGKILL"));
-    assert!(!proc::is_alive(pid(&place)));
+    assert!(!proc::is_alive(pid(&scratch)));
 }
 
 #[tokio::test]
 async fn agent_gets_its_grace_and_its_last_output_is_read() {
-    let place = Place::new();
-    let cleaned = place.path("cleaned");
+    let scratch = Scratch::new();
+    let cleaned = scratch.path("cleaned");
     let answer = Script::new()
         .sleep(Duration::from_millis(200))
         .touch(&cleaned)
@@ -225,14 +225,14 @@ async fn the_last_output_of_an_aborted_agent_is_read_completely() {
 
 #[tokio::test]
 async fn a_provider_can_begin_with_its_own_signal_to_the_agent_alone() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let child = Spawn::new(SpawnKind::Child)
-        .pid_file(place.path("child"))
+        .pid_file(scratch.path("child"))
         .script(
             Script::new()
                 .on_signal(
                     Signal::Int,
-                    Script::new().touch(place.path("child interrupted")),
+                    Script::new().touch(scratch.path("child interrupted")),
                 )
                 .forever(),
         );
@@ -253,16 +253,16 @@ async fn a_provider_can_begin_with_its_own_signal_to_the_agent_alone() {
     assert_aborted(&story);
     assert_eq!(story.types(), ["text", "turn_end", "error", "done"]);
     assert_eq!(story.result.exit_code, Some(0));
-    assert!(!proc::is_alive(place.pid("child").pid()));
-    assert!(!place.path("child interrupted").exists());
+    assert!(!proc::is_alive(scratch.pid("child").pid()));
+    assert!(!scratch.path("child interrupted").exists());
 }
 
 #[tokio::test]
 async fn kill_is_at_once() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let script = Script::new()
-        .on_signal(Signal::Term, Script::new().touch(place.path("asked")))
-        .report(place.path("report"))
+        .on_signal(Signal::Term, Script::new().touch(scratch.path("asked")))
+        .report(scratch.path("report"))
         .line(r#"{"t":"never"}"#)
         .forever();
     let patient = |run: Run| run.config(|config| config.term_grace = Duration::MAX);
@@ -271,7 +271,7 @@ async fn kill_is_at_once() {
     assert_eq!(story.result.exit_signal.as_deref(), Some("SIGKILL"));
 
     // Also during a graceful stop.
-    let asked = place.path("asked");
+    let asked = scratch.path("asked");
     let story = stopped(patient(agent(&script)), |handle| {
         handle.abort();
         tokio::spawn(async move {
@@ -281,13 +281,13 @@ async fn kill_is_at_once() {
     })
     .await;
     assert_aborted(&story);
-    assert!(!proc::is_alive(pid(&place)));
+    assert!(!proc::is_alive(pid(&scratch)));
 }
 
 #[tokio::test]
 async fn abort_twice_is_harmless() {
-    let place = Place::new();
-    let story = stopped(agent(&endless(&place)), |handle| {
+    let scratch = Scratch::new();
+    let story = stopped(agent(&endless(&scratch)), |handle| {
         handle.abort();
         handle.abort();
         tokio::spawn(async move { handle.abort() });
@@ -312,19 +312,19 @@ async fn abort_after_the_end_is_harmless() {
 
 #[tokio::test]
 async fn abort_after_the_end_of_the_agent_keeps_the_result() {
-    let place = Place::new();
-    let run = agent(&with_pid(&place).line(END).forever())
+    let scratch = Scratch::new();
+    let run = agent(&with_pid(&scratch).line(END).forever())
         .config(|config| config.exit_grace = Some(Duration::MAX));
     let story = stopped(run, |handle| handle.abort()).await;
     assert_eq!(story.result.status, RunStatus::Completed);
-    assert!(!proc::is_alive(pid(&place)));
+    assert!(!proc::is_alive(pid(&scratch)));
 }
 
 #[tokio::test]
 async fn dropping_the_stream_stops_the_run() {
-    let place = Place::new();
-    let cleaned = place.path("cleaned");
-    let script = with_pid(&place)
+    let scratch = Scratch::new();
+    let cleaned = scratch.path("cleaned");
+    let script = with_pid(&scratch)
         .on_signal(Signal::Term, Script::new().touch(&cleaned).exit(0))
         .line(r#"{"t":"working"}"#)
         .forever();
@@ -333,18 +333,18 @@ async fn dropping_the_stream_stops_the_run() {
         .start();
     next(&mut stream).await;
     drop(stream);
-    let pid = pid(&place);
+    let pid = pid(&scratch);
     wait_until(|| !proc::is_alive(pid)).await;
     assert!(cleaned.exists(), "it had its grace");
 }
 
 #[test]
 fn dropping_the_runtime_kills_the_run_and_the_stream_still_ends() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let script = Script::new()
         .ignore([Signal::Term])
-        .spawn(Spawn::new(SpawnKind::Setsid).pid_file(place.path("tool")))
-        .report(place.path("report"))
+        .spawn(Spawn::new(SpawnKind::Setsid).pid_file(scratch.path("tool")))
+        .report(scratch.path("report"))
         .line(r#"{"t":"working"}"#)
         .forever();
     for flavor in ["current", "multi"] {
@@ -358,8 +358,8 @@ fn dropping_the_runtime_kills_the_run_and_the_stream_still_ends() {
         let mut stream = agent(&script).start();
         let first = runtime.block_on(next(&mut stream));
         drop(runtime);
-        assert!(!proc::is_alive(pid(&place)), "{flavor}");
-        assert!(proc::wait_gone(place.pid("tool").pid(), LIMIT));
+        assert!(!proc::is_alive(pid(&scratch)), "{flavor}");
+        assert!(proc::wait_gone(scratch.pid("tool").pid(), LIMIT));
         let rest = tokio::runtime::Runtime::new().unwrap().block_on(async {
             let mut events = vec![first];
             while let Some(event) = stream.next().await {
@@ -371,7 +371,7 @@ fn dropping_the_runtime_kills_the_run_and_the_stream_still_ends() {
         assert_eq!(story.result.status, RunStatus::Failed);
         assert_eq!(story.error().kind, ErrorKind::Internal);
         assert_eq!(story.result.text, "working");
-        fs::remove_file(place.path("report")).unwrap();
-        fs::remove_file(place.path("tool")).unwrap();
+        fs::remove_file(scratch.path("report")).unwrap();
+        fs::remove_file(scratch.path("tool")).unwrap();
     }
 }

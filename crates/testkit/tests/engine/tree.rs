@@ -8,11 +8,11 @@ use teamster_process::leftovers;
 use teamster_testkit::fake_agent::{Script, Signal, Spawn, SpawnKind};
 use teamster_testkit::proc;
 
-use crate::engine::{END, LIMIT, LONG, Place, Run, Story, agent, helper, next};
+use crate::engine::{END, LIMIT, LONG, Run, Scratch, Story, agent, helper, next};
 
 /// Returns a process that ignores all signals that can be ignored.
-fn stubborn(place: &Place, kind: SpawnKind) -> Spawn {
-    Spawn::new(kind).pid_file(place.path("stray")).script(
+fn stubborn(scratch: &Scratch, kind: SpawnKind) -> Spawn {
+    Spawn::new(kind).pid_file(scratch.path("stray")).script(
         Script::new()
             .ignore([Signal::Term, Signal::Int, Signal::Hup])
             .forever(),
@@ -20,13 +20,13 @@ fn stubborn(place: &Place, kind: SpawnKind) -> Spawn {
 }
 
 /// Stops a run whose agent has started this process, and checks that the process is gone at `done`.
-async fn abort_ends(spawn: Spawn, place: &Place) {
+async fn abort_ends(spawn: Spawn, scratch: &Scratch) {
     let script = Script::new().spawn(spawn).line(r#"{"u":"1"}"#).forever();
     let mut stream = agent(&script)
         .config(|config| config.term_grace = Duration::from_millis(100))
         .start();
     next(&mut stream).await;
-    let stray = place.pid("stray");
+    let stray = scratch.pid("stray");
     stream.abort();
     let mut events = Vec::new();
     while let Some(event) = stream.next().await {
@@ -40,40 +40,40 @@ async fn abort_ends(spawn: Spawn, place: &Place) {
 
 #[tokio::test]
 async fn abort_ends_a_grandchild_in_the_same_group() {
-    let place = Place::new();
-    abort_ends(stubborn(&place, SpawnKind::Child), &place).await;
+    let scratch = Scratch::new();
+    abort_ends(stubborn(&scratch, SpawnKind::Child), &scratch).await;
 }
 
 #[tokio::test]
 async fn abort_ends_a_grandchild_in_another_group() {
-    let place = Place::new();
-    abort_ends(stubborn(&place, SpawnKind::Group), &place).await;
+    let scratch = Scratch::new();
+    abort_ends(stubborn(&scratch, SpawnKind::Group), &scratch).await;
 }
 
 #[tokio::test]
 async fn abort_ends_a_setsid_grandchild() {
-    let place = Place::new();
-    abort_ends(stubborn(&place, SpawnKind::Setsid), &place).await;
+    let scratch = Scratch::new();
+    abort_ends(stubborn(&scratch, SpawnKind::Setsid), &scratch).await;
 }
 
 #[tokio::test]
 async fn abort_ends_a_setsid_grandchild_without_environment() {
-    let place = Place::new();
-    abort_ends(stubborn(&place, SpawnKind::Setsid).clear_env(), &place).await;
+    let scratch = Scratch::new();
+    abort_ends(stubborn(&scratch, SpawnKind::Setsid).clear_env(), &scratch).await;
 }
 
 #[tokio::test]
 async fn abort_ends_a_daemon_that_left_the_tree() {
-    let place = Place::new();
-    abort_ends(stubborn(&place, SpawnKind::Daemon), &place).await;
+    let scratch = Scratch::new();
+    abort_ends(stubborn(&scratch, SpawnKind::Daemon), &scratch).await;
 }
 
 #[tokio::test]
 async fn a_stray_gets_sigterm_and_its_grace_too() {
-    let place = Place::new();
-    let cleaned = place.path("cleaned");
+    let scratch = Scratch::new();
+    let cleaned = scratch.path("cleaned");
     let tool = Spawn::new(SpawnKind::Setsid)
-        .pid_file(place.path("stray"))
+        .pid_file(scratch.path("stray"))
         .script(
             Script::new()
                 .on_signal(
@@ -92,7 +92,7 @@ async fn a_stray_gets_sigterm_and_its_grace_too() {
     stream.abort();
     stream.result().await;
     assert!(cleaned.exists());
-    assert!(!proc::is_alive(place.pid("stray").pid()));
+    assert!(!proc::is_alive(scratch.pid("stray").pid()));
 }
 
 /// Prepares a run that succeeds and has started this process.
@@ -105,11 +105,11 @@ fn leaving(spawn: Spawn) -> Run {
     agent(&script)
 }
 
-async fn left_behind(place: &Place, run: Run) -> (Story, proc::KillOnDrop) {
+async fn left_behind(scratch: &Scratch, run: Run) -> (Story, proc::KillOnDrop) {
     let story = run.finish().await;
     assert_eq!(story.result.status, RunStatus::Completed);
     assert_eq!(story.result.exit_code, Some(0));
-    (story, place.pid("stray"))
+    (story, scratch.pid("stray"))
 }
 
 #[tokio::test]
@@ -120,36 +120,36 @@ async fn a_normal_end_leaves_nothing_behind_either() {
         SpawnKind::Setsid,
         SpawnKind::Daemon,
     ] {
-        let place = Place::new();
-        let (_, stray) = left_behind(&place, leaving(stubborn(&place, kind))).await;
+        let scratch = Scratch::new();
+        let (_, stray) = left_behind(&scratch, leaving(stubborn(&scratch, kind))).await;
         assert!(!proc::is_alive(stray.pid()), "{kind:?}");
     }
     // Only its group identifies its owner.
-    let place = Place::new();
-    let spawn = stubborn(&place, SpawnKind::Child).clear_env();
-    let (_, stray) = left_behind(&place, leaving(spawn)).await;
+    let scratch = Scratch::new();
+    let spawn = stubborn(&scratch, SpawnKind::Child).clear_env();
+    let (_, stray) = left_behind(&scratch, leaving(spawn)).await;
     assert!(!proc::is_alive(stray.pid()));
 }
 
 #[tokio::test]
 async fn a_long_run_leaves_nothing_behind_either() {
     // Long enough that the whole process table is scanned.
-    let place = Place::new();
+    let scratch = Scratch::new();
     let script = Script::new()
-        .spawn(stubborn(&place, SpawnKind::Daemon).hold_pipes(false))
+        .spawn(stubborn(&scratch, SpawnKind::Daemon).hold_pipes(false))
         .sleep(Duration::from_millis(2100))
         .line(END);
-    let (_, stray) = left_behind(&place, agent(&script)).await;
+    let (_, stray) = left_behind(&scratch, agent(&script)).await;
     assert!(!proc::is_alive(stray.pid()));
 }
 
 #[tokio::test]
 async fn tool_without_environment_that_outlives_the_turn_is_ended() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     // The agent lives for a moment after its result, as real ones do.
     let script = Script::new()
         .spawn(
-            stubborn(&place, SpawnKind::Setsid)
+            stubborn(&scratch, SpawnKind::Setsid)
                 .clear_env()
                 .hold_pipes(false),
         )
@@ -157,26 +157,26 @@ async fn tool_without_environment_that_outlives_the_turn_is_ended() {
         .line(r#"{"r":"1"}"#)
         .line(END)
         .sleep(Duration::from_millis(300));
-    let (_, stray) = left_behind(&place, agent(&script)).await;
+    let (_, stray) = left_behind(&scratch, agent(&script)).await;
     assert!(!proc::is_alive(stray.pid()));
 }
 
 #[tokio::test]
 async fn background_work_is_left_running_if_requested() {
     for kind in [SpawnKind::Child, SpawnKind::Setsid] {
-        let place = Place::new();
-        let run = leaving(stubborn(&place, kind)).params(|params| params.keep_background = true);
-        let (_, stray) = left_behind(&place, run).await;
+        let scratch = Scratch::new();
+        let run = leaving(stubborn(&scratch, kind)).params(|params| params.keep_background = true);
+        let (_, stray) = left_behind(&scratch, run).await;
         assert!(proc::is_alive(stray.pid()), "{kind:?}");
     }
 }
 
 #[tokio::test]
 async fn background_work_survives_a_lingering_agent_but_no_abort() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let script = |end: &str| {
         Script::new()
-            .spawn(stubborn(&place, SpawnKind::Child).hold_pipes(false))
+            .spawn(stubborn(&scratch, SpawnKind::Child).hold_pipes(false))
             .line(r#"{"t":"x"}"#)
             .line(end)
             .ignore([Signal::Term])
@@ -193,15 +193,15 @@ async fn background_work_survives_a_lingering_agent_but_no_abort() {
     let story = kept(&script(END)).finish().await;
     assert_eq!(story.result.status, RunStatus::Completed);
     assert_eq!(story.result.exit_signal.as_deref(), Some("SIGKILL"));
-    let stray = place.pid("stray");
+    let stray = scratch.pid("stray");
     assert!(proc::is_alive(stray.pid()));
-    fs::remove_file(place.path("stray")).unwrap();
+    fs::remove_file(scratch.path("stray")).unwrap();
 
     let mut stream = kept(&script(r#"{"t":"y"}"#)).start();
     next(&mut stream).await;
     stream.abort();
     finish_aborted(stream).await;
-    assert!(!proc::is_alive(place.pid("stray").pid()));
+    assert!(!proc::is_alive(scratch.pid("stray").pid()));
 }
 
 async fn finish_aborted(stream: teamster_core::EventStream) {
@@ -211,16 +211,16 @@ async fn finish_aborted(stream: teamster_core::EventStream) {
 
 #[tokio::test]
 async fn runs_at_the_same_time_do_not_end_each_other() {
-    let place = Place::new();
-    let go = place.path("go");
+    let scratch = Scratch::new();
+    let go = scratch.path("go");
     let waiting = Script::new()
-        .spawn(stubborn(&place, SpawnKind::Setsid).hold_pipes(false))
+        .spawn(stubborn(&scratch, SpawnKind::Setsid).hold_pipes(false))
         .line(r#"{"t":"x"}"#)
         .wait_for_file(&go)
         .line(END);
     let mut stream = agent(&waiting).start();
     next(&mut stream).await;
-    let stray = place.pid("stray");
+    let stray = scratch.pid("stray");
     agent(&Script::new().line(END)).finish().await;
     assert!(proc::is_alive(stray.pid()));
     fs::write(go, "").unwrap();
@@ -231,12 +231,12 @@ async fn runs_at_the_same_time_do_not_end_each_other() {
 
 #[test]
 fn agents_die_with_a_host_that_is_killed_if_it_wants_that() {
-    let place = Place::new();
-    let mut host = helper::role("host that takes its agents along", &place.path(""))
+    let scratch = Scratch::new();
+    let mut host = helper::role("host that takes its agents along", &scratch.path(""))
         .spawn()
         .unwrap();
-    let agent = place.pid("agent");
-    let tool = place.pid("tool");
+    let agent = scratch.pid("agent");
+    let tool = scratch.pid("tool");
     host.kill().unwrap();
     host.wait().unwrap();
     assert!(proc::wait_gone(agent.pid(), LIMIT));
@@ -246,10 +246,10 @@ fn agents_die_with_a_host_that_is_killed_if_it_wants_that() {
 
 #[test]
 fn agents_of_a_host_that_was_killed_are_found_and_ended() {
-    let place = Place::new();
-    let mut host = helper::role("host", &place.path("")).spawn().unwrap();
-    let agent = place.pid("agent");
-    let tool = place.pid("tool");
+    let scratch = Scratch::new();
+    let mut host = helper::role("host", &scratch.path("")).spawn().unwrap();
+    let agent = scratch.pid("agent");
+    let tool = scratch.pid("tool");
     let is_left = |pid| leftovers().iter().any(|left| left.pid == pid);
     assert!(!is_left(agent.pid()), "its host is alive");
     host.kill().unwrap();
@@ -262,10 +262,10 @@ fn agents_of_a_host_that_was_killed_are_found_and_ended() {
 
 #[test]
 fn a_host_that_is_a_zombie_is_dead() {
-    let place = Place::new();
-    let mut host = helper::role("host", &place.path("")).spawn().unwrap();
-    let agent = place.pid("agent");
-    let tool = place.pid("tool");
+    let scratch = Scratch::new();
+    let mut host = helper::role("host", &scratch.path("")).spawn().unwrap();
+    let agent = scratch.pid("agent");
+    let tool = scratch.pid("tool");
     host.kill().unwrap();
     assert!(proc::wait_gone(host.id(), LIMIT));
     end_leftover(host.id(), &agent);
@@ -292,8 +292,8 @@ fn end_leftover(host: u32, process: &proc::KillOnDrop) {
 #[tokio::test]
 async fn processes_of_a_nested_run_are_ended_too() {
     // A `teamster` that the agent starts marks its own processes like this.
-    let place = Place::new();
-    let pid_file = place.path("pid");
+    let scratch = Scratch::new();
+    let pid_file = scratch.path("pid");
     let script = format!(
         "TEAMSTER_RUN_ID=\"$TEAMSTER_RUN_ID,1-1-1\" setsid sleep 600 </dev/null >/dev/null 2>&1 &
         echo $! > {}; echo '{END}'",

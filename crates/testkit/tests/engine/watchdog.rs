@@ -10,7 +10,7 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind, RunStatus, Timeouts};
 use teamster_testkit::fake_agent::{Script, Stream, Text};
 use teamster_testkit::proc;
 
-use crate::engine::{END, LIMIT, LONG, Place, Run, SHORT, agent, helper, next};
+use crate::engine::{END, LIMIT, LONG, Run, SHORT, Scratch, agent, helper, next};
 
 fn timeouts(startup: Duration, idle: Duration, tool: Duration) -> Timeouts {
     Timeouts {
@@ -150,36 +150,36 @@ async fn the_longest_duration_is_no_limit() {
 const HOST_LIMIT: Duration = Duration::from_secs(2);
 
 /// Reads an agent while this process is being suspended.
-pub(crate) fn be_stopped(place: &Path) {
+pub(crate) fn be_stopped(scratch: &Path) {
     let script = Script::new()
         .line(r#"{"t":"hm"}"#)
-        .wait_for_file(place.join("go"))
+        .wait_for_file(scratch.join("go"))
         .line(END)
-        .touch(place.join("printed"));
+        .touch(scratch.join("printed"));
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let mut stream = limited(&script, timeouts(LONG, HOST_LIMIT, HOST_LIMIT)).start();
         next(&mut stream).await;
-        fs::write(place.join("ready"), "").unwrap();
+        fs::write(scratch.join("ready"), "").unwrap();
         let result = stream.result().await;
-        fs::write(place.join("status"), format!("{:?}", result.status)).unwrap();
+        fs::write(scratch.join("status"), format!("{:?}", result.status)).unwrap();
     });
 }
 
 /// Returns the end of a run whose host was suspended for longer than its limit, as by Ctrl-Z and `fg`. The
 /// agent continues either during the suspension or after it.
 fn after_an_absence(continues_meanwhile: bool) -> String {
-    let place = Place::new();
-    let mut host = helper::role("host that is stopped", &place.path(""))
+    let scratch = Scratch::new();
+    let mut host = helper::role("host that is stopped", &scratch.path(""))
         .spawn()
         .unwrap();
-    assert!(proc::wait_until(LIMIT, || place.path("ready").exists()));
+    assert!(proc::wait_until(LIMIT, || scratch.path("ready").exists()));
     let send = |signal| kill(Pid::from_raw(host.id().cast_signed()), signal).unwrap();
     send(Signal::SIGSTOP);
-    let go = || fs::write(place.path("go"), "").unwrap();
+    let go = || fs::write(scratch.path("go"), "").unwrap();
     if continues_meanwhile {
         go();
-        assert!(proc::wait_until(LIMIT, || place.path("printed").exists()));
+        assert!(proc::wait_until(LIMIT, || scratch.path("printed").exists()));
     }
     // This is not a wait for a condition, but the suspension itself.
     std::thread::sleep(HOST_LIMIT * 2);
@@ -188,7 +188,7 @@ fn after_an_absence(continues_meanwhile: bool) -> String {
         go();
     }
     assert!(host.wait().unwrap().success());
-    fs::read_to_string(place.path("status")).unwrap()
+    fs::read_to_string(scratch.path("status")).unwrap()
 }
 
 #[test]

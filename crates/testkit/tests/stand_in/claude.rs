@@ -7,13 +7,13 @@ use teamster_testkit::proc;
 use teamster_testkit::stand_in::witness::{Kind, What};
 use teamster_testkit::stand_in::{Act, Plan, StandIn};
 
-use crate::stand_in::{FULL, LIGHT, LIMIT, Place, end, figures};
+use crate::stand_in::{FULL, LIGHT, LIMIT, Scratch, end, figures};
 
-fn place(plan: impl FnOnce(Plan) -> Plan) -> Place {
-    Place::new(StandIn::Claude, plan)
+fn scratch(plan: impl FnOnce(Plan) -> Plan) -> Scratch {
+    Scratch::new(StandIn::Claude, plan)
 }
 
-impl Place {
+impl Scratch {
     fn open(&self, resumes: Option<&str>) -> Box<dyn AgentSession> {
         let mut params = self.params("");
         params.session_id = resumes.map(str::to_owned);
@@ -29,11 +29,11 @@ async fn say(session: &dyn AgentSession, prompt: &str) -> RunResult {
 #[tokio::test]
 async fn turns_report_usage_and_a_cleared_conversation_is_new() {
     for totals_restart in [false, true] {
-        let place = place(|mut plan| {
+        let scratch = scratch(|mut plan| {
             plan.totals_restart = totals_restart;
             plan.turn([]).turn([Act::DidWork, Act::ClearSession])
         });
-        let session = place.open(None);
+        let session = scratch.open(None);
         let first = say(&*session, FULL).await;
         let second = say(&*session, LIGHT).await;
         session.clear().await.unwrap();
@@ -45,7 +45,7 @@ async fn turns_report_usage_and_a_cleared_conversation_is_new() {
         assert_eq!(second.text, "Turn 1: I do it.Turn 1 is done.");
         assert_eq!(first.session_id, second.session_id);
         assert_ne!(first.session_id, third.session_id);
-        let turns = place.turns();
+        let turns = scratch.turns();
         assert_eq!(turns.len(), 3);
         for (result, turn) in [&first, &second, &third].into_iter().zip(&turns) {
             let (reported, true_ones) = figures(result, turn);
@@ -57,7 +57,7 @@ async fn turns_report_usage_and_a_cleared_conversation_is_new() {
         }
         assert_eq!(turns[1].input_tokens, 2 * 1001);
 
-        let kinds: Vec<_> = place
+        let kinds: Vec<_> = scratch
             .seen()
             .iter()
             .filter_map(|what| match what {
@@ -72,20 +72,20 @@ async fn turns_report_usage_and_a_cleared_conversation_is_new() {
             (Kind::Full, 2),
         ];
         assert_eq!(kinds, wanted);
-        assert!(place.path("agent/.orchestrator/did-work").exists());
-        assert_eq!(place.starts(), 1);
+        assert!(scratch.path("agent/.orchestrator/did-work").exists());
+        assert_eq!(scratch.starts(), 1);
     }
 }
 
 #[tokio::test]
 async fn sessions_are_written_down_as_the_program_does() {
-    let place = place(|plan| plan.turn([Act::Status, Act::Tools]));
-    let session = place.open(None);
+    let scratch = scratch(|plan| plan.turn([Act::Status, Act::Tools]));
+    let session = scratch.open(None);
     let result = say(&*session, FULL).await;
     session.close().await;
-    let folder = place.path("agent").canonicalize().unwrap();
+    let folder = scratch.path("agent").canonicalize().unwrap();
     let slug = folder.to_str().unwrap().replace(['/', '.', '_'], "-");
-    let file = place.path("home/.claude/projects").join(slug);
+    let file = scratch.path("home/.claude/projects").join(slug);
     let file = file.join(format!("{}.jsonl", result.session_id.unwrap()));
     let lines = fs::read_to_string(file).unwrap();
     let ids: Vec<String> = lines
@@ -103,8 +103,8 @@ async fn sessions_are_written_down_as_the_program_does() {
 
 #[tokio::test]
 async fn dead_session_is_resumed() {
-    let place = place(|plan| plan.turn([]).turn([Act::DidWork, Act::DieAfter]).turn([]));
-    let session = place.open(None);
+    let scratch = scratch(|plan| plan.turn([]).turn([Act::DidWork, Act::DieAfter]).turn([]));
+    let session = scratch.open(None);
     let first = say(&*session, FULL).await;
     let second = say(&*session, LIGHT).await;
     assert_eq!(second.status, RunStatus::Failed);
@@ -112,7 +112,7 @@ async fn dead_session_is_resumed() {
     assert_eq!(third.status, RunStatus::Completed, "{:?}", third.errors);
     assert_eq!(first.session_id, third.session_id);
     session.close().await;
-    let seen = place.seen();
+    let seen = scratch.seen();
     let resumed: Vec<_> = seen
         .iter()
         .filter_map(|what| match what {
@@ -132,13 +132,13 @@ async fn dead_session_is_resumed() {
 
 #[tokio::test]
 async fn a_session_that_there_is_not_is_refused_in_the_programs_words() {
-    let place = place(|plan| plan);
-    let session = place.open(Some("0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000"));
+    let scratch = scratch(|plan| plan);
+    let session = scratch.open(Some("0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000"));
     let result = say(&*session, FULL).await;
     assert_eq!(result.status, RunStatus::Failed);
     assert_eq!(result.errors[0].kind, ErrorKind::SessionNotFound);
     assert!(matches!(
-        place.seen()[..],
+        scratch.seen()[..],
         [What::Start { .. }, What::Refused { .. }]
     ));
 }
@@ -146,10 +146,10 @@ async fn a_session_that_there_is_not_is_refused_in_the_programs_words() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_that_hangs_is_interrupted_and_the_process_lives_on() {
     for act in [Act::Hang, Act::Late] {
-        let place = place(|plan| plan.turn([act]));
-        let session = place.open(None);
+        let scratch = scratch(|plan| plan.turn([act]));
+        let session = scratch.open(None);
         let turn = tokio::spawn(end(session.send(Turn::new(FULL))));
-        let hangs = || place.seen().contains(&What::Will { act });
+        let hangs = || scratch.seen().contains(&What::Will { act });
         let hung = tokio::task::block_in_place(|| proc::wait_until(LIMIT, hangs));
         assert!(hung);
         session.interrupt();
@@ -158,17 +158,17 @@ async fn a_turn_that_hangs_is_interrupted_and_the_process_lives_on() {
         let next = say(&*session, LIGHT).await;
         assert_eq!(next.text, "Turn 1 is done.");
         session.close().await;
-        assert_eq!(place.starts(), 1);
-        assert!(place.turns()[0].interrupted);
+        assert_eq!(scratch.starts(), 1);
+        assert!(scratch.turns()[0].interrupted);
     }
 }
 
 #[tokio::test]
 async fn background_process_is_in_its_own_session_and_ends_with_agent() {
-    let place = place(|plan| plan.turn([Act::Child]));
-    let session = place.open(None);
+    let scratch = scratch(|plan| plan.turn([Act::Child]));
+    let session = scratch.open(None);
     assert_eq!(say(&*session, FULL).await.status, RunStatus::Completed);
-    let child = place.seen().into_iter().find_map(|what| match what {
+    let child = scratch.seen().into_iter().find_map(|what| match what {
         What::Child { child } => Some(child),
         _ => None,
     });
@@ -181,17 +181,17 @@ async fn background_process_is_in_its_own_session_and_ends_with_agent() {
 #[tokio::test]
 async fn chance_is_the_same_each_time() {
     let acts = async || {
-        let place = place(|plan| {
+        let scratch = scratch(|plan| {
             plan.seed(3)
                 .chance(Act::DidWork, 0.5)
                 .chance(Act::Status, 0.5)
         });
-        let session = place.open(None);
+        let session = scratch.open(None);
         for _ in 0..8 {
             say(&*session, LIGHT).await;
         }
         session.close().await;
-        let did = place.seen().into_iter().filter_map(|what| match what {
+        let did = scratch.seen().into_iter().filter_map(|what| match what {
             What::Did { act } => Some(act),
             _ => None,
         });

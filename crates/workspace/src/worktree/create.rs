@@ -91,18 +91,18 @@ impl Worktree {
     }
 
     fn make(root: &Path, id: &str, wanted: &NewWorktree) -> anyhow::Result<Self> {
-        let place = Place::find(&wanted.directory, wanted.origin)?;
-        let base = place.commit(wanted.from.as_deref())?;
+        let start = Start::find(&wanted.directory, wanted.origin)?;
+        let base = start.commit(wanted.from.as_deref())?;
         let branch = match &wanted.branch {
             Some(branch) => branch.clone(),
             None => format!("{BRANCH}{}", encoded_id(id)),
         };
-        place.check_branch(&branch)?;
+        start.check_branch(&branch)?;
         let mut made = Self::begin(root, id, |folder| Info {
             kind: Kind::Worktree,
-            repository: place.repository.clone(),
+            repository: start.repository.clone(),
             path: folder.join(folder_name(
-                wanted.name.as_deref().map_or(&*place.name, OsStr::new),
+                wanted.name.as_deref().map_or(&*start.name, OsStr::new),
             )),
             branch,
             base,
@@ -112,10 +112,10 @@ impl Worktree {
             stays: None,
         })?;
         made.origin = wanted.origin;
-        let inside = wanted.subdirectory.as_ref().unwrap_or(&place.inside);
+        let inside = wanted.subdirectory.as_ref().unwrap_or(&start.inside);
         made.directory = made.info.path.join(inside).components().collect();
         made.add()?;
-        if let Some(top) = &place.top {
+        if let Some(top) = &start.top {
             if wanted.from.is_none() {
                 made.warnings.extend(uncommitted(top));
             }
@@ -123,7 +123,7 @@ impl Worktree {
             made.warnings.extend(submodules);
             made.warnings.extend(include::copy(top, &made.info.path));
         } else {
-            let (repository, path) = (&place.repository, &made.info.path);
+            let (repository, path) = (&start.repository, &made.info.path);
             let warnings = match wanted.origin {
                 Origin::User => submodules::check_out_of_linked(repository, path),
                 Origin::Fetched => {
@@ -137,7 +137,7 @@ impl Worktree {
         }
         if wanted.origin == Origin::Uploaded {
             made.warnings
-                .extend(lfs::fill_in(&made.info.path, &place.repository)?);
+                .extend(lfs::fill_in(&made.info.path, &start.repository)?);
         } else {
             made.warnings.extend(lfs::pointers(&made.info.path));
         }
@@ -262,7 +262,7 @@ impl Worktree {
 }
 
 /// The repository of a directory.
-pub(super) struct Place {
+pub(super) struct Start {
     /// The worktree that contains the directory, or the repository if it has none.
     repository: PathBuf,
     /// The worktree, if there is one.
@@ -276,7 +276,7 @@ pub(super) struct Place {
     directory: PathBuf,
 }
 
-impl Place {
+impl Start {
     pub(super) fn find(directory: &Path, origin: Origin) -> anyhow::Result<Self> {
         let shown = printable(&directory.to_string_lossy());
         let name = |path: &Path| {

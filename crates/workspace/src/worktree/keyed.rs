@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, anyhow, bail};
 use teamster_core::text::one_line;
 
-use super::create::Place;
+use super::create::Start;
 use super::folder::{INFO, Info, LOCK, Stays, Step, make, read_info, write_info};
 use super::result::keep_of_killed;
 use super::{NewWorktree, Origin, Outcome, Worktree, finish, record};
@@ -93,11 +93,11 @@ impl Worktree {
         let Some((file, info)) = enter(&keyed.root, &folder) else {
             return Ok(None);
         };
-        let place = Place::find(&wanted.directory, wanted.origin)?;
+        let start = Start::find(&wanted.directory, wanted.origin)?;
         let name = one_line(&keyed.key.name);
         let advice = "start the conversation over with new_session, or use another key";
         let is_of = |path: &Path| {
-            place
+            start
                 .common()
                 .is_ok_and(|it| common_dir(path).is_ok_and(|of| of == it))
         };
@@ -125,7 +125,7 @@ impl Worktree {
                 one_line(from)
             ));
         }
-        let inside = wanted.subdirectory.as_ref().unwrap_or(&place.inside);
+        let inside = wanted.subdirectory.as_ref().unwrap_or(&start.inside);
         let directory: PathBuf = info.path.join(inside).components().collect();
         Ok(Some(Self {
             directory: if directory.is_dir() {

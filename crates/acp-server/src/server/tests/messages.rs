@@ -118,7 +118,7 @@ proptest! {
     fn every_prompt_is_answered_once(steps in prop::collection::vec(0_u8..4, 0..40)) {
         let mut editor = Editor::with_session();
         let (mut id, mut run) = (10, 0);
-        let mut playing = false;
+        let mut in_turn = false;
         for step in steps {
             match step {
                 0 => { id += 1; editor.prompt(id, "x"); }
@@ -127,28 +127,28 @@ proptest! {
                 _ => {}
             }
             let begun = editor.actions.iter().any(|it| matches!(it, Action::Prompt { .. }));
-            if begun && !playing {
+            if begun && !in_turn {
                 run += 1;
-                playing = true;
+                in_turn = true;
                 editor.turn(&format!("s1.{run}"));
             }
             editor.actions.clear();
-            if playing && step == 3 {
-                playing = false;
+            if in_turn && step == 3 {
+                in_turn = false;
                 editor.done(&format!("s1.{run}"), json!({}));
                 if editor.actions.iter().any(|it| matches!(it, Action::Prompt { .. })) {
                     run += 1;
-                    playing = true;
+                    in_turn = true;
                     editor.turn(&format!("s1.{run}"));
                 }
                 editor.actions.clear();
             }
         }
         for _ in 0..=QUEUED {
-            if playing {
+            if in_turn {
                 editor.done(&format!("s1.{run}"), json!({}));
-                playing = editor.actions.iter().any(|it| matches!(it, Action::Prompt { .. }));
-                if playing {
+                in_turn = editor.actions.iter().any(|it| matches!(it, Action::Prompt { .. }));
+                if in_turn {
                     run += 1;
                     editor.turn(&format!("s1.{run}"));
                 }

@@ -131,9 +131,9 @@ impl Engine {
     }
 
     fn take(&mut self, step: Step) {
-        let playing = self.talk.assembler.turn().is_some();
+        let in_turn = self.talk.assembler.turn().is_some();
         match step {
-            Step::Turn(prompt) if !playing => self.talk.begin(&prompt),
+            Step::Turn(prompt) if !in_turn => self.talk.begin(&prompt),
             Step::Turn(_) => {}
             Step::Update(update) => self.talk.update(update),
             Step::Answer(result, old) => {
@@ -184,7 +184,7 @@ impl Engine {
             Step::Interrupt => self.talk.order(Order::Interrupt),
             Step::Silence => self.talk.be_silent(),
             // Orders to clear are only sent between turns.
-            Step::Clear if playing => {}
+            Step::Clear if in_turn => {}
             Step::Clear => self.order(Order::Clear),
             Step::Model => self.order(|id| Order::SetModel(id, "m".into())),
             Step::Mode => self.order(|id| Order::SetPermission(id, PermissionMode::Bypass)),

@@ -295,6 +295,6 @@ fn images_go_to_an_agent_that_takes_them() {
     let events = talk.ended();
     assert_eq!(
         result(&events).errors[0].message,
-        "images: Agent takes none"
+        "images: Agent does not accept images"
     );
 }

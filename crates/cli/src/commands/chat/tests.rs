@@ -24,7 +24,7 @@ use crate::render::tests::{Screen, view};
 use crate::render::{Narrator, Plain, Sink};
 use crate::signals::StopSignal;
 
-/// A session that plays scripted turns and records its calls.
+/// A session with scripted turns and records its calls.
 #[derive(Clone)]
 struct ScriptedSession {
     capabilities: SessionCapabilities,

@@ -56,14 +56,14 @@ fn used(thread: &str, turn: &str, total: u64, last: u64) -> Value {
     )
 }
 
-impl Play {
+impl Peer {
     fn all(&mut self, lines: impl IntoIterator<Item = Value>) {
         for line in lines {
             self.json(&line);
         }
     }
 
-    /// Plays an agent that works for the turn `t1`.
+    /// Runs an agent that works for the turn `t1`.
     fn agent(&mut self, call: &str, thread: &str, turn: &str) {
         self.all(activity("t1", call, "started", thread));
         self.json(&begins(thread, turn, "t1"));
@@ -76,20 +76,20 @@ fn input_of(usage: Option<Usage>) -> Option<u64> {
 
 #[test]
 fn turn_continues_until_its_agents_end_and_reports_their_events() {
-    let mut play = playing(&bypassing());
-    play.agent("c1", "a", "ta");
-    play.agent("c2", "b", "tb");
-    play.json(&message("completed", "t1", "m1", "not waiting"));
-    play.json(&turn_ended("t1", "completed"));
-    assert!(!play.session.is_over());
-    play.json(&of("a", command("started", "ta", "x1", "inProgress")));
-    play.json(&of("b", delta("tb", "m2", "half")));
-    play.json(&of("a", command("completed", "ta", "x1", "completed")));
-    play.json(&ends("a", "ta", "completed", &Value::Null));
-    assert!(!play.session.is_over());
-    play.json(&of("b", message("completed", "tb", "m2", "half and whole")));
-    play.json(&ends("b", "tb", "completed", &Value::Null));
-    let (events, result) = play.over();
+    let mut peer = open_session(&bypassing());
+    peer.agent("c1", "a", "ta");
+    peer.agent("c2", "b", "tb");
+    peer.json(&message("completed", "t1", "m1", "not waiting"));
+    peer.json(&turn_ended("t1", "completed"));
+    assert!(!peer.session.is_over());
+    peer.json(&of("a", command("started", "ta", "x1", "inProgress")));
+    peer.json(&of("b", delta("tb", "m2", "half")));
+    peer.json(&of("a", command("completed", "ta", "x1", "completed")));
+    peer.json(&ends("a", "ta", "completed", &Value::Null));
+    assert!(!peer.session.is_over());
+    peer.json(&of("b", message("completed", "tb", "m2", "half and whole")));
+    peer.json(&ends("b", "tb", "completed", &Value::Null));
+    let (events, result) = peer.over();
     assert_eq!(
         shown(&events)[1..],
         [
@@ -111,17 +111,17 @@ fn turn_continues_until_its_agents_end_and_reports_their_events() {
 
 #[test]
 fn events_of_a_nested_agent_are_under_the_call_that_started_it() {
-    let mut play = playing(&bypassing());
-    play.agent("c1", "a", "ta");
+    let mut peer = open_session(&bypassing());
+    peer.agent("c1", "a", "ta");
     let spawned = activity("ta", "c2", "started", "inner");
-    play.all(spawned.map(|line| of("a", line)));
-    play.json(&begins("inner", "ti", "t1"));
-    play.json(&turn_ended("t1", "completed"));
-    play.json(&ends("a", "ta", "completed", &Value::Null));
-    assert!(!play.session.is_over(), "the inner one is at work");
-    play.json(&of("inner", message("completed", "ti", "m1", "inner")));
-    play.json(&ends("inner", "ti", "completed", &Value::Null));
-    let (events, _) = play.over();
+    peer.all(spawned.map(|line| of("a", line)));
+    peer.json(&begins("inner", "ti", "t1"));
+    peer.json(&turn_ended("t1", "completed"));
+    peer.json(&ends("a", "ta", "completed", &Value::Null));
+    assert!(!peer.session.is_over(), "the inner one is at work");
+    peer.json(&of("inner", message("completed", "ti", "m1", "inner")));
+    peer.json(&ends("inner", "ti", "completed", &Value::Null));
+    let (events, _) = peer.over();
     let lines = shown(&events);
     assert!(lines[3].starts_with("(c1) tool_use spawn_agent Task c2 "));
     assert_eq!(lines[5], "(c2) text m1: inner");
@@ -136,18 +136,18 @@ fn an_agent_works_for_the_turn_of_the_call_that_started_it() {
             notification("turn/started", json!({"turn": {"id": turn}})),
         )
     };
-    let mut play = playing(&bypassing());
-    play.all(activity("t1", "c1", "started", "a"));
-    play.json(&begins("a", "ta"));
+    let mut peer = open_session(&bypassing());
+    peer.all(activity("t1", "c1", "started", "a"));
+    peer.json(&begins("a", "ta"));
     let spawned = activity("ta", "c2", "started", "inner");
-    play.all(spawned.map(|line| of("a", line)));
-    play.json(&begins("inner", "ti"));
-    play.json(&turn_ended("t1", "completed"));
-    play.json(&ends("a", "ta", "completed", &Value::Null));
-    assert!(!play.session.is_over());
-    play.json(&of("inner", message("completed", "ti", "m1", "inner")));
-    play.json(&ends("inner", "ti", "completed", &Value::Null));
-    let (events, result) = play.over();
+    peer.all(spawned.map(|line| of("a", line)));
+    peer.json(&begins("inner", "ti"));
+    peer.json(&turn_ended("t1", "completed"));
+    peer.json(&ends("a", "ta", "completed", &Value::Null));
+    assert!(!peer.session.is_over());
+    peer.json(&of("inner", message("completed", "ti", "m1", "inner")));
+    peer.json(&ends("inner", "ti", "completed", &Value::Null));
+    let (events, result) = peer.over();
     assert_eq!(shown(&events)[5], "(c2) text m1: inner");
     assert_eq!(result.diagnostics.unknown, 0);
 }
@@ -164,47 +164,47 @@ fn agents_of_older_models_have_the_call_that_started_them_too() {
                     "agentsStates": {}}),
         )
     };
-    let mut play = playing(&bypassing());
-    play.json(&call("started", &[]));
-    play.json(&call("completed", &["a"]));
-    play.json(&begins("a", "ta", "t1"));
-    play.json(&of("a", message("completed", "ta", "m1", "done")));
-    play.json(&turn_ended("t1", "completed"));
-    assert!(!play.session.is_over());
+    let mut peer = open_session(&bypassing());
+    peer.json(&call("started", &[]));
+    peer.json(&call("completed", &["a"]));
+    peer.json(&begins("a", "ta", "t1"));
+    peer.json(&of("a", message("completed", "ta", "m1", "done")));
+    peer.json(&turn_ended("t1", "completed"));
+    assert!(!peer.session.is_over());
     // A working agent that is closed has no end of its turn.
-    play.json(&of(
+    peer.json(&of(
         "a",
         notification(
             "thread/status/changed",
             json!({"status": {"type": "notLoaded"}}),
         ),
     ));
-    let (events, _) = play.over();
+    let (events, _) = peer.over();
     assert_eq!(shown(&events)[3], "(c1) text m1: done");
 }
 
 #[test]
 fn an_agent_that_fails_is_a_warning_and_the_turn_goes_well() {
-    let mut play = playing(&bypassing());
-    play.agent("c1", "a", "ta");
-    play.json(&of("a", delta("ta", "m1", "cut he")));
+    let mut peer = open_session(&bypassing());
+    peer.agent("c1", "a", "ta");
+    peer.json(&of("a", delta("ta", "m1", "cut he")));
     let error = |message: &str, again: bool| {
         notification(
             "error",
             json!({"turnId": "ta", "willRetry": again, "error": {"message": message}}),
         )
     };
-    play.json(&of("a", error("Reconnecting... 1/2", true)));
-    play.json(&of("a", error("It is bad.", false)));
-    play.json(&ends(
+    peer.json(&of("a", error("Reconnecting... 1/2", true)));
+    peer.json(&of("a", error("It is bad.", false)));
+    peer.json(&ends(
         "a",
         "ta",
         "failed",
         &json!({"message": "It is bad."}),
     ));
-    play.json(&message("completed", "t1", "m2", "fine"));
-    play.json(&turn_ended("t1", "completed"));
-    let (events, result) = play.over();
+    peer.json(&message("completed", "t1", "m2", "fine"));
+    peer.json(&turn_ended("t1", "completed"));
+    let (events, result) = peer.over();
     assert_eq!(
         shown(&events)[3..],
         [
@@ -222,17 +222,17 @@ fn an_agent_that_fails_is_a_warning_and_the_turn_goes_well() {
 
 #[test]
 fn agents_usage_counts_for_the_turn_and_is_reported_early() {
-    let mut play = playing(&bypassing());
-    play.json(&used(THREAD, "t1", 100, 100));
-    play.agent("c1", "a", "ta");
+    let mut peer = open_session(&bypassing());
+    peer.json(&used(THREAD, "t1", 100, 100));
+    peer.agent("c1", "a", "ta");
     // The agent is from an earlier process: only its last request belongs to this turn.
-    play.json(&used("a", "ta", 1050, 50));
-    play.json(&used("a", "ta", 1110, 60));
+    peer.json(&used("a", "ta", 1050, 50));
+    peer.json(&used("a", "ta", 1110, 60));
     // The same report again.
-    play.json(&used("a", "ta", 1110, 60));
-    play.json(&turn_ended("t1", "completed"));
-    play.json(&ends("a", "ta", "completed", &Value::Null));
-    let (events, result) = play.over();
+    peer.json(&used("a", "ta", 1110, 60));
+    peer.json(&turn_ended("t1", "completed"));
+    peer.json(&ends("a", "ta", "completed", &Value::Null));
+    let (events, result) = peer.over();
     let reports: Vec<_> = (events.iter())
         .filter_map(|event| match event {
             AgentEvent::Usage(report) => input_of(Some(report.usage)),
@@ -244,25 +244,25 @@ fn agents_usage_counts_for_the_turn_and_is_reported_early() {
     // The session's total is the main agent's.
     assert_eq!(input_of(result.session_usage), Some(100));
     // Usage of an agent between two turns counts for the next one.
-    play.json(&used("a", "ta", 1180, 70));
-    play.begin("again");
-    play.json(&turn_answer(4, "t2"));
-    play.json(&turn_started("t2"));
-    play.json(&used(THREAD, "t2", 300, 200));
-    play.json(&turn_ended("t2", "completed"));
-    let (_, result) = play.over();
+    peer.json(&used("a", "ta", 1180, 70));
+    peer.begin("again");
+    peer.json(&turn_answer(4, "t2"));
+    peer.json(&turn_started("t2"));
+    peer.json(&used(THREAD, "t2", 300, 200));
+    peer.json(&turn_ended("t2", "completed"));
+    let (_, result) = peer.over();
     assert_eq!(input_of(result.usage), Some(270));
 }
 
 #[test]
 fn an_interrupt_ends_agents_at_every_depth_and_waits_for_them() {
-    let mut play = playing(&bypassing());
-    play.agent("c1", "a", "ta");
-    play.json(&of("a", command("started", "ta", "x1", "inProgress")));
-    play.written.clear();
-    play.order(Order::Interrupt);
-    let notified = |play: &mut Play| -> Vec<_> {
-        let written = std::mem::take(&mut play.written);
+    let mut peer = open_session(&bypassing());
+    peer.agent("c1", "a", "ta");
+    peer.json(&of("a", command("started", "ta", "x1", "inProgress")));
+    peer.written.clear();
+    peer.order(Order::Interrupt);
+    let notified = |peer: &mut Peer| -> Vec<_> {
+        let written = std::mem::take(&mut peer.written);
         let notified = written.iter().map(|line| {
             let params = &line["params"];
             let what = params["turnId"].as_str().or(params["processId"].as_str());
@@ -274,47 +274,47 @@ fn an_interrupt_ends_agents_at_every_depth_and_waits_for_them() {
         notified.collect()
     };
     let interrupt = |turn: &str| ("turn/interrupt".to_owned(), turn.to_owned());
-    assert_eq!(notified(&mut play), [interrupt("t1"), interrupt("ta")]);
+    assert_eq!(notified(&mut peer), [interrupt("t1"), interrupt("ta")]);
     // An agent that begins now is interrupted, too.
-    play.json(&begins("late", "tl", "t1"));
-    assert_eq!(notified(&mut play), [interrupt("tl")]);
-    play.json(&turn_ended("t1", "interrupted"));
-    assert!(!play.session.is_over());
+    peer.json(&begins("late", "tl", "t1"));
+    assert_eq!(notified(&mut peer), [interrupt("tl")]);
+    peer.json(&turn_ended("t1", "interrupted"));
+    assert!(!peer.session.is_over());
     let terminate = "thread/backgroundTerminals/terminate".to_owned();
-    assert_eq!(notified(&mut play), [(terminate, "77".to_owned())]);
-    play.json(&used("a", "ta", 50, 50));
-    play.json(&ends("a", "ta", "interrupted", &Value::Null));
-    assert!(!play.session.is_over());
-    play.json(&ends("late", "tl", "interrupted", &Value::Null));
-    let (_, result) = play.over();
+    assert_eq!(notified(&mut peer), [(terminate, "77".to_owned())]);
+    peer.json(&used("a", "ta", 50, 50));
+    peer.json(&ends("a", "ta", "interrupted", &Value::Null));
+    assert!(!peer.session.is_over());
+    peer.json(&ends("late", "tl", "interrupted", &Value::Null));
+    let (_, result) = peer.over();
     assert_eq!(result.status, RunStatus::Aborted);
     assert_eq!(result.open_tool_ids, ["x1".into()]);
     assert_eq!(input_of(result.usage), Some(50));
     // An agent that the interrupted turn had requested and that begins only now.
-    play.json(&begins("later", "tm", "t1"));
-    assert_eq!(notified(&mut play), [interrupt("tm")]);
-    assert_eq!(play.session.turn(), None);
+    peer.json(&begins("later", "tm", "t1"));
+    assert_eq!(notified(&mut peer), [interrupt("tm")]);
+    assert_eq!(peer.session.turn(), None);
 }
 
 /// The CLI refuses to interrupt the agent: its end is not awaited, and the next turn does not interrupt it.
 #[test]
 fn an_agent_that_outlives_an_interrupt_holds_nothing_up() {
-    let mut play = playing(&bypassing());
-    play.agent("c1", "a", "ta");
-    play.order(Order::Interrupt);
-    play.json(&turn_ended("t1", "interrupted"));
-    assert!(!play.session.is_over());
-    let id = play.written.last().unwrap()["id"].clone();
-    play.json(&json!({"id": id, "error": {"code": -32600, "message": "no active turn"}}));
-    let (_, result) = play.over();
+    let mut peer = open_session(&bypassing());
+    peer.agent("c1", "a", "ta");
+    peer.order(Order::Interrupt);
+    peer.json(&turn_ended("t1", "interrupted"));
+    assert!(!peer.session.is_over());
+    let id = peer.written.last().unwrap()["id"].clone();
+    peer.json(&json!({"id": id, "error": {"code": -32600, "message": "no active turn"}}));
+    let (_, result) = peer.over();
     assert!(result.aborted);
-    play.begin("again");
-    play.json(&turn_answer(6, "t2"));
-    play.json(&turn_started("t2"));
-    play.json(&of("a", message("completed", "ta", "m1", "still here")));
-    play.json(&used("a", "ta", 50, 50));
-    play.json(&turn_ended("t2", "completed"));
-    let (events, result) = play.over();
+    peer.begin("again");
+    peer.json(&turn_answer(6, "t2"));
+    peer.json(&turn_started("t2"));
+    peer.json(&of("a", message("completed", "ta", "m1", "still here")));
+    peer.json(&used("a", "ta", 50, 50));
+    peer.json(&turn_ended("t2", "completed"));
+    let (events, result) = peer.over();
     assert_eq!(shown(&events)[1..], ["turn_end false", "done Completed"]);
     // But its usage is not lost.
     assert_eq!(input_of(result.usage), Some(50));
@@ -322,60 +322,60 @@ fn an_agent_that_outlives_an_interrupt_holds_nothing_up() {
 
 #[test]
 fn agents_can_be_interrupted_when_the_main_one_is_done() {
-    let mut play = playing(&bypassing());
-    play.agent("c1", "a", "ta");
-    play.json(&message("completed", "t1", "m1", "not waiting"));
-    play.json(&turn_ended("t1", "completed"));
-    play.written.clear();
-    play.order(Order::Interrupt);
+    let mut peer = open_session(&bypassing());
+    peer.agent("c1", "a", "ta");
+    peer.json(&message("completed", "t1", "m1", "not waiting"));
+    peer.json(&turn_ended("t1", "completed"));
+    peer.written.clear();
+    peer.order(Order::Interrupt);
     assert_eq!(
-        play.params("turn/interrupt"),
+        peer.params("turn/interrupt"),
         &json!({"threadId": "a", "turnId": "ta"})
     );
-    assert_eq!(play.written.len(), 1);
-    play.json(&ends("a", "ta", "interrupted", &Value::Null));
-    let (_, result) = play.over();
+    assert_eq!(peer.written.len(), 1);
+    peer.json(&ends("a", "ta", "interrupted", &Value::Null));
+    let (_, result) = peer.over();
     assert!(result.aborted);
     assert_eq!(result.text, "not waiting");
 }
 
 #[test]
 fn a_message_while_only_agents_are_at_work() {
-    let mut play = playing(&bypassing());
-    play.agent("c1", "a", "ta");
-    play.json(&turn_ended("t1", "completed"));
-    play.written.clear();
-    play.order(Order::Steer(OrderId(1), "and this".into()));
+    let mut peer = open_session(&bypassing());
+    peer.agent("c1", "a", "ta");
+    peer.json(&turn_ended("t1", "completed"));
+    peer.written.clear();
+    peer.order(Order::Steer(OrderId(1), "and this".into()));
     assert_eq!(
-        play.params("turn/start"),
+        peer.params("turn/start"),
         &json!({"threadId": THREAD,
                 "input": [{"type": "text", "text": "and this", "text_elements": []}]})
     );
     // The end of the agent does not end the turn: an answer is to come.
-    play.json(&ends("a", "ta", "completed", &Value::Null));
-    assert!(!play.session.is_over());
-    play.json(&turn_answer(4, "t2"));
-    assert_eq!(play.settled, [(OrderId(1), Ok(()))]);
-    play.json(&turn_started("t2"));
-    play.json(&message("completed", "t2", "m1", "heard"));
-    play.json(&turn_ended("t2", "completed"));
-    let (_, result) = play.over();
+    peer.json(&ends("a", "ta", "completed", &Value::Null));
+    assert!(!peer.session.is_over());
+    peer.json(&turn_answer(4, "t2"));
+    assert_eq!(peer.settled, [(OrderId(1), Ok(()))]);
+    peer.json(&turn_started("t2"));
+    peer.json(&message("completed", "t2", "m1", "heard"));
+    peer.json(&turn_ended("t2", "completed"));
+    let (_, result) = peer.over();
     assert_eq!(result.text, "heard");
 
-    play.begin("again");
-    play.json(&turn_answer(5, "t3"));
-    play.json(&turn_started("t3"));
-    play.all(activity("t3", "c2", "interacted", "a"));
-    play.json(&begins("a", "tb", "t3"));
-    play.json(&turn_ended("t3", "completed"));
-    play.order(Order::Steer(OrderId(2), "more".into()));
-    play.json(&json!({"id": 6, "error": {"code": -32600, "message": "no"}}));
-    assert_eq!(play.settled[1], (OrderId(2), Err("no".into())));
-    assert!(!play.session.is_over());
+    peer.begin("again");
+    peer.json(&turn_answer(5, "t3"));
+    peer.json(&turn_started("t3"));
+    peer.all(activity("t3", "c2", "interacted", "a"));
+    peer.json(&begins("a", "tb", "t3"));
+    peer.json(&turn_ended("t3", "completed"));
+    peer.order(Order::Steer(OrderId(2), "more".into()));
+    peer.json(&json!({"id": 6, "error": {"code": -32600, "message": "no"}}));
+    assert_eq!(peer.settled[1], (OrderId(2), Err("no".into())));
+    assert!(!peer.session.is_over());
     // The agent works for the call that last sent it a message.
-    play.json(&of("a", message("completed", "tb", "m2", "again")));
-    play.json(&ends("a", "tb", "completed", &Value::Null));
-    let (events, _) = play.over();
+    peer.json(&of("a", message("completed", "tb", "m2", "again")));
+    peer.json(&ends("a", "tb", "completed", &Value::Null));
+    let (events, _) = peer.over();
     assert_eq!(
         shown(&events)[1..4],
         [
@@ -389,30 +389,30 @@ fn a_message_while_only_agents_are_at_work() {
 /// The CLI does this for a goal, for example.
 #[test]
 fn turn_begun_while_agents_work_belongs_to_the_same_turn() {
-    let mut play = playing(&bypassing());
-    play.agent("c1", "a", "ta");
-    play.json(&turn_ended("t1", "completed"));
-    play.json(&turn_started("t2"));
-    play.json(&ends("a", "ta", "completed", &Value::Null));
-    assert!(!play.session.is_over());
-    play.json(&message("completed", "t2", "m1", "by itself"));
-    play.json(&turn_ended("t2", "completed"));
-    let (_, result) = play.over();
+    let mut peer = open_session(&bypassing());
+    peer.agent("c1", "a", "ta");
+    peer.json(&turn_ended("t1", "completed"));
+    peer.json(&turn_started("t2"));
+    peer.json(&ends("a", "ta", "completed", &Value::Null));
+    assert!(!peer.session.is_over());
+    peer.json(&message("completed", "t2", "m1", "by itself"));
+    peer.json(&turn_ended("t2", "completed"));
+    let (_, result) = peer.over();
     assert_eq!(result.text, "by itself");
 }
 
 /// Some services restart their message ids with each request.
 #[test]
 fn ids_of_agents_are_not_those_of_others() {
-    let mut play = playing(&bypassing());
-    play.json(&command("started", "t1", "x", "inProgress"));
-    play.agent("c1", "a", "ta");
-    play.json(&of("a", command("started", "ta", "x", "inProgress")));
-    play.json(&of("a", command("completed", "ta", "x", "completed")));
-    play.json(&command("completed", "t1", "x", "completed"));
-    play.json(&ends("a", "ta", "completed", &Value::Null));
-    play.json(&turn_ended("t1", "completed"));
-    let (events, _) = play.over();
+    let mut peer = open_session(&bypassing());
+    peer.json(&command("started", "t1", "x", "inProgress"));
+    peer.agent("c1", "a", "ta");
+    peer.json(&of("a", command("started", "ta", "x", "inProgress")));
+    peer.json(&of("a", command("completed", "ta", "x", "completed")));
+    peer.json(&command("completed", "t1", "x", "completed"));
+    peer.json(&ends("a", "ta", "completed", &Value::Null));
+    peer.json(&turn_ended("t1", "completed"));
+    let (events, _) = peer.over();
     let lines = shown(&events);
     assert!(lines[4].starts_with("(c1) tool_use command_execution Execute x#2 "));
     assert_eq!(lines[5], r#"(c1) tool_result x#2 Some(false) "out""#);
@@ -421,12 +421,12 @@ fn ids_of_agents_are_not_those_of_others() {
 
 #[test]
 fn the_plan_of_an_agent_is_not_the_turns() {
-    let mut play = playing(&bypassing());
-    play.agent("c1", "a", "ta");
+    let mut peer = open_session(&bypassing());
+    peer.agent("c1", "a", "ta");
     let plan = json!({"turnId": "ta", "plan": [{"step": "its own", "status": "pending"}]});
-    play.json(&of("a", notification("turn/plan/updated", plan)));
-    play.json(&ends("a", "ta", "completed", &Value::Null));
-    play.json(&turn_ended("t1", "completed"));
-    let (events, _) = play.over();
+    peer.json(&of("a", notification("turn/plan/updated", plan)));
+    peer.json(&ends("a", "ta", "completed", &Value::Null));
+    peer.json(&turn_ended("t1", "completed"));
+    let (events, _) = peer.over();
     assert_eq!(shown(&events)[3..], ["turn_end false", "done Completed"]);
 }

@@ -172,7 +172,7 @@ proptest! {
         if mode == 0 {
             options.params.permission = PermissionMode::Default;
         }
-        let mut play = Play::new(&options);
+        let mut peer = Peer::new(&options);
         let mut orders = 0;
         let mut number = || {
             orders += 1;
@@ -181,31 +181,31 @@ proptest! {
         for step in steps {
             match step {
                 Step::Line(line) => {
-                    play.session.line(&line);
-                    play.look();
+                    peer.session.line(&line);
+                    peer.look();
                 }
                 // Like the engine: one turn at a time.
-                Step::Turn(prompt) if play.session.turn().is_none() => play.begin(&prompt),
-                Step::Interrupt => play.order(Order::Interrupt),
-                Step::Steer => play.order(Order::Steer(number(), "x".into())),
-                Step::Clear if play.session.turn().is_none() => play.order(Order::Clear(number())),
-                Step::Model => play.order(Order::SetModel(number(), "m".into())),
-                Step::Permission(mode) => play.order(Order::SetPermission(number(), mode)),
+                Step::Turn(prompt) if peer.session.turn().is_none() => peer.begin(&prompt),
+                Step::Interrupt => peer.order(Order::Interrupt),
+                Step::Steer => peer.order(Order::Steer(number(), "x".into())),
+                Step::Clear if peer.session.turn().is_none() => peer.order(Order::Clear(number())),
+                Step::Model => peer.order(Order::SetModel(number(), "m".into())),
+                Step::Permission(mode) => peer.order(Order::SetPermission(number(), mode)),
                 Step::Answer(id, allow) => {
                     let answer = if allow { PermissionAnswer::Allow } else { PermissionAnswer::Deny(None) };
-                    play.order(Order::Answer(id, answer));
+                    peer.order(Order::Answer(id, answer));
                 }
                 Step::Turn(_) | Step::Clear | Step::Look => {}
             }
-            if play.session.is_over() {
-                play.over();
+            if peer.session.is_over() {
+                peer.over();
             }
         }
-        if play.session.turn().is_some() {
-            play.session.finish(Exit { code: Some(1), ..Exit::default() }, 0);
-            play.result();
+        if peer.session.turn().is_some() {
+            peer.session.finish(Exit { code: Some(1), ..Exit::default() }, 0);
+            peer.result();
         }
-        let settled: HashSet<_> = play.settled.iter().map(|(order, _)| *order).collect();
-        prop_assert_eq!(settled.len(), play.settled.len());
+        let settled: HashSet<_> = peer.settled.iter().map(|(order, _)| *order).collect();
+        prop_assert_eq!(settled.len(), peer.settled.len());
     }
 }

@@ -5,16 +5,16 @@ use teamster_core::ToolKind;
 use super::shown::shown;
 use super::*;
 
-fn asking() -> Play {
+fn asking() -> Peer {
     let mut options = bypassing();
     options.params.permission = PermissionMode::AcceptEdits;
     options.permissions = PermissionPolicy::Allow;
-    playing(&options)
+    open_session(&options)
 }
 
 /// Returns the request that the CLI has just made.
-fn asked(play: &mut Play) -> PermissionRequest {
-    let mut asked = play.session.exchange(Exchange::take_asked);
+fn asked(peer: &mut Peer) -> PermissionRequest {
+    let mut asked = peer.session.exchange(Exchange::take_asked);
     assert_eq!(asked.len(), 1);
     asked.remove(0)
 }
@@ -27,7 +27,7 @@ fn request(id: &Value, method: &str, mut params: Value) -> Value {
 }
 
 /// Returns the CLI's input for each possible answer.
-fn answers(mut ask: impl FnMut(&mut Play)) -> Vec<Value> {
+fn answers(mut ask: impl FnMut(&mut Peer)) -> Vec<Value> {
     let answers = [
         PermissionAnswer::Allow,
         PermissionAnswer::AllowAlways,
@@ -36,11 +36,11 @@ fn answers(mut ask: impl FnMut(&mut Play)) -> Vec<Value> {
     answers
         .into_iter()
         .map(|answer| {
-            let mut play = asking();
-            ask(&mut play);
-            let request = asked(&mut play);
-            play.answer(&request, answer);
-            let written = play.written.pop().unwrap();
+            let mut peer = asking();
+            ask(&mut peer);
+            let request = asked(&mut peer);
+            peer.answer(&request, answer);
+            let written = peer.written.pop().unwrap();
             assert!(!written["id"].is_null());
             written["result"].clone()
         })
@@ -49,20 +49,20 @@ fn answers(mut ask: impl FnMut(&mut Play)) -> Vec<Value> {
 
 #[test]
 fn file_changes_are_shown_in_full_in_the_request() {
-    let ask = |play: &mut Play| {
+    let ask = |peer: &mut Peer| {
         let changes = json!([{"path": "/w/a", "kind": {"type": "delete"}, "diff": "x\n"}]);
         let change = json!({"type": "fileChange", "id": "c1", "changes": changes,
                             "status": "inProgress"});
-        play.json(&item("started", "t1", &change));
-        play.json(&request(
+        peer.json(&item("started", "t1", &change));
+        peer.json(&request(
             &json!("x-1"),
             "item/fileChange/requestApproval",
             json!({"itemId": "c1", "reason": null, "grantRoot": null}),
         ));
     };
-    let mut play = asking();
-    ask(&mut play);
-    let request = asked(&mut play);
+    let mut peer = asking();
+    ask(&mut peer);
+    let request = asked(&mut peer);
     assert_eq!(request.tool_name, "file_change");
     assert_eq!(request.kind, ToolKind::Delete);
     assert_eq!(request.tool_id.as_deref(), Some("c1"));
@@ -84,9 +84,9 @@ fn tools_of_servers() {
         json!({"type": "mcpToolCall", "id": id, "server": "s", "tool": "echo",
                "status": "inProgress", "arguments": {"a": 1}})
     };
-    let ask = |play: &mut Play| {
-        play.json(&item("started", "t1", &call("c1")));
-        play.json(&request(
+    let ask = |peer: &mut Peer| {
+        peer.json(&item("started", "t1", &call("c1")));
+        peer.json(&request(
             &json!(5),
             "mcpServer/elicitation/request",
             json!({"serverName": "s", "mode": "form", "message": "Allow it?",
@@ -94,17 +94,17 @@ fn tools_of_servers() {
                              "tool_params": {"a": 1}}}),
         ));
     };
-    let mut play = asking();
-    ask(&mut play);
-    let first = asked(&mut play);
+    let mut peer = asking();
+    ask(&mut peer);
+    let first = asked(&mut peer);
     assert_eq!((&*first.tool_name, first.kind), ("echo", ToolKind::Mcp));
     assert_eq!(first.tool_id.as_deref(), Some("c1"));
     assert_eq!(first.input, json!({"a": 1}));
     assert_eq!(first.message.as_deref(), Some("Allow it?"));
     // A second call of the same tool is asked about while the first one waits.
-    play.json(&item("started", "t1", &call("c2")));
-    ask(&mut play);
-    assert_eq!(asked(&mut play).tool_id.as_deref(), Some("c2"));
+    peer.json(&item("started", "t1", &call("c2")));
+    ask(&mut peer);
+    assert_eq!(asked(&mut peer).tool_id.as_deref(), Some("c2"));
     assert_eq!(
         answers(ask),
         [
@@ -117,8 +117,8 @@ fn tools_of_servers() {
 
 #[test]
 fn permissions_for_some_time() {
-    let ask = |play: &mut Play| {
-        play.json(&request(
+    let ask = |peer: &mut Peer| {
+        peer.json(&request(
             &json!(0),
             "item/permissions/requestApproval",
             json!({"itemId": "c1", "cwd": "/w", "reason": "net",
@@ -148,23 +148,23 @@ fn a_server_s_question_goes_to_the_caller() {
             json!({"action": "decline", "content": null, "_meta": null}),
         ),
     ] {
-        let mut play = asking();
-        play.json(&request(
+        let mut peer = asking();
+        peer.json(&request(
             &json!(0),
             "mcpServer/elicitation/request",
             json!({"serverName": "s", "mode": "form", "message": "Your name?", "_meta": null,
                    "requestedSchema": schema}),
         ));
-        let question = asked(&mut play);
+        let question = asked(&mut peer);
         assert_eq!(question.schema.as_ref(), Some(&schema));
         assert_eq!(question.input, json!({"server": "s"}));
         assert_eq!(
             question.message.as_deref(),
             Some("the MCP server s asks: Your name?")
         );
-        play.answer(&question, answer);
+        peer.answer(&question, answer);
         assert_eq!(
-            *play.written.last().unwrap(),
+            *peer.written.last().unwrap(),
             json!({"id": 0, "result": written})
         );
     }
@@ -192,14 +192,14 @@ fn a_changed_input_is_denied_with_the_reason() {
             json!({"action": "decline", "content": null, "_meta": null}),
         ),
     ] {
-        let mut play = asking();
-        play.json(&request(&json!(0), method, params));
-        let tool = asked(&mut play);
+        let mut peer = asking();
+        peer.json(&request(&json!(0), method, params));
+        let tool = asked(&mut peer);
         assert!(!tool.takes_input, "{method}");
-        play.answer(&tool, PermissionAnswer::AllowWith(json!({"a": 2})));
-        assert_eq!(play.written.last().unwrap()["result"], denied);
-        play.json(&turn_ended("t1", "completed"));
-        let (events, _) = play.over();
+        peer.answer(&tool, PermissionAnswer::AllowWith(json!({"a": 2})));
+        assert_eq!(peer.written.last().unwrap()["result"], denied);
+        peer.json(&turn_ended("t1", "completed"));
+        let (events, _) = peer.over();
         let answer = events.iter().rev().find_map(|event| match event {
             AgentEvent::Permission(e) => Some((e.decision, e.reason.as_deref())),
             _ => None,
@@ -211,20 +211,20 @@ fn a_changed_input_is_denied_with_the_reason() {
 
 #[test]
 fn unknown_requests_are_answered_with_an_error() {
-    let mut play = asking();
+    let mut peer = asking();
     for (id, method) in [
         (json!(0), "item/tool/requestUserInput"),
         (json!("a"), "currentTime/read"),
         (json!(9), "something/new"),
     ] {
-        play.json(&request(&id, method, json!({})));
+        peer.json(&request(&id, method, json!({})));
         assert_eq!(
-            *play.written.last().unwrap(),
+            *peer.written.last().unwrap(),
             json!({"id": id, "error": {"code": -32601, "message": "method not found"}})
         );
     }
-    play.json(&turn_ended("t1", "completed"));
-    assert_eq!(play.over().1.diagnostics.unknown, 0);
+    peer.json(&turn_ended("t1", "completed"));
+    assert_eq!(peer.over().1.diagnostics.unknown, 0);
 }
 
 fn command_request(id: u64, thread: &str, turn: &str) -> Value {
@@ -235,73 +235,73 @@ fn command_request(id: u64, thread: &str, turn: &str) -> Value {
 #[test]
 fn requests_without_a_reader_are_declined() {
     let declined = |id: u64| json!({"id": id, "result": {"decision": "decline"}});
-    let mut play = asking();
-    play.json(&command_request(0, THREAD, "t0"));
-    assert_eq!(*play.written.last().unwrap(), declined(0));
-    play.json(&command_request(1, "other", "t1"));
-    assert_eq!(*play.written.last().unwrap(), declined(1));
-    play.json(&turn_ended("t1", "completed"));
-    let (events, _) = play.over();
+    let mut peer = asking();
+    peer.json(&command_request(0, THREAD, "t0"));
+    assert_eq!(*peer.written.last().unwrap(), declined(0));
+    peer.json(&command_request(1, "other", "t1"));
+    assert_eq!(*peer.written.last().unwrap(), declined(1));
+    peer.json(&turn_ended("t1", "completed"));
+    let (events, _) = peer.over();
     assert_eq!(
         shown(&events),
         ["session gpt-5.5", "turn_end false", "done Completed"]
     );
-    play.json(&command_request(2, THREAD, "t1"));
-    assert_eq!(*play.written.last().unwrap(), declined(2));
-    assert_eq!(play.session.turn(), None, "no turn begins by it");
+    peer.json(&command_request(2, THREAD, "t1"));
+    assert_eq!(*peer.written.last().unwrap(), declined(2));
+    assert_eq!(peer.session.turn(), None, "no turn begins by it");
 }
 
 #[test]
 fn an_agent_asks_for_the_turn_and_is_not_left_waiting() {
-    let mut play = asking();
-    play.json(
+    let mut peer = asking();
+    peer.json(
         &json!({"method": "turn/started", "params": {"threadId": "agent",
         "turn": {"id": "a1", "rootTurnId": "t1"}}}),
     );
     let mut call = command("started", "a1", "c1", "inProgress");
     call["params"]["threadId"] = json!("agent");
-    play.json(&call);
-    play.json(&command_request(7, "agent", "a1"));
-    let request = asked(&mut play);
+    peer.json(&call);
+    peer.json(&command_request(7, "agent", "a1"));
+    let request = asked(&mut peer);
     assert_eq!(request.tool_id.as_deref(), Some("c1"));
-    play.json(&turn_ended("t1", "completed"));
-    assert!(!play.session.is_over(), "it waits for the answer");
+    peer.json(&turn_ended("t1", "completed"));
+    assert!(!peer.session.is_over(), "it waits for the answer");
     // The agent cannot be interrupted, so its end is not awaited.
-    play.order(Order::Interrupt);
-    let id = play.written.last().unwrap()["id"].clone();
-    play.json(&json!({"id": id, "error": {"code": -32600, "message": "no active turn"}}));
-    let withdrawn = play.session.exchange(Exchange::take_withdrawn);
+    peer.order(Order::Interrupt);
+    let id = peer.written.last().unwrap()["id"].clone();
+    peer.json(&json!({"id": id, "error": {"code": -32600, "message": "no active turn"}}));
+    let withdrawn = peer.session.exchange(Exchange::take_withdrawn);
     assert_eq!(withdrawn, [request.id]);
     let declined = json!({"id": 7, "result": {"decision": "decline"}});
-    assert!(play.written.contains(&declined));
-    play.over();
+    assert!(peer.written.contains(&declined));
+    peer.over();
 }
 
 #[test]
 fn a_request_that_needs_no_answer_any_more_is_withdrawn() {
-    let mut play = asking();
-    play.json(&command("started", "t1", "c1", "inProgress"));
-    play.json(&command_request(0, THREAD, "t1"));
-    play.json(&command_request(1, THREAD, "t1"));
-    let asked = play.session.exchange(Exchange::take_asked);
-    play.json(&notification(
+    let mut peer = asking();
+    peer.json(&command("started", "t1", "c1", "inProgress"));
+    peer.json(&command_request(0, THREAD, "t1"));
+    peer.json(&command_request(1, THREAD, "t1"));
+    let asked = peer.session.exchange(Exchange::take_asked);
+    peer.json(&notification(
         "serverRequest/resolved",
         json!({"requestId": 0}),
     ));
     assert_eq!(
-        play.session.exchange(Exchange::take_withdrawn),
+        peer.session.exchange(Exchange::take_withdrawn),
         [asked[0].id]
     );
-    play.written.clear();
-    play.answer(&asked[0], PermissionAnswer::Allow);
-    assert!(play.written.is_empty(), "it is not answered");
+    peer.written.clear();
+    peer.answer(&asked[0], PermissionAnswer::Allow);
+    assert!(peer.written.is_empty(), "it is not answered");
     // The end of the turn withdraws the other requests.
-    play.json(&turn_ended("t1", "interrupted"));
+    peer.json(&turn_ended("t1", "interrupted"));
     assert_eq!(
-        play.session.exchange(Exchange::take_withdrawn),
+        peer.session.exchange(Exchange::take_withdrawn),
         [asked[1].id]
     );
-    play.over();
-    play.answer(&asked[1], PermissionAnswer::Allow);
-    assert!(!play.methods().contains(&"answer".to_owned()));
+    peer.over();
+    peer.answer(&asked[1], PermissionAnswer::Allow);
+    assert!(!peer.methods().contains(&"answer".to_owned()));
 }

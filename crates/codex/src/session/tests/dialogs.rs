@@ -4,28 +4,28 @@ use super::shown::shown;
 use super::*;
 
 struct Dialog {
-    play: Play,
+    peer: Peer,
     stdin: Vec<Value>,
 }
 
 impl Dialog {
     fn new(scenario: &str, options: &SessionOptions) -> Self {
         Self {
-            play: Play::recorded(scenario, options),
+            peer: Peer::recorded(scenario, options),
             stdin: stdin(scenario),
         }
     }
 
     /// Begins a turn before the CLI sends this response.
     fn begin(&mut self, answer: u64, prompt: &str) {
-        self.play
+        self.peer
             .until(|line| line["id"] == answer && line["method"].is_null());
-        assert_eq!(self.play.session.turn(), None);
-        self.play.begin(prompt);
+        assert_eq!(self.peer.session.turn(), None);
+        self.peer.begin(prompt);
     }
 
     fn end(&mut self) -> (Vec<String>, RunResult) {
-        let (events, result) = self.play.end();
+        let (events, result) = self.peer.end();
         (shown(&events), result)
     }
 
@@ -36,9 +36,9 @@ impl Dialog {
 
     /// Asserts that all lines were played, and that the written lines equal the recorded ones.
     fn over(mut self) {
-        self.play.rest();
-        assert_eq!(self.play.unknown, 0);
-        let mut written = self.play.written;
+        self.peer.rest();
+        assert_eq!(self.peer.unknown, 0);
+        let mut written = self.peer.written;
         for messages in [&mut written, &mut self.stdin] {
             messages[0]["params"]["clientInfo"]["version"] = Value::Null;
         }
@@ -67,15 +67,15 @@ fn interrupted() {
     let mut dialog = Dialog::new("interrupted", &options(PermissionMode::Bypass));
     dialog.begin(3, "[[sleep_tool]]");
     // The command is the last reported item.
-    dialog.play.until(|line| line["id"] == 4);
-    dialog.play.order(Order::Interrupt);
+    dialog.peer.until(|line| line["id"] == 4);
+    dialog.peer.order(Order::Interrupt);
     let (events, result) = dialog.end();
     assert!(result.aborted);
     assert_eq!(result.open_tool_ids.len(), 1);
     assert_eq!(events[1], "text msg_0002: starting");
     dialog.begin(6, "[[slow]]");
-    dialog.play.until(|line| line["id"] == 7);
-    dialog.play.order(Order::Interrupt);
+    dialog.peer.until(|line| line["id"] == 7);
+    dialog.peer.order(Order::Interrupt);
     let (_, result) = dialog.end();
     assert_eq!(result.text, "one ");
     // The end of that command does not belong to this turn.
@@ -100,9 +100,9 @@ fn interrupted() {
 fn steered() {
     let mut dialog = Dialog::new("steered", &options(PermissionMode::Bypass));
     dialog.begin(3, "[[slow]]");
-    dialog.play.until(|line| line["id"] == 4);
+    dialog.peer.until(|line| line["id"] == 4);
     dialog
-        .play
+        .peer
         .order(Order::Steer(OrderId(1), "and [[show]]".into()));
     let (events, result) = dialog.end();
     assert_eq!(
@@ -117,7 +117,7 @@ fn steered() {
         ]
     );
     assert_eq!(result.text, "saw: and [[show]]");
-    assert_eq!(dialog.play.settled, [(OrderId(1), Ok(()))]);
+    assert_eq!(dialog.peer.settled, [(OrderId(1), Ok(()))]);
     dialog.over();
 }
 
@@ -152,8 +152,8 @@ fn asked() {
     let turn = |dialog: &mut Dialog, id, prompt, answer: Option<PermissionAnswer>| {
         dialog.begin(id, prompt);
         if let Some(answer) = answer {
-            let request = dialog.play.asked();
-            dialog.play.answer(&request, answer);
+            let request = dialog.peer.asked();
+            dialog.peer.answer(&request, answer);
         }
         dialog.end().0
     };
@@ -338,8 +338,8 @@ fn agents_failed() {
 fn agents_interrupted() {
     let mut dialog = with_agents("agents_interrupted");
     dialog.begin(3, "Start them.");
-    dialog.play.until(|line| line["id"] == 5);
-    dialog.play.order(Order::Interrupt);
+    dialog.peer.until(|line| line["id"] == 5);
+    dialog.peer.order(Order::Interrupt);
     let (_, result) = dialog.end();
     assert!(result.aborted);
     // The commands of the three, which were asked to end.
@@ -392,12 +392,12 @@ fn cleared() {
             "text msg_0008: planned",
         ]
     );
-    let before = dialog.play.session.session_id();
+    let before = dialog.peer.session.session_id();
     dialog
-        .play
+        .peer
         .order(Order::SetModel(OrderId(1), "gpt-5.4".into()));
     let mode = PermissionMode::AcceptEdits;
-    dialog.play.order(Order::SetPermission(OrderId(2), mode));
+    dialog.peer.order(Order::SetPermission(OrderId(2), mode));
     let (events, _) = dialog.turn(4, "[[two_turn]]");
     assert_eq!(
         events[..3],
@@ -407,14 +407,14 @@ fn cleared() {
             "text msg_0010: users: 4",
         ]
     );
-    dialog.play.until(|line| line["id"] == 6);
-    dialog.play.order(Order::Clear(OrderId(3)));
+    dialog.peer.until(|line| line["id"] == 6);
+    dialog.peer.order(Order::Clear(OrderId(3)));
     let (events, result) = dialog.turn(8, "[[two_turn]]");
     // The model knows nothing of the earlier conversation.
     assert_eq!(events[2], "text msg_0012: users: 2");
-    assert_ne!(dialog.play.session.session_id(), before);
+    assert_ne!(dialog.peer.session.session_id(), before);
     assert_eq!(result.session_usage, result.usage);
-    assert_eq!(dialog.play.settled.len(), 3);
+    assert_eq!(dialog.peer.settled.len(), 3);
     dialog.over();
 }
 

@@ -15,12 +15,12 @@ fn failing(message: &str, info: &Value, again: bool) -> Value {
 
 /// Returns the events of a turn with these lines that ends well.
 pub(super) fn turn_of(lines: &[Value]) -> Vec<String> {
-    let mut play = playing(&bypassing());
+    let mut peer = open_session(&bypassing());
     for line in lines {
-        play.json(line);
+        peer.json(line);
     }
-    play.json(&turn_ended("t1", "completed"));
-    let (events, _) = play.over();
+    peer.json(&turn_ended("t1", "completed"));
+    let (events, _) = peer.over();
     shown(&events)[1..].to_vec()
 }
 
@@ -134,19 +134,19 @@ fn hook_that_blocks_a_stop_is_no_error() {
 /// The command of an earlier turn continues in the background.
 #[test]
 fn output_between_two_turns_begins_none() {
-    let mut play = playing(&bypassing());
-    play.json(&command("started", "t1", "c1", "inProgress"));
-    play.json(&turn_ended("t1", "completed"));
-    let (_, result) = play.over();
+    let mut peer = open_session(&bypassing());
+    peer.json(&command("started", "t1", "c1", "inProgress"));
+    peer.json(&turn_ended("t1", "completed"));
+    let (_, result) = peer.over();
     assert_eq!(result.open_tool_ids, ["c1".into()]);
-    play.json(&command("completed", "t1", "c1", "completed"));
-    play.json(&failing("late", &json!("other"), false));
-    play.json(&notification("warning", json!({"message": "careful"})));
-    assert_eq!(play.session.turn(), None);
-    play.begin("again");
-    play.json(&turn_answer(4, "t2"));
-    play.json(&turn_ended("t2", "completed"));
-    let (events, _) = play.over();
+    peer.json(&command("completed", "t1", "c1", "completed"));
+    peer.json(&failing("late", &json!("other"), false));
+    peer.json(&notification("warning", json!({"message": "careful"})));
+    assert_eq!(peer.session.turn(), None);
+    peer.begin("again");
+    peer.json(&turn_answer(4, "t2"));
+    peer.json(&turn_ended("t2", "completed"));
+    let (events, _) = peer.over();
     assert_eq!(
         shown(&events),
         ["notice Warning careful", "session gpt-5.5", END[0], END[1]]
@@ -155,21 +155,21 @@ fn output_between_two_turns_begins_none() {
 
 #[test]
 fn a_turn_that_the_cli_begins_by_itself() {
-    let mut play = playing(&bypassing());
-    play.json(&turn_ended("t1", "completed"));
-    play.over();
-    play.json(&turn_started("t2"));
-    assert_eq!(play.session.turn(), None, "there is nothing to report yet");
-    play.json(&delta("t2", "m1", "by the way"));
+    let mut peer = open_session(&bypassing());
+    peer.json(&turn_ended("t1", "completed"));
+    peer.over();
+    peer.json(&turn_started("t2"));
+    assert_eq!(peer.session.turn(), None, "there is nothing to report yet");
+    peer.json(&delta("t2", "m1", "by the way"));
     assert_eq!(
-        play.session.turn(),
+        peer.session.turn(),
         Some(teamster_core::provider::TurnOrigin::Unasked)
     );
-    play.methods();
-    play.order(Order::Interrupt);
-    assert_eq!(play.methods(), ["turn/interrupt"]);
-    play.json(&turn_ended("t2", "interrupted"));
-    let (events, _) = play.over();
+    peer.methods();
+    peer.order(Order::Interrupt);
+    assert_eq!(peer.methods(), ["turn/interrupt"]);
+    peer.json(&turn_ended("t2", "interrupted"));
+    let (events, _) = peer.over();
     assert_eq!(
         shown(&events)[..3],
         ["session gpt-5.5", "text m1: by the way", "turn_end true"]
@@ -179,26 +179,26 @@ fn a_turn_that_the_cli_begins_by_itself() {
 /// The CLI adds a prompt to the active turn.
 #[test]
 fn turn_begun_by_the_cli_joins_the_next_prompt() {
-    let mut play = playing(&bypassing());
-    play.json(&turn_ended("t1", "completed"));
-    play.over();
-    play.json(&turn_started("t2"));
-    play.begin("again");
-    play.order(Order::Interrupt);
-    play.methods();
-    play.json(&turn_answer(4, "t2"));
-    assert_eq!(play.methods(), ["turn/interrupt"], "it was started already");
-    play.json(&turn_ended("t2", "interrupted"));
-    play.over();
+    let mut peer = open_session(&bypassing());
+    peer.json(&turn_ended("t1", "completed"));
+    peer.over();
+    peer.json(&turn_started("t2"));
+    peer.begin("again");
+    peer.order(Order::Interrupt);
+    peer.methods();
+    peer.json(&turn_answer(4, "t2"));
+    assert_eq!(peer.methods(), ["turn/interrupt"], "it was started already");
+    peer.json(&turn_ended("t2", "interrupted"));
+    peer.over();
     // The CLI's own turn may be over by then.
-    play.json(&turn_started("t3"));
-    play.begin("and again");
-    play.json(&turn_ended("t3", "completed"));
-    assert!(!play.session.is_over());
-    play.json(&turn_answer(6, "t4"));
-    play.json(&turn_started("t4"));
-    play.json(&turn_ended("t4", "completed"));
-    play.over();
+    peer.json(&turn_started("t3"));
+    peer.begin("and again");
+    peer.json(&turn_ended("t3", "completed"));
+    assert!(!peer.session.is_over());
+    peer.json(&turn_answer(6, "t4"));
+    peer.json(&turn_started("t4"));
+    peer.json(&turn_ended("t4", "completed"));
+    peer.over();
 }
 
 #[test]
@@ -230,14 +230,14 @@ fn errors_are_classified_by_message_or_code() {
         ),
         ("", json!("unauthorized")),
     ] {
-        let mut play = playing(&bypassing());
-        play.json(&failing(message, &info, false));
-        play.json(&notification(
+        let mut peer = open_session(&bypassing());
+        peer.json(&failing(message, &info, false));
+        peer.json(&notification(
             "turn/completed",
             json!({"turn": {"id": "t1", "status": "failed",
                             "error": {"message": message, "codexErrorInfo": info}}}),
         ));
-        let (events, result) = play.over();
+        let (events, result) = peer.over();
         assert_eq!(shown(&events).len(), 4, "{:?}", shown(&events));
         kinds.push(json!(result.errors[0].kind));
     }
@@ -274,14 +274,14 @@ fn an_error_in_a_continued_turn_is_a_notice() {
         ["notice Warning one", "notice Warning two", END[0], END[1]]
     );
     // Without anything after it, the failure is the result.
-    let mut play = playing(&bypassing());
-    play.json(&lines[0]);
+    let mut peer = open_session(&bypassing());
+    peer.json(&lines[0]);
     let exit = Exit {
         code: Some(1),
         ..Exit::default()
     };
-    play.session.finish(exit, 0);
-    let (events, result) = play.result();
+    peer.session.finish(exit, 0);
+    let (events, result) = peer.result();
     assert_eq!(
         shown(&events),
         ["session gpt-5.5", "error Internal one", "done Failed"]
@@ -317,14 +317,14 @@ fn plans_and_models() {
             END[1]
         ]
     );
-    let mut play = playing(&bypassing());
-    play.json(&rerouted);
-    play.json(&turn_ended("t1", "completed"));
-    assert_eq!(play.over().1.model.as_deref(), Some("gpt-5.4"));
-    play.begin("again");
-    play.json(&turn_answer(4, "t2"));
-    play.json(&turn_ended("t2", "completed"));
-    assert_eq!(play.over().1.model.as_deref(), Some("gpt-5.5"));
+    let mut peer = open_session(&bypassing());
+    peer.json(&rerouted);
+    peer.json(&turn_ended("t1", "completed"));
+    assert_eq!(peer.over().1.model.as_deref(), Some("gpt-5.4"));
+    peer.begin("again");
+    peer.json(&turn_answer(4, "t2"));
+    peer.json(&turn_ended("t2", "completed"));
+    assert_eq!(peer.over().1.model.as_deref(), Some("gpt-5.5"));
 }
 
 #[test]
@@ -369,16 +369,16 @@ fn usage_of_a_session_whose_total_is_not_known() {
     };
     let mut options = bypassing();
     options.params.session_id = Some(THREAD.into());
-    let mut play = playing(&options);
-    play.json(&used("t1", 1000, 30));
-    play.json(&used("t1", 1020, 20));
+    let mut peer = open_session(&options);
+    peer.json(&used("t1", 1000, 30));
+    peer.json(&used("t1", 1020, 20));
     // A repeated report adds nothing, and a report of an earlier turn is not counted.
-    play.json(&used("t1", 1020, 20));
-    play.json(&used("t0", 900, 10));
+    peer.json(&used("t1", 1020, 20));
+    peer.json(&used("t0", 900, 10));
     // The total has restarted.
-    play.json(&used("t1", 7, 7));
-    play.json(&turn_ended("t1", "completed"));
-    let (events, result) = play.over();
+    peer.json(&used("t1", 7, 7));
+    peer.json(&turn_ended("t1", "completed"));
+    let (events, result) = peer.over();
     let usage = result.usage.unwrap();
     assert_eq!(usage.input_tokens, Some(57));
     let of_end = events.iter().find_map(|event| match event {
@@ -388,15 +388,15 @@ fn usage_of_a_session_whose_total_is_not_known() {
     assert_eq!(of_end, Some(usage));
     assert_eq!(result.session_usage.and_then(|it| it.input_tokens), Some(7));
     // A turn without a report has an unknown usage.
-    play.begin("again");
-    play.json(&turn_answer(4, "t2"));
-    play.json(&turn_ended("t2", "interrupted"));
-    assert_eq!(play.over().1.usage, None::<Usage>);
+    peer.begin("again");
+    peer.json(&turn_answer(4, "t2"));
+    peer.json(&turn_ended("t2", "interrupted"));
+    assert_eq!(peer.over().1.usage, None::<Usage>);
 }
 
 #[test]
 fn unknown_fields_are_kept() {
-    let mut play = playing(&bypassing());
+    let mut peer = open_session(&bypassing());
     for line in [
         r#"{"method":"something/new","params":{"threadId":"x"}}"#,
         r#"{"method":"item/started","params":{"turnId":"t1","item":{"type":"somethingNew","id":"x"}}}"#,
@@ -406,33 +406,33 @@ fn unknown_fields_are_kept() {
         r#"{"id":null,"error":{"code":-32700,"message":"parse error"}}"#,
         r#"{"nothing":1}"#,
     ] {
-        play.line(line);
+        peer.line(line);
     }
-    play.json(&turn_ended("t1", "completed"));
-    assert_eq!(play.over().1.diagnostics.unknown, 7);
+    peer.json(&turn_ended("t1", "completed"));
+    assert_eq!(peer.over().1.diagnostics.unknown, 7);
 }
 
 #[test]
 fn a_session_that_the_cli_lets_go_of_is_resumed() {
-    let mut play = playing(&bypassing());
-    play.json(&turn_ended("t1", "completed"));
-    play.over();
-    play.json(&notification("thread/closed", json!({"threadId": "other"})));
-    play.json(&notification("thread/closed", json!({})));
-    play.methods();
-    assert_eq!(play.session.session_id().as_deref(), Some(THREAD));
-    play.begin("again");
-    assert_eq!(play.params("thread/resume")["threadId"], THREAD);
-    play.json(&opened(4));
-    assert_eq!(play.params("turn/start")["threadId"], THREAD);
-    assert_eq!(play.methods(), ["thread/resume", "turn/start"]);
+    let mut peer = open_session(&bypassing());
+    peer.json(&turn_ended("t1", "completed"));
+    peer.over();
+    peer.json(&notification("thread/closed", json!({"threadId": "other"})));
+    peer.json(&notification("thread/closed", json!({})));
+    peer.methods();
+    assert_eq!(peer.session.session_id().as_deref(), Some(THREAD));
+    peer.begin("again");
+    assert_eq!(peer.params("thread/resume")["threadId"], THREAD);
+    peer.json(&opened(4));
+    assert_eq!(peer.params("turn/start")["threadId"], THREAD);
+    assert_eq!(peer.methods(), ["thread/resume", "turn/start"]);
     // A session that is not on disk starts over.
-    let mut play = Play::new(&bypassing());
-    play.json(&opened(2));
-    play.json(&notification("thread/closed", json!({})));
-    play.methods();
-    play.begin("hi");
-    assert_eq!(play.methods(), ["thread/start"]);
+    let mut peer = Peer::new(&bypassing());
+    peer.json(&opened(2));
+    peer.json(&notification("thread/closed", json!({})));
+    peer.methods();
+    peer.begin("hi");
+    assert_eq!(peer.methods(), ["thread/start"]);
 }
 
 #[test]
@@ -442,33 +442,33 @@ fn an_answer_without_required_fields() {
         json!({"id": 2}),
         json!({"id": 2, "result": {"thread": {}}}),
     ] {
-        let mut play = Play::new(&bypassing());
-        play.begin("hi");
-        play.json(&line);
-        let (_, result) = play.over();
+        let mut peer = Peer::new(&bypassing());
+        peer.begin("hi");
+        peer.json(&line);
+        let (_, result) = peer.over();
         assert_eq!(json!(result.errors[0].kind), "protocol");
     }
-    let mut play = Play::new(&bypassing());
-    play.begin("hi");
-    play.json(&opened(2));
-    play.json(&json!({"id": 3, "result": {"turn": {}}}));
-    assert_eq!(json!(play.over().1.errors[0].kind), "protocol");
+    let mut peer = Peer::new(&bypassing());
+    peer.begin("hi");
+    peer.json(&opened(2));
+    peer.json(&json!({"id": 3, "result": {"turn": {}}}));
+    assert_eq!(json!(peer.over().1.errors[0].kind), "protocol");
 }
 
 #[test]
 fn session_is_resumable_once_its_first_prompt_is_on_disk() {
-    let mut play = playing(&bypassing());
-    assert_eq!(play.session.session_id(), None);
-    play.json(&item(
+    let mut peer = open_session(&bypassing());
+    assert_eq!(peer.session.session_id(), None);
+    peer.json(&item(
         "started",
         "t1",
         &json!({"type": "userMessage", "id": "u"}),
     ));
-    assert_eq!(play.session.session_id(), None);
-    play.json(&item(
+    assert_eq!(peer.session.session_id(), None);
+    peer.json(&item(
         "completed",
         "t1",
         &json!({"type": "userMessage", "id": "u"}),
     ));
-    assert_eq!(play.session.session_id().as_deref(), Some(THREAD));
+    assert_eq!(peer.session.session_id().as_deref(), Some(THREAD));
 }

@@ -119,9 +119,9 @@ fn a_session_resumed_in_another_process_keeps_its_instructions() {
     options.params.system_prompt = Some(SystemPrompt::Append("be brief".into()));
     options.restarted = true;
     assert!(launch_session(&options).is_ok());
-    let play = Play::new(&options);
+    let peer = Peer::new(&options);
     assert_eq!(
-        *play.params("thread/resume"),
+        *peer.params("thread/resume"),
         json!({"threadId": THREAD, "excludeTurns": true, "cwd": "/nowhere",
                "approvalPolicy": "never", "sandbox": "danger-full-access"})
     );

@@ -13,8 +13,8 @@ fn permission_handler_decides_the_approval_policy() {
         let mut options = SessionOptions::default();
         options.params.permission = mode;
         options.permissions = permissions;
-        let play = Play::new(&options);
-        let params = play.params("thread/start").clone();
+        let peer = Peer::new(&options);
+        let params = peer.params("thread/start").clone();
         let text = |name: &str| params[name].as_str().unwrap_or("-").to_owned();
         (text("sandbox"), text("approvalPolicy"))
     };
@@ -86,13 +86,13 @@ fn a_resumed_session_does_not_keep_earlier_permissions() {
             options.params.session_id = Some(THREAD.into());
             options.params.fork = fork;
             options.permissions = PermissionPolicy::Allow;
-            let mut play = Play::new(&options);
-            assert_eq!(play.params("config/read")["cwd"], "/nowhere");
-            play.methods();
-            play.json(&settings(2, &config));
+            let mut peer = Peer::new(&options);
+            assert_eq!(peer.params("config/read")["cwd"], "/nowhere");
+            peer.methods();
+            peer.json(&settings(2, &config));
             let method = if fork { "thread/fork" } else { "thread/resume" };
             assert_eq!(
-                *play.params(method),
+                *peer.params(method),
                 json!({"threadId": THREAD, "excludeTurns": true, "cwd": "/nowhere",
                        "sandbox": sandbox, "approvalPolicy": approvals,
                        "approvalsReviewer": "user"}),
@@ -104,9 +104,9 @@ fn a_resumed_session_does_not_keep_earlier_permissions() {
     let mut options = bypassing();
     options.params.permission = PermissionMode::Default;
     options.params.session_id = Some(THREAD.into());
-    let mut play = Play::new(&options);
-    play.json(&json!({"id": 2, "error": {"code": -32600, "message": "no"}}));
-    let params = play.params("thread/resume");
+    let mut peer = Peer::new(&options);
+    peer.json(&json!({"id": 2, "error": {"code": -32600, "message": "no"}}));
+    let params = peer.params("thread/resume");
     assert_eq!(
         (&params["sandbox"], &params["approvalPolicy"]),
         (&json!("read-only"), &json!("never"))
@@ -118,40 +118,40 @@ fn directories_are_added_to_those_of_the_user() {
     let mut options = bypassing();
     options.params.permission = PermissionMode::AcceptEdits;
     options.params.add_dirs = vec!["/a".into(), "/u".into()];
-    let mut play = Play::new(&options);
+    let mut peer = Peer::new(&options);
     let workspace = json!({"writable_roots": ["/u", "/v"], "network_access": true,
                            "exclude_slash_tmp": true});
-    play.json(&settings(2, &json!({"sandbox_workspace_write": workspace})));
+    peer.json(&settings(2, &json!({"sandbox_workspace_write": workspace})));
     assert_eq!(
-        play.params("thread/start")["config"],
+        peer.params("thread/start")["config"],
         json!({"sandbox_workspace_write.writable_roots": ["/a", "/u", "/v"]})
     );
     // A turn with another mode has them, too.
-    play.order(Order::SetPermission(order(1), PermissionMode::ReadOnly));
-    play.order(Order::SetPermission(order(2), PermissionMode::AcceptEdits));
-    play.begin("hi");
-    play.json(&opened(3));
+    peer.order(Order::SetPermission(order(1), PermissionMode::ReadOnly));
+    peer.order(Order::SetPermission(order(2), PermissionMode::AcceptEdits));
+    peer.begin("hi");
+    peer.json(&opened(3));
     assert_eq!(
-        play.params("turn/start")["sandboxPolicy"],
+        peer.params("turn/start")["sandboxPolicy"],
         json!({"type": "workspaceWrite", "writableRoots": ["/a", "/u", "/v"],
                "networkAccess": true, "excludeTmpdirEnvVar": false, "excludeSlashTmp": true})
     );
-    assert_eq!(play.settled, [(order(1), Ok(())), (order(2), Ok(()))]);
+    assert_eq!(peer.settled, [(order(1), Ok(())), (order(2), Ok(()))]);
 }
 
 #[test]
 fn the_default_of_a_session_that_began_otherwise_is_looked_up() {
-    let mut play = playing(&bypassing());
-    play.json(&turn_ended("t1", "completed"));
-    play.over();
-    play.methods();
-    play.order(Order::SetPermission(order(1), PermissionMode::Default));
-    play.begin("again");
-    assert_eq!(play.methods(), ["config/read"]);
-    play.json(&settings(4, &json!({"sandbox_mode": "workspace-write"})));
+    let mut peer = open_session(&bypassing());
+    peer.json(&turn_ended("t1", "completed"));
+    peer.over();
+    peer.methods();
+    peer.order(Order::SetPermission(order(1), PermissionMode::Default));
+    peer.begin("again");
+    assert_eq!(peer.methods(), ["config/read"]);
+    peer.json(&settings(4, &json!({"sandbox_mode": "workspace-write"})));
     assert_eq!(
-        play.params("turn/start")["sandboxPolicy"]["type"],
+        peer.params("turn/start")["sandboxPolicy"]["type"],
         "workspaceWrite"
     );
-    assert_eq!(play.params("turn/start")["approvalPolicy"], "never");
+    assert_eq!(peer.params("turn/start")["approvalPolicy"], "never");
 }

@@ -16,17 +16,17 @@ fn used(input: u64, cached: u64, written: u64, output: u64, reasoning: u64) -> U
 
 /// Checks the events and the usage of a turn.
 #[track_caller]
-fn check(play: &mut Play, events: &[&str], usage: Option<Usage>) -> RunResult {
-    play.begin("hi");
-    checked_end(play, events, usage)
+fn check(peer: &mut Peer, events: &[&str], usage: Option<Usage>) -> RunResult {
+    peer.begin("hi");
+    checked_end(peer, events, usage)
 }
 
 #[track_caller]
-fn checked_end(play: &mut Play, expected: &[&str], usage: Option<Usage>) -> RunResult {
-    let (events, result) = play.end();
+fn checked_end(peer: &mut Peer, expected: &[&str], usage: Option<Usage>) -> RunResult {
+    let (events, result) = peer.end();
     assert_eq!(shown(&events), expected);
     assert_eq!(result.usage, usage);
-    assert_eq!(play.unknown, 0);
+    assert_eq!(peer.unknown, 0);
     result
 }
 
@@ -34,9 +34,9 @@ const HELLO: &str = "Hello, wörld 👋🏽 你好，世界 — done.\nSecond li
 
 #[test]
 fn two_turns() {
-    let mut play = Play::recorded("app_two_turns", &bypassing());
+    let mut peer = Peer::recorded("app_two_turns", &bypassing());
     let first = check(
-        &mut play,
+        &mut peer,
         &[
             "session gpt-5.5",
             "text msg_0002: Hello, wörld 👋🏽 你好，世界 — done.\\nSecond line.",
@@ -51,7 +51,7 @@ fn two_turns() {
     assert_eq!(first.model.as_deref(), Some("gpt-5.5"));
     assert_eq!(first.exit_code, None);
     let second = check(
-        &mut play,
+        &mut peer,
         &[
             "session gpt-5.5",
             "text msg_0004: I will list the files.",
@@ -68,8 +68,8 @@ fn two_turns() {
         second.final_message.as_deref(),
         Some("The command printed alpha and beta.")
     );
-    play.rest();
-    let methods = play.methods();
+    peer.rest();
+    let methods = peer.methods();
     assert_eq!(
         methods,
         [
@@ -85,8 +85,8 @@ fn two_turns() {
 /// Each delta of the model is an event. The message that repeats them is none.
 #[test]
 fn text_comes_as_it_is_written() {
-    let mut play = Play::recorded("app_two_turns", &bypassing());
-    let (events, result) = play.turn("hi");
+    let mut peer = Peer::recorded("app_two_turns", &bypassing());
+    let (events, result) = peer.turn("hi");
     let pieces = events.iter().filter_map(|event| match event {
         AgentEvent::Text(text) => Some(text.text.as_str()),
         _ => None,
@@ -111,9 +111,9 @@ fn text_comes_as_it_is_written() {
 
 #[test]
 fn thinking_changes_of_files_searches_and_tools_of_servers() {
-    let mut play = Play::recorded("app_rich", &bypassing());
+    let mut peer = Peer::recorded("app_rich", &bypassing());
     check(
-        &mut play,
+        &mut peer,
         &[
             "session gpt-5.5",
             "thinking rs_0002: **Thinking** about it.\\n**Second** part.",
@@ -127,7 +127,7 @@ fn thinking_changes_of_files_searches_and_tools_of_servers() {
         Some(used(1300, 900, 0, 280, 210)),
     );
     check(
-        &mut play,
+        &mut peer,
         &[
             "session gpt-5.5",
             r#"tool_use file_change Edit call_0010 {"changes":[{"path":"/tmp/ws/gone.txt","kind":"delete"},{"path":"/tmp/ws/new.txt","kind":"add"},{"path":"/tmp/ws/old.txt","kind":"update"}]}"#,
@@ -142,7 +142,7 @@ fn thinking_changes_of_files_searches_and_tools_of_servers() {
         Some(used(2400, 0, 0, 80, 0)),
     );
     check(
-        &mut play,
+        &mut peer,
         &[
             "session gpt-5.5",
             r#"tool_use command_execution Execute call_0015 {"command":"/bin/bash -lc 'for i in 1 2 3 4; do echo tick $i; sleep 1; done'"}"#,
@@ -154,7 +154,7 @@ fn thinking_changes_of_files_searches_and_tools_of_servers() {
         Some(used(2400, 0, 0, 80, 0)),
     );
     check(
-        &mut play,
+        &mut peer,
         &[
             "session gpt-5.5",
             r#"tool_use web_search Search ws_0019 {"query":"rust ndjson parser","action":{"type":"search","query":"rust ndjson parser"}}"#,
@@ -166,7 +166,7 @@ fn thinking_changes_of_files_searches_and_tools_of_servers() {
         Some(used(1200, 0, 0, 40, 0)),
     );
     check(
-        &mut play,
+        &mut peer,
         &[
             "session gpt-5.5",
             r#"tool_use echo Mcp call_0023 {"text":"hällo 🌍","deep":{"a":[1,{"b":null}]}} of tiny"#,
@@ -179,7 +179,7 @@ fn thinking_changes_of_files_searches_and_tools_of_servers() {
     );
     // As the last request's figures, the CLI repeats those of the previous request here.
     let cut = check(
-        &mut play,
+        &mut peer,
         &[
             "session gpt-5.5",
             "text msg_0027: This answer is truncated bec",
@@ -191,7 +191,7 @@ fn thinking_changes_of_files_searches_and_tools_of_servers() {
     );
     assert_eq!(cut.stop_reason.as_deref(), Some("max_output_tokens"));
     let cached = check(
-        &mut play,
+        &mut peer,
         &[
             "session gpt-5.5",
             "text msg_0029: cached",
@@ -204,14 +204,14 @@ fn thinking_changes_of_files_searches_and_tools_of_servers() {
         cached.session_usage,
         Some(used(11_200, 48_900, 1500, 5356, 710))
     );
-    play.rest();
+    peer.rest();
 }
 
 #[test]
 fn retries_and_failures() {
-    let mut play = Play::recorded("app_errors", &bypassing());
+    let mut peer = Peer::recorded("app_errors", &bypassing());
     check(
-        &mut play,
+        &mut peer,
         &[
             "session gpt-5.5",
             "retry 1/5 Auth",
@@ -226,7 +226,7 @@ fn retries_and_failures() {
         None,
     );
     let again = check(
-        &mut play,
+        &mut peer,
         &[
             "session gpt-5.5",
             "text msg_0002: This text will be cut",
@@ -241,7 +241,7 @@ fn retries_and_failures() {
     assert_eq!(again.text, "Second attempt succeeded.");
     // The CLI replaces the total with an estimate, without any figure of the usage.
     let full = check(
-        &mut play,
+        &mut peer,
         &[
             "session gpt-5.5",
             "error ContextWindow Codex ran out of room in the model's context window. Start a new thread or clear earlier history before retrying.",
@@ -251,14 +251,14 @@ fn retries_and_failures() {
         None,
     );
     assert_eq!(full.session_usage, Some(used(1200, 0, 0, 40, 0)));
-    play.rest();
+    peer.rest();
 }
 
 #[test]
 fn a_server_that_does_not_start_is_reported_at_once() {
-    let mut play = Play::recorded("app_mcp_broken", &bypassing());
+    let mut peer = Peer::recorded("app_mcp_broken", &bypassing());
     check(
-        &mut play,
+        &mut peer,
         &[
             "session gpt-5.5",
             "notice Warning the MCP server bad failed to start: connection closed: initialize response (it ended before it answered, or there is no such program)",
@@ -270,24 +270,24 @@ fn a_server_that_does_not_start_is_reported_at_once() {
         ],
         Some(used(2400, 0, 0, 80, 0)),
     );
-    play.rest();
+    peer.rest();
 }
 
 #[test]
 fn a_turn_that_is_interrupted_leaves_its_command_open() {
-    let mut play = Play::recorded("app_interrupt_tool", &bypassing());
-    play.begin("hi");
-    play.until(|line| line["id"] == 4);
-    play.methods();
-    play.session.stop_requested();
-    play.order(Order::Interrupt);
+    let mut peer = Peer::recorded("app_interrupt_tool", &bypassing());
+    peer.begin("hi");
+    peer.until(|line| line["id"] == 4);
+    peer.methods();
+    peer.session.stop_requested();
+    peer.order(Order::Interrupt);
     assert_eq!(
-        *play.params("turn/interrupt"),
+        *peer.params("turn/interrupt"),
         json!({"threadId": "01a1ffe2-b2d8-76e3-9a39-aac8ff6d8823",
                "turnId": "01a1ffe2-b2fd-7b10-bb11-1db5c4226c54"})
     );
     let result = checked_end(
-        &mut play,
+        &mut peer,
         &[
             "session gpt-5.5",
             "text msg_0002: starting",
@@ -301,27 +301,27 @@ fn a_turn_that_is_interrupted_leaves_its_command_open() {
     assert_eq!(result.open_tool_ids, ["call_0004".into()]);
     // The CLI would leave it running.
     assert_eq!(
-        play.params("thread/backgroundTerminals/terminate")["processId"],
+        peer.params("thread/backgroundTerminals/terminate")["processId"],
         "33489"
     );
-    play.rest();
+    peer.rest();
 }
 
 #[test]
 fn a_message_in_the_middle_of_a_turn() {
-    let mut play = Play::recorded("app_steer", &bypassing());
-    play.begin("hi");
-    play.until(|line| line["id"] == 4);
-    play.order(Order::Steer(OrderId(7), "and quickly".into()));
+    let mut peer = Peer::recorded("app_steer", &bypassing());
+    peer.begin("hi");
+    peer.until(|line| line["id"] == 4);
+    peer.order(Order::Steer(OrderId(7), "and quickly".into()));
     assert_eq!(
-        *play.params("turn/steer"),
+        *peer.params("turn/steer"),
         json!({"threadId": "01a1ffe2-c72d-7e13-a932-542222b2eada",
                "expectedTurnId": "01a1ffe2-c755-7e11-96f9-621808f9ca4c",
                "input": [{"type": "text", "text": "and quickly", "text_elements": []}]})
     );
-    assert!(play.settled.is_empty());
+    assert!(peer.settled.is_empty());
     let result = checked_end(
-        &mut play,
+        &mut peer,
         &[
             "session gpt-5.5",
             r#"tool_use command_execution Execute call_0003 {"command":"/bin/bash -lc 'for i in 1 2 3 4; do echo tick $i; sleep 1; done'"}"#,
@@ -333,8 +333,8 @@ fn a_message_in_the_middle_of_a_turn() {
         Some(used(2400, 0, 0, 80, 0)),
     );
     assert_eq!(result.status, RunStatus::Completed);
-    assert_eq!(play.settled, [(OrderId(7), Ok(()))]);
-    play.rest();
+    assert_eq!(peer.settled, [(OrderId(7), Ok(()))]);
+    peer.rest();
 }
 
 #[test]
@@ -342,9 +342,9 @@ fn requests_are_answered_and_a_refusal_is_reported_once() {
     let mut options = bypassing();
     options.params.permission = PermissionMode::AcceptEdits;
     options.permissions = PermissionPolicy::Allow;
-    let mut play = Play::recorded("app_approval", &options);
-    play.begin("hi");
-    let request = play.asked();
+    let mut peer = Peer::recorded("app_approval", &options);
+    peer.begin("hi");
+    let request = peer.asked();
     assert_eq!(request.tool_name, "command_execution");
     assert_eq!(request.tool_id.as_deref(), Some("call_0003"));
     assert_eq!(request.message.as_deref(), Some("need to write"));
@@ -352,13 +352,13 @@ fn requests_are_answered_and_a_refusal_is_reported_once() {
         request.input,
         json!({"command": "/bin/bash -lc 'echo data > /var/probe.txt'", "cwd": "/tmp/ws"})
     );
-    play.answer(&request, PermissionAnswer::Deny(Some("no".into())));
+    peer.answer(&request, PermissionAnswer::Deny(Some("no".into())));
     assert_eq!(
-        *play.written.last().unwrap(),
+        *peer.written.last().unwrap(),
         json!({"id": 0, "result": {"decision": "decline"}})
     );
     let result = checked_end(
-        &mut play,
+        &mut peer,
         &[
             "session gpt-5.5",
             r#"tool_use command_execution Execute call_0003 {"command":"/bin/bash -lc 'echo data > /var/probe.txt'"}"#,
@@ -373,15 +373,15 @@ fn requests_are_answered_and_a_refusal_is_reported_once() {
     );
     assert_eq!(result.permission_denials.len(), 1);
 
-    play.begin("again");
-    let request = play.asked();
-    play.answer(&request, PermissionAnswer::Allow);
+    peer.begin("again");
+    let request = peer.asked();
+    peer.answer(&request, PermissionAnswer::Allow);
     assert_eq!(
-        *play.written.last().unwrap(),
+        *peer.written.last().unwrap(),
         json!({"id": 1, "result": {"decision": "accept"}})
     );
     checked_end(
-        &mut play,
+        &mut peer,
         &[
             "session gpt-5.5",
             r#"tool_use command_execution Execute call_0008 {"command":"/bin/bash -lc 'echo data > /var/probe.txt'"}"#,
@@ -394,7 +394,7 @@ fn requests_are_answered_and_a_refusal_is_reported_once() {
         ],
         Some(used(2400, 0, 0, 80, 0)),
     );
-    play.rest();
+    peer.rest();
 }
 
 /// In the recording, one request preceded that of the session, so our numbers differ from the usual ones. The last
@@ -406,18 +406,18 @@ fn a_session_that_is_resumed() {
     options.params.session_id = Some(ID.into());
     let mut protocol = CodexSession::new(&options);
     protocol.number_requests_from(2);
-    let mut play = Play::of(protocol);
-    play.load("app_resume");
+    let mut peer = Peer::of(protocol);
+    peer.load("app_resume");
     // The number of the first request in the recording.
     assert_eq!(
-        play.lines
+        peer.lines
             .pop_front()
             .map(|line| line.contains("userAgent")),
         Some(true)
     );
-    assert_eq!(play.params("thread/resume")["threadId"], ID);
-    play.begin("hi");
-    let (events, result) = play.end();
+    assert_eq!(peer.params("thread/resume")["threadId"], ID);
+    peer.begin("hi");
+    let (events, result) = peer.end();
     assert_eq!(
         shown(&events),
         [
@@ -432,7 +432,7 @@ fn a_session_that_is_resumed() {
     assert_eq!(result.usage, Some(used(500, 1000, 0, 12, 0)));
     assert_eq!(result.session_usage, Some(used(5300, 1000, 0, 172, 0)));
     assert_eq!(result.session_id.as_deref(), Some(ID));
-    assert_eq!(play.unknown, 0);
+    assert_eq!(peer.unknown, 0);
 }
 
 #[test]
@@ -441,14 +441,14 @@ fn a_session_that_there_is_not() {
     options.params.session_id = Some("01234567-89ab-7def-8123-456789abcdef".into());
     let mut protocol = CodexSession::new(&options);
     protocol.number_requests_from(4);
-    let mut play = Play::of(protocol);
-    play.load("app_resume");
-    play.begin("hi");
+    let mut peer = Peer::of(protocol);
+    peer.load("app_resume");
+    peer.begin("hi");
     // The last line refuses the session; the lines before are about another one.
-    let last = play.lines.pop_back().unwrap();
+    let last = peer.lines.pop_back().unwrap();
     assert!(last.contains("no rollout found"), "{last}");
-    play.line(&last);
-    let (events, result) = play.over();
+    peer.line(&last);
+    let (events, result) = peer.over();
     assert_eq!(
         shown(&events),
         [
@@ -458,19 +458,19 @@ fn a_session_that_there_is_not() {
         ]
     );
     assert_eq!(result.usage, None);
-    assert_eq!(play.session.session_id(), None);
+    assert_eq!(peer.session.session_id(), None);
     // Another turn requests the session again.
-    play.methods();
-    play.begin("again");
-    assert_eq!(play.methods(), ["thread/resume"]);
+    peer.methods();
+    peer.begin("again");
+    assert_eq!(peer.methods(), ["thread/resume"]);
 }
 
 #[test]
 fn a_process_that_ends_in_a_turn() {
-    let mut play = Play::recorded("app_sigterm", &bypassing());
-    play.begin("hi");
-    while let Some(line) = play.lines.pop_front() {
-        play.line(&line);
+    let mut peer = Peer::recorded("app_sigterm", &bypassing());
+    peer.begin("hi");
+    while let Some(line) = peer.lines.pop_front() {
+        peer.line(&line);
     }
     // The CLI exits with this code on request.
     let exit = Exit {
@@ -478,8 +478,8 @@ fn a_process_that_ends_in_a_turn() {
         stderr: "\u{1b}[2m2026-11-21T20:54:00.314995Z\u{1b}[0m \u{1b}[31mERROR\u{1b}[0m \u{1b}[2mcodex_app_server\u{1b}[0m\u{1b}[2m:\u{1b}[0m Codex could not find bubblewrap on PATH. Install it.\n\u{1b}[2m2026-11-21T20:54:02.574955Z\u{1b}[0m \u{1b}[31mERROR\u{1b}[0m \u{1b}[2mcodex_core::session\u{1b}[0m\u{1b}[2m:\u{1b}[0m failed to record rollout items: thread 01a1ffe3 not found\n".into(),
         ..Exit::default()
     };
-    play.session.finish(exit, 0);
-    let (events, result) = play.result();
+    peer.session.finish(exit, 0);
+    let (events, result) = peer.result();
     assert_eq!(
         shown(&events),
         [
@@ -492,7 +492,7 @@ fn a_process_that_ends_in_a_turn() {
     );
     assert_eq!(result.open_tool_ids, ["call_0004".into()]);
     assert_eq!(
-        play.session.session_id().as_deref(),
+        peer.session.session_id().as_deref(),
         Some("01a1ffe3-2bea-7f51-8ceb-6057a1dbdbf8")
     );
 }

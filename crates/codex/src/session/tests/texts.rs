@@ -112,11 +112,11 @@ fn a_message_that_was_dropped_for_another_is_taken_back() {
         ["text m1: one ", "retract m1", END[0], END[1]]
     );
     // Text written before an interruption is kept.
-    let mut play = playing(&bypassing());
-    play.json(&lines[0]);
-    play.json(&lines[1]);
-    play.json(&turn_ended("t1", "interrupted"));
-    assert_eq!(play.over().1.text, "one ");
+    let mut peer = open_session(&bypassing());
+    peer.json(&lines[0]);
+    peer.json(&lines[1]);
+    peer.json(&turn_ended("t1", "interrupted"));
+    assert_eq!(peer.over().1.text, "one ");
 }
 
 #[test]

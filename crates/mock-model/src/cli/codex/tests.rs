@@ -3,12 +3,12 @@ use crate::Cli;
 
 fn call_with(tools: &[&str], part: &Part) -> Call {
     let tools: Vec<_> = tools.iter().map(ToString::to_string).collect();
-    let place = CallContext {
+    let context = CallContext {
         directory: None,
         tools: &tools,
         offers: &[],
     };
-    Cli::Codex.call(part, &place).unwrap()
+    Cli::Codex.call(part, &context).unwrap()
 }
 
 fn write_file(content: &str) -> Part {
@@ -156,12 +156,12 @@ fn a_path_is_one_word_of_a_shell_and_no_option() {
 
 #[test]
 fn other_items_are_no_calls() {
-    let place = CallContext {
+    let context = CallContext {
         directory: None,
         tools: &["exec".to_owned()],
         offers: &[],
     };
-    assert_eq!(call(&Part::Cut, &place), None);
+    assert_eq!(call(&Part::Cut, &context), None);
 }
 
 /// A wrapper starts Codex without these arguments.
@@ -247,13 +247,13 @@ fn a_tool_in_a_namespace_is_called_by_both_names() {
 fn answer_with_a_sub_agent_waits_for_it_if_no_id_is_needed() {
     let beside = |tools: &[&str], background| {
         let tools: Vec<_> = tools.iter().map(ToString::to_string).collect();
-        let place = CallContext {
+        let context = CallContext {
             directory: None,
             tools: &tools,
             offers: &[],
         };
         let prompt = "Count.".to_owned();
-        wait_for_agent(&Part::Agent { prompt, background }, &place)
+        wait_for_agent(&Part::Agent { prompt, background }, &context)
     };
     let second = ["collaboration__spawn_agent", "collaboration__wait_agent"];
     let call = beside(&second, Some(false)).unwrap();

@@ -15,11 +15,11 @@ use teamster_core::{
 use teamster_testkit::fake_agent::Script;
 
 use super::talker::{prepared, say};
-use crate::engine::{END, LIMIT, Place, agent, finish};
+use crate::engine::{END, LIMIT, Scratch, agent, finish};
 
 /// Creates a pipe.
-fn pipe(place: &Place) -> PathBuf {
-    let pipe = place.path("pipe");
+fn pipe(scratch: &Scratch) -> PathBuf {
+    let pipe = scratch.path("pipe");
     mkfifo(&pipe, Mode::S_IRWXU).unwrap();
     pipe
 }
@@ -32,8 +32,8 @@ fn turn(file: &Path) -> Turn {
 
 #[tokio::test]
 async fn files_are_read_for_a_run_and_only_found_for_its_check() {
-    let place = Place::new();
-    let file = place.path("a.png");
+    let scratch = Scratch::new();
+    let file = scratch.path("a.png");
     fs::write(&file, "png").unwrap();
     let gif = Image::bytes("image/gif", *b"gif");
     let mut params = ExecuteParams::new("look");
@@ -55,7 +55,7 @@ async fn files_are_read_for_a_run_and_only_found_for_its_check() {
         assert_eq!(story.result.status, RunStatus::Completed);
         launched_with("png");
 
-        for missing in [place.path("none.png"), place.path("")] {
+        for missing in [scratch.path("none.png"), scratch.path("")] {
             params.images = vec![Image::file("image/png", &missing)];
             let refused = runtime.check(&params).unwrap_err();
             let story = finish(runtime.execute(params.clone())).await;
@@ -69,8 +69,8 @@ async fn files_are_read_for_a_run_and_only_found_for_its_check() {
 
 #[tokio::test]
 async fn turns_keep_their_order_while_a_file_is_read() {
-    let place = Place::new();
-    let file = pipe(&place);
+    let scratch = Scratch::new();
+    let file = pipe(&scratch);
     let session = prepared().open();
     let ended = Arc::new(Mutex::new(Vec::new()));
     let play = |stream: EventStream| {
@@ -94,9 +94,9 @@ async fn turns_keep_their_order_while_a_file_is_read() {
 /// A Tokio runtime waits at its end for the threads of its blocking pool.
 #[test]
 fn neither_an_abort_nor_the_end_of_the_runtime_waits_for_a_file() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     // Nothing writes to the pipe, so a read of it does not return.
-    let unread = pipe(&place);
+    let unread = pipe(&scratch);
     let (ended, has_ended) = mpsc::channel();
     thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -122,10 +122,10 @@ fn neither_an_abort_nor_the_end_of_the_runtime_waits_for_a_file() {
 
 #[tokio::test]
 async fn image_unreadable_within_the_start_limit_is_refused() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     let mut run = agent(&Script::new().line(END));
     run.provider.reads_images = true;
-    run.params.images = vec![Image::file("image/png", pipe(&place))];
+    run.params.images = vec![Image::file("image/png", pipe(&scratch))];
     run.params.timeouts.startup = Some(Duration::from_millis(20));
     let story = finish(run.runtime().execute(run.params.clone())).await;
     assert_eq!(story.error().code, ErrorCode::StartupTimeout);
@@ -138,7 +138,7 @@ async fn image_unreadable_within_the_start_limit_is_refused() {
 #[tokio::test]
 async fn endless_image_is_refused_and_not_read_after_an_abort() {
     const MIB: usize = 1 << 20;
-    let place = Place::new();
+    let scratch = Scratch::new();
     let session = prepared().open();
     let story = finish(session.send(turn(Path::new("/dev/zero")))).await;
     assert_eq!(
@@ -147,7 +147,7 @@ async fn endless_image_is_refused_and_not_read_after_an_abort() {
     );
     assert_eq!(story.types(), ["error", "done"]);
 
-    let file = pipe(&place);
+    let file = pipe(&scratch);
     let stream = session.send(turn(&file));
     let abort = stream.abort_handle();
     let (aborted, is_aborted) = mpsc::channel();
@@ -175,12 +175,12 @@ async fn endless_image_is_refused_and_not_read_after_an_abort() {
 
 #[tokio::test]
 async fn a_turn_with_a_missing_file_starts_no_process() {
-    let place = Place::new();
+    let scratch = Scratch::new();
     for opens_image_files in [false, true] {
         let mut prepared = prepared();
         prepared.talker.opens_image_files = opens_image_files;
         let session = prepared.open();
-        let story = finish(session.send(turn(&place.path("none.png")))).await;
+        let story = finish(session.send(turn(&scratch.path("none.png")))).await;
         assert_eq!(story.types(), ["error", "done"]);
         assert_eq!(story.error().kind, ErrorKind::NotFound);
         assert!(!session.is_live());
@@ -190,8 +190,8 @@ async fn a_turn_with_a_missing_file_starts_no_process() {
 
 #[tokio::test]
 async fn a_cli_that_opens_files_gets_their_paths() {
-    let place = Place::new();
-    let file = place.path("a.png");
+    let scratch = Scratch::new();
+    let file = scratch.path("a.png");
     fs::write(&file, "png").unwrap();
     let mut prepared = prepared();
     prepared.talker.opens_image_files = true;

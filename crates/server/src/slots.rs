@@ -1,4 +1,4 @@
-//! Places of connections: those without a valid token cannot take the places of others.
+//! Slots of connections: those without a valid token cannot take the slots of others.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -7,14 +7,14 @@ use teamster_core::sync::lock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-/// The maximum number of connections whose requests had no valid token yet. A further one takes the place of the
+/// The maximum number of connections whose requests had no valid token yet. A further one takes the slot of the
 /// oldest of them.
 const GUESTS: usize = 128;
 
-/// The places of a listener.
+/// The slots of a listener.
 #[derive(Debug)]
-pub(crate) struct Places {
-    /// Free places of connections that had a request with a valid token.
+pub(crate) struct Slots {
+    /// Free slots of connections that had a request with a valid token.
     members: Arc<Semaphore>,
     guests: Mutex<Guests>,
 }
@@ -26,18 +26,18 @@ struct Guests {
     waiting: BTreeMap<u64, CancellationToken>,
 }
 
-/// The place of a connection, free again when this is dropped.
+/// The slot of a connection, free again when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Slot {
     number: u64,
-    places: Arc<Places>,
-    /// Cancelled when another connection has taken the place.
+    slots: Arc<Slots>,
+    /// Cancelled when another connection has taken the slot.
     taken: CancellationToken,
     kept: Mutex<Option<OwnedSemaphorePermit>>,
 }
 
-impl Places {
-    /// Creates places for this number of connections with a valid token.
+impl Slots {
+    /// Creates slots for this number of connections with a valid token.
     pub(crate) fn new(members: usize) -> Arc<Self> {
         Arc::new(Self {
             members: Arc::new(Semaphore::new(members)),
@@ -45,8 +45,8 @@ impl Places {
         })
     }
 
-    /// Returns the place of a new connection.
-    pub(crate) fn enter(self: &Arc<Self>) -> Arc<Place> {
+    /// Returns the slot of a new connection.
+    pub(crate) fn enter(self: &Arc<Self>) -> Arc<Slot> {
         let taken = CancellationToken::new();
         let mut guests = lock(&self.guests);
         guests.last += 1;
@@ -58,25 +58,25 @@ impl Places {
             oldest.cancel();
         }
         drop(guests);
-        Arc::new(Place {
+        Arc::new(Slot {
             number,
-            places: self.clone(),
+            slots: self.clone(),
             taken,
             kept: Mutex::default(),
         })
     }
 }
 
-impl Place {
-    /// Keeps the place for the rest of the connection, because a request had a valid token. Returns `false` if no place
+impl Slot {
+    /// Keeps the slot for the rest of the connection, because a request had a valid token. Returns `false` if no slot
     /// is free, or if another connection has taken it.
     pub(crate) fn keep(&self) -> bool {
         let mut kept = lock(&self.kept);
         if kept.is_none() {
-            *kept = self.places.members.clone().try_acquire_owned().ok();
-            // A guest whose place was taken begins nothing: its connection is about to be closed.
+            *kept = self.slots.members.clone().try_acquire_owned().ok();
+            // A guest whose slot was taken begins nothing: its connection is about to be closed.
             if kept.is_some()
-                && (lock(&self.places.guests).waiting)
+                && (lock(&self.slots.guests).waiting)
                     .remove(&self.number)
                     .is_none()
             {
@@ -86,15 +86,15 @@ impl Place {
         kept.is_some()
     }
 
-    /// Returns a token that is cancelled when another connection takes the place.
+    /// Returns a token that is cancelled when another connection takes the slot.
     pub(crate) fn taken(&self) -> CancellationToken {
         self.taken.clone()
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
-        lock(&self.places.guests).waiting.remove(&self.number);
+        lock(&self.slots.guests).waiting.remove(&self.number);
     }
 }
 
@@ -103,22 +103,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_guest_takes_the_place_of_the_oldest_guest_and_of_no_other() {
-        let places = Places::new(2);
-        let member = places.enter();
+    fn a_guest_takes_the_slot_of_the_oldest_guest_and_of_no_other() {
+        let slots = Slots::new(2);
+        let member = slots.enter();
         assert!(member.keep() && member.keep());
-        let guests: Vec<_> = (0..GUESTS).map(|_| places.enter()).collect();
+        let guests: Vec<_> = (0..GUESTS).map(|_| slots.enter()).collect();
         assert!(!guests[0].taken().is_cancelled());
-        let further = places.enter();
+        let further = slots.enter();
         assert!(guests[0].taken().is_cancelled());
         assert!(!guests[1].taken().is_cancelled() && !member.taken().is_cancelled());
-        assert!(!guests[0].keep(), "its place was taken");
+        assert!(!guests[0].keep(), "its slot was taken");
         // Its request arrives in time.
         assert!(further.keep());
-        assert!(!guests[1].keep(), "both places are taken");
+        assert!(!guests[1].keep(), "both slots are taken");
         drop(member);
         assert!(guests[1].keep());
         drop((guests, further));
-        assert_eq!(lock(&places.guests).waiting.len(), 0);
+        assert_eq!(lock(&slots.guests).waiting.len(), 0);
     }
 }

@@ -11,13 +11,13 @@ use super::errors::unlike_a_session;
 use super::opening::image_item;
 use super::permissions;
 use super::state::CodexSession;
-use super::turn::{Ended, Interrupt, Playing};
+use super::turn::{CurrentTurn, Ended, Interrupt};
 use crate::launch::check_prompt;
 use crate::wire::Object;
 
 impl CodexSession {
     /// Sends the turn to the CLI.
-    pub(super) fn play(&mut self, turn: &Turn) {
+    pub(super) fn begin_turn(&mut self, turn: &Turn) {
         let Some(thread) = &self.thread else {
             return;
         };
@@ -47,9 +47,9 @@ impl CodexSession {
         }
         self.turns += 1;
         let number = self.turns;
-        self.playing = Some(Playing {
+        self.current = Some(CurrentTurn {
             number,
-            ..Playing::default()
+            ..CurrentTurn::default()
         });
         self.figures.turn_begins();
         self.call(Call::Turn(number), "turn/start", &params);
@@ -61,7 +61,7 @@ impl CodexSession {
         result: Result<Object<'_>, AgentError>,
         out: &mut Events,
     ) {
-        let Some(playing) = self.playing.as_mut().filter(|it| it.number == number) else {
+        let Some(current) = self.current.as_mut().filter(|it| it.number == number) else {
             return;
         };
         let id = result.and_then(|result| {
@@ -74,7 +74,7 @@ impl CodexSession {
             Ok(id) => {
                 // A turn that was already active takes up the requested prompt.
                 let runs = self.running.as_ref() == Some(&id);
-                playing.id = Some(id);
+                current.id = Some(id);
                 if runs {
                     self.turn_started();
                 }
@@ -85,8 +85,8 @@ impl CodexSession {
 
     /// Marks the turn as active, so it can be interrupted and steered.
     pub(super) fn turn_started(&mut self) {
-        if let Some(playing) = &mut self.playing {
-            playing.started = true;
+        if let Some(current) = &mut self.current {
+            current.started = true;
         }
         for (order, text) in std::mem::take(&mut self.waiting.steers) {
             self.steer(order, text);
@@ -95,10 +95,10 @@ impl CodexSession {
     }
 
     pub(super) fn steer(&mut self, order: OrderId, text: String) {
-        if self.playing.is_none() && self.waiting.turn.is_none() {
+        if self.current.is_none() && self.waiting.turn.is_none() {
             return self.exchange.settle(order, Err(AgentError::no_turn()));
         }
-        let turn = self.playing.as_ref().filter(|playing| playing.started);
+        let turn = self.current.as_ref().filter(|current| current.started);
         if turn.is_some_and(|turn| turn.held.is_some()) {
             return self.resume(order, &text);
         }
@@ -119,8 +119,8 @@ impl CodexSession {
         if let Some(schema) = &self.start.output_schema {
             params["outputSchema"] = schema.clone();
         }
-        if let Some(playing) = &mut self.playing {
-            playing.is_resuming = true;
+        if let Some(current) = &mut self.current {
+            current.is_resuming = true;
         }
         self.call(Call::Resume(order), "turn/start", &params);
     }
@@ -134,23 +134,23 @@ impl CodexSession {
         let id = result.as_ref().ok().and_then(|it| it.object("turn"));
         let id = id.and_then(|turn| turn.text("id")).map(Cow::into_owned);
         self.exchange.settle(order, result.map(|_| ()));
-        let Some(playing) = &mut self.playing else {
+        let Some(current) = &mut self.current else {
             return;
         };
-        playing.is_resuming = false;
+        current.is_resuming = false;
         if let Some(id) = id
-            && !playing.is_root(&id)
+            && !current.is_root(&id)
         {
-            playing.goes_on(id);
+            current.goes_on(id);
         }
         self.interrupt_if_wanted();
         self.end_with_agents(out);
     }
 
     pub(super) fn interrupt(&mut self, out: &mut Events) {
-        if let Some(playing) = &mut self.playing {
-            if playing.interrupt == Interrupt::No {
-                playing.interrupt = Interrupt::Wanted;
+        if let Some(current) = &mut self.current {
+            if current.interrupt == Interrupt::No {
+                current.interrupt = Interrupt::Wanted;
             }
             self.interrupt_if_wanted();
         } else if self.waiting.turn.take().is_some() {
@@ -160,17 +160,17 @@ impl CodexSession {
     }
 
     pub(super) fn interrupt_if_wanted(&mut self) {
-        let (Some(playing), Some(thread)) = (&mut self.playing, &self.thread) else {
+        let (Some(current), Some(thread)) = (&mut self.current, &self.thread) else {
             return;
         };
-        let wanted = playing.interrupt == Interrupt::Wanted && playing.started;
-        let Some(id) = playing.id.clone().filter(|_| wanted) else {
+        let wanted = current.interrupt == Interrupt::Wanted && current.started;
+        let Some(id) = current.id.clone().filter(|_| wanted) else {
             return;
         };
-        playing.interrupt = Interrupt::Told;
+        current.interrupt = Interrupt::Sent;
         // Without this, the turn's agents would continue.
-        let agents = self.agents.working_for(|turn| playing.is_root(turn));
-        if let Some(held) = &mut playing.held {
+        let agents = self.agents.working_for(|turn| current.is_root(turn));
+        if let Some(held) = &mut current.held {
             *held = Ended::interrupted();
         } else {
             let params = json!({"threadId": thread.id, "turnId": id});
@@ -189,10 +189,10 @@ impl CodexSession {
 
     /// Ends the turn's commands, which the CLI leaves running after an interrupt.
     fn end_commands(&mut self) {
-        let Some(playing) = &self.playing else {
+        let Some(current) = &self.current else {
             return;
         };
-        let commands = self.agents.take_commands(|turn| playing.is_root(turn));
+        let commands = self.agents.take_commands(|turn| current.is_root(turn));
         for (thread, process) in commands {
             let params = json!({"threadId": thread, "processId": process});
             self.call(Call::Other, "thread/backgroundTerminals/terminate", &params);
@@ -201,14 +201,14 @@ impl CodexSession {
 
     /// Ends the turn if the main agent has ended it and no other agent works for it.
     pub(super) fn end_with_agents(&mut self, out: &mut Events) {
-        let Some(playing) = &self.playing else {
+        let Some(current) = &self.current else {
             return;
         };
-        let Some(held) = &playing.held else {
+        let Some(held) = &current.held else {
             return;
         };
-        let at_work = self.agents.working_for(|turn| playing.is_root(turn));
-        if playing.is_resuming || !at_work.is_empty() {
+        let at_work = self.agents.working_for(|turn| current.is_root(turn));
+        if current.is_resuming || !at_work.is_empty() {
             if held.interrupted {
                 self.end_commands();
             }
@@ -233,12 +233,12 @@ impl CodexSession {
         if ended.interrupted {
             self.end_commands();
         }
-        if let Some(mut playing) = self.playing.take() {
-            playing.finish(out);
-            if let Some(id) = playing.id.filter(|_| ended.interrupted) {
+        if let Some(mut current) = self.current.take() {
+            current.finish(out);
+            if let Some(id) = current.id.filter(|_| ended.interrupted) {
                 self.agents.interrupted(id);
             }
-            if let (Some(model), Some(thread)) = (playing.model, &mut self.thread) {
+            if let (Some(model), Some(thread)) = (current.model, &mut self.thread) {
                 thread.answered_by = Some(model);
             }
         }
@@ -281,7 +281,7 @@ impl CodexSession {
 
     pub(super) fn order_turn(&mut self, turn: Turn, out: &mut Events) {
         // The new turn takes over one that the CLI began by itself and that has no reader.
-        self.playing = None;
+        self.current = None;
         self.open_if_needed();
         self.turn_begins(out);
         self.figures.turn_begins();
