@@ -101,12 +101,13 @@ impl Setup {
                 };
                 let is_trusted = trust()?.trusts(&project);
                 if !is_trusted.map_err(|error| refused(error_chain(&error)))? {
-                    return Err(refused(format!(
-                        "the commands in {PROJECT_FILE} of {} at {} are not trusted on this machine: look at them, and \
-                         trust them there",
+                    // The item lets a program name its own command for this.
+                    let problem = format!(
+                        "the commands of {} at {} are not trusted on this machine: look at them, and trust them there",
                         project.repository.display(),
                         worktree.base()
-                    )));
+                    );
+                    return Err(AgentError::refused_item("setup", PROJECT_FILE, problem));
                 }
                 (project.setup, Some(root.to_owned()))
             }

@@ -1,6 +1,7 @@
 //! Refusals of descriptions.
 
 use anyhow::anyhow;
+use teamster::{AgentError, ErrorDetail};
 use teamster_api::ServiceError;
 
 /// Converts the refusal of a description, with options in place of parameters.
@@ -13,13 +14,16 @@ pub(crate) fn usage(error: impl Into<anyhow::Error>) -> anyhow::Error {
     };
     match refusal {
         // No library names a command of this program.
-        Some(refusal)
-            if refusal.parameter() == Some("setup") && refusal.message.contains("not trusted") =>
-        {
+        Some(refusal) if is_untrusted_setup(refusal) => {
             let message = super::message(refusal);
             anyhow!("{message} with `teamster trust DIR --from COMMIT`, or use --setup off")
         }
         Some(refusal) => anyhow!("{}", super::message(refusal)),
         None => error,
     }
+}
+
+/// Returns whether the set-up commands of a repository's own file are not trusted on the machine of the run.
+fn is_untrusted_setup(refusal: &AgentError) -> bool {
+    matches!(refusal.detail.as_deref(), Some(ErrorDetail::Parameter { name, item: Some(_), .. }) if name == "setup")
 }
