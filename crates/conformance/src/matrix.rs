@@ -178,9 +178,8 @@ pub(crate) fn page(
         for scenario in scenarios {
             write!(
                 out,
-                "| [`{name}`](../crates/conformance/scenarios/{name}.toml \"{about}\") |",
-                name = scenario.name,
-                about = scenario.description().replace('"', "'")
+                "| [`{name}`](../crates/conformance/scenarios/{name}.toml) |",
+                name = scenario.name
             )?;
             for column in &columns {
                 let version = versions.get(&column.cli).map_or("", String::as_str);
@@ -394,8 +393,8 @@ mod tests {
     #[test]
     fn cells_are_kept_by_the_names_of_their_differences() {
         let page = "\n## Runs\n\nOne.\n\n| Scenario | pi 1.0 | codex |\n|---|---|---|\n| everywhere |  | [1](#1-a \"a\") |\n\
-                    | [`text`](x.toml \"Text\") | ✓ | ✓ [4](#4-late \"late\"), [9](#9-odd \"odd\") |\n\
-                    | [`mcp`](x.toml \"Mcp\") | – [a](#reasons) | **fails** |\n\n## Turns of a session\n";
+                    | [`text`](x.toml) | ✓ | ✓ [4](#4-late \"late\"), [9](#9-odd \"odd\") |\n\
+                    | [`mcp`](x.toml) | – [a](#reasons) | **fails** |\n\n## Turns of a session\n";
         let kept = kept_cells(page, RUNS);
         let names = |scenario, cli| names_in(kept[&(scenario, cli)]);
         assert_eq!(names("text", "pi"), Some(Vec::new()));
