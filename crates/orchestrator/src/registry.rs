@@ -5,8 +5,6 @@
 //! guard whose drop sends a command. So nothing leaks when a future is dropped or a task panics.
 
 mod active;
-#[cfg(test)]
-mod clock;
 mod limits;
 mod schedule;
 mod task;
@@ -24,8 +22,6 @@ use task::Command;
 
 pub(crate) use active::Update;
 pub use active::{ActiveRun, RunPhase};
-#[cfg(test)]
-pub(crate) use clock::test_clock;
 pub use limits::Limits;
 pub use schedule::Held;
 pub(crate) use schedule::Key;

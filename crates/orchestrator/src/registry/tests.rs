@@ -3,6 +3,7 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use teamster_core::time::millis;
 use teamster_core::{ErrorCode, ErrorKind};
 
 use super::*;
@@ -13,6 +14,12 @@ mod slots;
 
 /// Start time of the test, in milliseconds since the Unix epoch.
 const T0: u64 = 1_700_000_000_000;
+
+/// Creates a clock that starts at `start_ms` and follows Tokio's time, including when that is paused.
+fn test_clock(start_ms: u64) -> Clock {
+    let start = tokio::time::Instant::now();
+    Arc::new(move || start_ms.saturating_add(millis(start.elapsed())))
+}
 
 fn start(limits: Limits) -> Registry {
     limits.check().unwrap();
