@@ -30,7 +30,7 @@ const LARGEST_SYSTEM_PROMPT_ARGUMENT: usize = 32 * 1024;
 pub(crate) const READ_ONLY_TOOLS: &str = "Read,Glob,Grep,LS,WebFetch,WebSearch,WaitForMcpServers";
 
 /// Variables that the CLI sets for its child processes. A CLI that inherits them assumes that it is such a child.
-const MARKS_OF_A_SESSION: &[&str] = &[
+const NESTED_SESSION_VARIABLES: &[&str] = &[
     "CLAUDECODE",
     "CLAUDE_CODE_CHILD_SESSION",
     "CLAUDE_CODE_ENTRYPOINT",
@@ -85,7 +85,7 @@ fn started(params: &ExecuteParams, args: Args, stdin: Stdin) -> Launch {
         args,
         private_files,
         env,
-        env_remove: MARKS_OF_A_SESSION.to_vec(),
+        env_remove: NESTED_SESSION_VARIABLES.to_vec(),
         stdin,
         stop_first: Some(STOP_FIRST),
         timeouts: Timeouts {

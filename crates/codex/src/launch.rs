@@ -26,7 +26,7 @@ const LARGEST_INSTRUCTIONS_ARGUMENT: usize = 120 << 10;
 
 /// Variables that the CLI sets for its own children. A CLI that inherits them passes some to its tools, which then
 /// assume that they have no network, or mistakes itself for another installation.
-pub(crate) const MARKS_OF_A_SESSION: &[&str] = &[
+pub(crate) const NESTED_SESSION_VARIABLES: &[&str] = &[
     "CODEX_CI",
     "CODEX_INTERNAL_ORIGINATOR_OVERRIDE",
     "CODEX_MANAGED_BY_BUN",
@@ -96,7 +96,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
         args,
         private_files,
         env: servers.env,
-        env_remove: MARKS_OF_A_SESSION.to_vec(),
+        env_remove: NESTED_SESSION_VARIABLES.to_vec(),
         stdin,
         stop_first: Some(STOP_FIRST),
         exit_grace: Some(EXIT_GRACE),

@@ -21,7 +21,7 @@ const LARGEST_STDIN_PROMPT: usize = 10 * 1024 * 1024;
 
 /// Variables that the CLI sets for its own children, and the locations of its own files. A CLI that inherits them
 /// takes itself for such a child.
-const MARKS_OF_A_SESSION: &[&str] = &[
+const NESTED_SESSION_VARIABLES: &[&str] = &[
     "COPILOT_CLI",
     "COPILOT_AGENT_SESSION_ID",
     "COPILOT_CLI_BINARY_VERSION",
@@ -59,7 +59,7 @@ fn begin(params: &ExecuteParams, mut args: Args, stdin: Stdin) -> Result<Launch,
     Ok(Launch {
         args,
         private_files,
-        env_remove: MARKS_OF_A_SESSION.to_vec(),
+        env_remove: NESTED_SESSION_VARIABLES.to_vec(),
         stdin,
         ..Launch::default()
     })

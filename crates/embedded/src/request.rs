@@ -21,7 +21,7 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(8);
 /// Maximum delay that a service may request. With a longer one, the request fails, because the caller may have a
 /// fallback.
-const PATIENCE: Duration = Duration::from_mins(1);
+const LONGEST_DELAY: Duration = Duration::from_mins(1);
 /// Time limit for the rest of a stream after the end of the answer.
 const REST: Duration = Duration::from_secs(2);
 
@@ -81,7 +81,7 @@ impl Asking<'_> {
             };
             let wait = failure.retry_after.unwrap_or_else(|| wait_before(attempt));
             let error = error(&failure);
-            if !error.retryable || attempt >= self.retries || wait > PATIENCE {
+            if !error.retryable || attempt >= self.retries || wait > LONGEST_DELAY {
                 return Err(NoAnswer::Failed(error));
             }
             attempt += 1;

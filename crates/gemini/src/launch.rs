@@ -28,7 +28,7 @@ const LARGEST_STDIN_PROMPT: usize = 8 * 1024 * 1024;
 const SYSTEM_PROMPT_FILE: &str = "GEMINI_SYSTEM_MD";
 
 /// Variables that the CLI sets for its own children.
-const MARKS_OF_A_SESSION: &[&str] = &["GEMINI_CLI", "GEMINI_CLI_WORKTREE_HANDLED"];
+const NESTED_SESSION_VARIABLES: &[&str] = &["GEMINI_CLI", "GEMINI_CLI_WORKTREE_HANDLED"];
 
 /// Default idle timeout. While the CLI repeats a failed request ten times, it prints nothing for 221 s (measured),
 /// and its pauses can be 30 % longer.
@@ -76,7 +76,7 @@ fn begin(
         // The CLI leaves whole conversations there, readable by everyone, when a request fails.
         private_tmp: true,
         env: environment().into_iter().chain(mcp.env).collect(),
-        env_remove: MARKS_OF_A_SESSION.to_vec(),
+        env_remove: NESTED_SESSION_VARIABLES.to_vec(),
         stdin,
         exit_grace: Some(EXIT_GRACE),
         timeouts: Timeouts {

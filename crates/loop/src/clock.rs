@@ -94,7 +94,7 @@ impl Clock for TokioClock {
 /// suspended; the monotonic one is not affected when the wall clock is set back.
 pub(crate) async fn rest(clock: &dyn Clock, seconds: u64) {
     /// Interval at which the wall clock is read.
-    const LOOK: Duration = Duration::from_secs(30);
+    const READ_INTERVAL: Duration = Duration::from_secs(30);
     let duration = Duration::from_secs(seconds);
     let begun = clock.elapsed();
     let until = clock.now().as_second().saturating_add_unsigned(seconds);
@@ -103,7 +103,7 @@ pub(crate) async fn rest(clock: &dyn Clock, seconds: u64) {
         if left.is_zero() || clock.now().as_second() > until {
             return;
         }
-        clock.sleep(left.min(LOOK)).await;
+        clock.sleep(left.min(READ_INTERVAL)).await;
     }
 }
 

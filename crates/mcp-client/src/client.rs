@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use crate::error::{ClientError, Method};
 use crate::http;
 use crate::options::{ConnectOptions, Protocol};
-use crate::process::{GRACE, Process};
+use crate::process::{EXIT_GRACE, Process};
 
 /// Maximum number of listed tools. A longer list is taken for an endless one.
 const MOST_TOOLS: usize = 10_000;
@@ -249,7 +249,7 @@ impl Client {
     /// Ends the session, and a server on stdio: closes its stdin, then sends SIGTERM, then SIGKILL.
     pub async fn end(mut self) {
         // Closes the stdin of a process. An HTTP session is deleted by a request, which may hang.
-        let _ = timeout(GRACE, self.service.close()).await;
+        let _ = timeout(EXIT_GRACE, self.service.close()).await;
         if let Some(process) = &mut self.process {
             process.end(true).await;
         }

@@ -15,7 +15,7 @@ use crate::options::ConnectOptions;
 use crate::output::Output;
 
 /// Time that a server has to end after its stdin was closed, and again after SIGTERM.
-pub(crate) const GRACE: Duration = Duration::from_millis(1500);
+pub(crate) const EXIT_GRACE: Duration = Duration::from_millis(1500);
 
 /// A server on stdio.
 pub(crate) struct Process {
@@ -100,11 +100,11 @@ impl Process {
     /// Ends a server whose stdin is closed. Waits for its end only if it `answered`. Returns its status if it ended by
     /// itself.
     pub(crate) async fn end(&mut self, answered: bool) -> Option<ExitStatus> {
-        if answered && let Ok(Ok(status)) = timeout(GRACE, self.child.wait()).await {
+        if answered && let Ok(Ok(status)) = timeout(EXIT_GRACE, self.child.wait()).await {
             self.group.kill();
             return Some(status);
         }
-        self.group.end(&mut self.child, GRACE).await;
+        self.group.end(&mut self.child, EXIT_GRACE).await;
         None
     }
 }

@@ -23,7 +23,7 @@ const OWN: &str = "KILO_";
 const ORIGINAL: &str = "OPENCODE_";
 
 /// Variables that it sets for its own children.
-const MARKS_OF_A_SESSION: &[&str] = &["KILO", "KILO_PID", "KILO_CLIENT", "KILO_WORKSPACE_ID"];
+const NESTED_SESSION_VARIABLES: &[&str] = &["KILO", "KILO_PID", "KILO_CLIENT", "KILO_WORKSPACE_ID"];
 
 static INFO: CliInfo = {
     let mut info = CliInfo::new("kilo", "Kilo", "kilo");
@@ -81,7 +81,7 @@ fn as_fork(mut launch: Launch) -> Launch {
             *name = format!("{OWN}{rest}");
         }
     }
-    launch.env_remove = MARKS_OF_A_SESSION.to_vec();
+    launch.env_remove = NESTED_SESSION_VARIABLES.to_vec();
     // Those are files of OpenCode.
     launch.names_taken.clear();
     launch

@@ -25,7 +25,7 @@ pub(crate) use settings::Withheld;
 
 /// Variables that the CLI sets for its own children and helpers. A run that inherits them uses another client's
 /// settings or another workspace.
-const MARKS_OF_A_SESSION: &[&str] = &[
+const NESTED_SESSION_VARIABLES: &[&str] = &[
     "OPENCODE",
     "OPENCODE_PID",
     "OPENCODE_CLIENT",
@@ -88,7 +88,7 @@ fn begin(params: &ExecuteParams, args: Args, mut settings: Settings) -> Result<L
         private_tmp: true,
         env: environment(),
         env_merged,
-        env_remove: MARKS_OF_A_SESSION.to_vec(),
+        env_remove: NESTED_SESSION_VARIABLES.to_vec(),
         config,
         names_taken,
         ..Launch::default()

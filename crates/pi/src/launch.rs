@@ -21,7 +21,7 @@ pub(crate) use session::launch_session;
 const LARGEST_STDIN_PROMPT: usize = 10 * 1024 * 1024;
 
 /// Variables that the CLI sets for its own children and for the commands that it runs.
-const MARKS_OF_A_SESSION: &[&str] = &[
+const NESTED_SESSION_VARIABLES: &[&str] = &[
     "PI_CODING_AGENT",
     "PI_SESSION_ID",
     "PI_SESSION_FILE",
@@ -63,7 +63,7 @@ fn begin(args: Args, stdin: Stdin) -> Launch {
         args,
         private_files,
         stdin,
-        env_remove: MARKS_OF_A_SESSION.to_vec(),
+        env_remove: NESTED_SESSION_VARIABLES.to_vec(),
         ..Launch::default()
     }
 }

@@ -30,7 +30,7 @@ use crate::recording::Recording;
 use crate::spawn::Output;
 use crate::stderr_tail::Tail;
 use crate::stdin::StdinWriter;
-use crate::stop::{LOOK, Rung, Target, Tree, describe};
+use crate::stop::{POLL_INTERVAL, Rung, Target, Tree, describe};
 use crate::trace::trace;
 use crate::watchdog::{Alarm, deadline};
 
@@ -231,7 +231,7 @@ impl<R: Reader> Driver<R> {
                         break;
                     }
                     // Their exit is not reported, so it is polled.
-                    wait = earlier(until, Some(Instant::now() + LOOK));
+                    wait = earlier(until, Some(Instant::now() + POLL_INTERVAL));
                 }
                 self.round(wait).await;
             }

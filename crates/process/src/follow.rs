@@ -14,7 +14,7 @@ use crate::reading::Reader;
 use crate::record::Record;
 
 /// Interval of the reads.
-const LOOK: Duration = Duration::from_millis(250);
+const READ_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Reads the record files of one run. All blocking work is done on another thread.
 pub(crate) struct Follower {
@@ -61,7 +61,7 @@ impl Follower {
                 }
             }
             let looks = self.looks.get_or_insert_with(|| {
-                let mut looks = interval(LOOK);
+                let mut looks = interval(READ_INTERVAL);
                 looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
                 looks
             });

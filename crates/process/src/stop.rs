@@ -33,7 +33,7 @@ const LATE_LOOKS: [Duration; 4] = [
     Duration::from_secs(1),
 ];
 /// Interval for polling the exit of a process that is not a child of this one.
-pub(crate) const LOOK: Duration = Duration::from_millis(5);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A step of stopping before the last one, SIGKILL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -304,7 +304,7 @@ impl Tree {
             if (marked.is_empty() && !self.others_run()) || begun.elapsed() > AFTER_KILL {
                 break;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             self.kill_known();
         }
         self.over = true;

@@ -20,7 +20,7 @@ use crate::Providers;
 const MAX_GARBAGE_LINES: usize = 10_000;
 
 /// Time that the agent may take to cancel an unanswered request.
-const GRACE: Duration = Duration::from_millis(500);
+const INTERRUPT_GRACE: Duration = Duration::from_millis(500);
 
 /// Supported version of the protocol.
 const VERSION: u64 = 1;
@@ -158,7 +158,7 @@ pub async fn probe(
     // The probe has its own time limit.
     params.timeouts.startup = Some(limit.saturating_mul(2));
     params.timeouts.idle = Some(limit.saturating_mul(2));
-    config.interrupt_grace = config.interrupt_grace.min(GRACE);
+    config.interrupt_grace = config.interrupt_grace.min(INTERRUPT_GRACE);
     let runtime = CliRuntime::with_config(provider.clone(), config);
     let session = runtime.open(SessionOptions::new(params))?;
     let turn = read(session.send(Turn::new("-")));

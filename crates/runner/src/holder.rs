@@ -15,7 +15,7 @@ const KILL_LIMIT: Duration = Duration::from_secs(5);
 /// Time to wait for the end of a runner that has released its lock. A process that lives on has lost its log.
 const EXIT_LIMIT: Duration = Duration::from_secs(1);
 /// Interval at which its end is checked.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Content of a lock file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -69,7 +69,7 @@ impl RunFolder {
         let until = std::time::Instant::now() + EXIT_LIMIT;
         let is_there = |it: ProcessIdentity| it.pid() != std::process::id();
         while self.runner().is_some_and(is_there) && std::time::Instant::now() < until {
-            std::thread::sleep(LOOK);
+            std::thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -91,7 +91,7 @@ impl RunFolder {
             if Instant::now() >= until {
                 return Err(self.not_answering());
             }
-            sleep(LOOK).await;
+            sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }

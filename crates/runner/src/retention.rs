@@ -19,7 +19,7 @@ const LOCK: &str = ".prune.lock";
 const KEPT: &str = ".keep-";
 /// Time that a log is kept at least after its last entry, for late readers. An older draft was left by a killed
 /// process.
-const GRACE: Duration = Duration::from_hours(1);
+const READER_GRACE: Duration = Duration::from_hours(1);
 
 /// Limits of the age and total size of the logs of ended runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl Runs {
             return Ok(pruned);
         };
         let now = epoch_ms();
-        let removable = now.saturating_sub(millis(GRACE));
+        let removable = now.saturating_sub(millis(READER_GRACE));
         let mut failed = self.remove_stale_drafts(removable).err();
         let oldest = keep.age.map(|age| now.saturating_sub(millis(age)));
         let mut kept: u64 = 0;

@@ -18,7 +18,7 @@ const REST: Duration = Duration::from_secs(1);
 /// The same if there is output all the time.
 const LONGEST_REST: Duration = Duration::from_secs(3);
 /// Time between SIGTERM and SIGKILL.
-const GRACE: Duration = Duration::from_secs(2);
+const TERM_GRACE: Duration = Duration::from_secs(2);
 /// Number of pieces of output that wait to be read. A command that prints more waits.
 const PIECES: usize = 16;
 
@@ -118,14 +118,14 @@ fn end(child: &mut Child, descendants: &mut Descendants) {
         // It may have ended meanwhile.
         let _ = process.signal(ProcessSignal::Terminate);
     }
-    let until = Instant::now() + GRACE;
+    let until = Instant::now() + TERM_GRACE;
     while Instant::now() < until && matches!(child.try_wait(), Ok(None)) {
         descendants.look();
         thread::sleep(CHECK_EVERY);
     }
     let _ = child.kill();
     let _ = child.wait();
-    let until = Instant::now() + GRACE;
+    let until = Instant::now() + TERM_GRACE;
     while descendants.kill() && Instant::now() < until {
         thread::sleep(CHECK_EVERY);
     }

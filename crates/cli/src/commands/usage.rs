@@ -25,7 +25,7 @@ use crate::{exit_code, zone};
 use args::UsageArgs;
 
 /// The delay of the first progress line.
-const PATIENCE: Duration = Duration::from_millis(700);
+const PROGRESS_DELAY: Duration = Duration::from_millis(700);
 
 /// Shows the usage and returns the exit code.
 pub(crate) fn main(args: &UsageArgs, machine: &Machine) -> anyhow::Result<u8> {
@@ -104,7 +104,7 @@ fn collect(args: &UsageArgs, query: &UsageQuery, now: &Zoned) -> anyhow::Result<
     let began = Instant::now();
     let mut spinner = None;
     let collected = collect_usage(query, &sources, now, |read, all| {
-        if shows_progress && began.elapsed() >= PATIENCE {
+        if shows_progress && began.elapsed() >= PROGRESS_DELAY {
             let spinner = spinner.get_or_insert_with(TermSpinner::new);
             spinner.show(&progress_text(read, all));
         }

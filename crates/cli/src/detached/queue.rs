@@ -9,14 +9,14 @@ use crate::report::note;
 use crate::words;
 
 /// Interval in which a queued run is looked at. One that is taken at once is not reported.
-const LOOK: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Reports on stderr why the run is queued, whenever that changes, until it is no longer. `is_one` is true if no other
 /// run is reported.
 pub(crate) async fn report_queue(run: RunHandle, is_one: bool) {
     let mut reported = None;
     loop {
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
         let Ok(view) = run.outline().await else {
             return;
         };

@@ -38,7 +38,7 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
         env: (servers.env.into_iter())
             .filter(|(name, _)| name != "RUST_LOG")
             .collect(),
-        env_remove: launch::MARKS_OF_A_SESSION.to_vec(),
+        env_remove: launch::NESTED_SESSION_VARIABLES.to_vec(),
         stdin: Stdin::Open(Vec::new()),
         // On SIGTERM the CLI ends its tools and MCP servers, and on SIGINT it does not. In a run it is the other way
         // round.

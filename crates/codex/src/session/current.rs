@@ -7,7 +7,7 @@ use teamster_core::provider::{Events, OrderId};
 use teamster_core::{AgentError, AgentEvent, PermissionMode, Session, Turn, TurnEnd};
 
 use super::calls::Call;
-use super::errors::unlike_a_session;
+use super::errors::answer_without;
 use super::opening::image_item;
 use super::permissions;
 use super::state::CodexSession;
@@ -67,7 +67,7 @@ impl CodexSession {
         let id = result.and_then(|result| {
             let turn = result.object("turn");
             let id = turn.and_then(|turn| turn.text("id"));
-            id.ok_or_else(|| unlike_a_session("the id of the turn"))
+            id.ok_or_else(|| answer_without("the id of the turn"))
                 .map(Cow::into_owned)
         });
         match id {

@@ -87,7 +87,7 @@ fn kind_of_word(word: &str) -> Option<ErrorKind> {
 }
 
 /// Returns the error of a line that the CLI does not print in a session.
-pub(super) fn unlike_a_session(what: &str) -> AgentError {
+pub(super) fn answer_without(what: &str) -> AgentError {
     AgentError::new(
         ErrorCode::CliError,
         ErrorKind::Protocol,

@@ -7,7 +7,7 @@ use teamster_core::provider::{Events, OrderId};
 use teamster_core::{AgentError, Id, Image, ImageSource, PermissionMode};
 
 use super::calls::Call;
-use super::errors::unlike_a_session;
+use super::errors::answer_without;
 use super::permissions::{self, Settings};
 use super::state::{CodexSession, Lookup, Opening, OpeningKind, Thread};
 use super::usage::Figures;
@@ -205,7 +205,7 @@ impl CodexSession {
     pub(super) fn opened(&mut self, result: &Object<'_>, out: &mut Events) {
         let id = result.object("thread").and_then(|thread| thread.text("id"));
         let Some(id) = id else {
-            return self.not_opened(unlike_a_session("the id of the session"), out);
+            return self.not_opened(answer_without("the id of the session"), out);
         };
         let Some(opening) = self.opening.take() else {
             return;
@@ -237,7 +237,7 @@ impl CodexSession {
     }
 
     /// Closes a session that was opened after another one was requested.
-    pub(super) fn opened_in_vain(&mut self, result: &Object<'_>) {
+    pub(super) fn opening_failed(&mut self, result: &Object<'_>) {
         let id = result.object("thread").and_then(|thread| thread.text("id"));
         if let Some(id) = id {
             self.call(Call::Other, "thread/unsubscribe", &json!({"threadId": id}));

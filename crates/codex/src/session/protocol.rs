@@ -11,7 +11,7 @@ use teamster_core::{AgentError, ErrorKind, Id, PermissionAnswer, PermissionMode}
 
 use super::approvals::Asker;
 use super::calls::{Call, refusal};
-use super::errors::unlike_a_session;
+use super::errors::answer_without;
 use super::state::CodexSession;
 use super::turn::{Interrupt, Worker};
 use crate::decoder::errors;
@@ -59,14 +59,14 @@ impl CodexSession {
         let result = match (message.object("result"), message.object("error")) {
             (_, Some(error)) => Err(refusal(&error)),
             (Some(result), None) => Ok(result),
-            (None, None) => Err(unlike_a_session("a result")),
+            (None, None) => Err(answer_without("a result")),
         };
         match (call, result) {
             (Call::Settings, result) => self.settings_answered(result.ok().as_ref()),
             (Call::Initialize, Err(error)) => self.not_opened(error, out),
             (Call::Open, Err(error)) if self.is_opening(id) => self.not_opened(error, out),
             (Call::Open, Ok(result)) if self.is_opening(id) => self.opened(&result, out),
-            (Call::Open, Ok(result)) => self.opened_in_vain(&result),
+            (Call::Open, Ok(result)) => self.opening_failed(&result),
             (Call::Turn(number), result) => self.turn_answered(number, result, out),
             // The turn has not begun, or is already over. The next line shows which.
             (Call::Interrupt, Err(_)) => {

@@ -22,7 +22,7 @@ const LONGEST_LINE: usize = 400;
 /// Maximum length of a line to search, in bytes. A longer line is searched in pieces.
 const LONGEST_READ: u64 = 1 << 20;
 /// Number of bytes at the start of a file that are checked for NUL. A file with one is binary.
-const LOOK: usize = 8 << 10;
+const CHECKED_BYTES: usize = 8 << 10;
 
 /// Scope of a search.
 pub(super) struct Search<'s> {
@@ -62,7 +62,7 @@ pub(super) fn grep(search: &Search<'_>, input: &Value) -> Result<Output, String>
         let Ok(file) = File::open(&path) else {
             continue;
         };
-        let mut file = BufReader::with_capacity(LOOK, file);
+        let mut file = BufReader::with_capacity(CHECKED_BYTES, file);
         if file.fill_buf().is_ok_and(|bytes| bytes.contains(&0)) {
             continue;
         }

@@ -33,7 +33,7 @@ const SYSTEM_POLICIES: &str = "/etc/gemini-cli/policies";
 const LONGEST_TOOL_NAME: usize = 63;
 
 /// Length of each end that remains of such a name, with `...` between them.
-const SEEN_OF_A_CUT_NAME: usize = 30;
+const SHORTENED_NAME_END: usize = 30;
 
 /// Returns whether anything must be denied.
 pub(crate) fn is_needed(params: &ExecuteParams) -> bool {
@@ -123,7 +123,7 @@ fn parts(tool: &str) -> Result<(&str, Option<&str>), AgentError> {
         || name.starts_with("mcp_")
         || name.starts_with("discovered_tool_")
         || is_own(name);
-    if name.starts_with("mcp_") && name.ends_with("_*") && name.len() > SEEN_OF_A_CUT_NAME + 1 {
+    if name.starts_with("mcp_") && name.ends_with("_*") && name.len() > SHORTENED_NAME_END + 1 {
         return refuse(
             "Gemini CLI shortens long tool names, so this would not deny all of them; list them one by \
              one",
@@ -144,8 +144,8 @@ fn as_offered(name: &str) -> Cow<'_, str> {
     let is_cut = name.starts_with("mcp_") && name.len() > LONGEST_TOOL_NAME;
     // `parts` has checked that names are ASCII.
     match (
-        name.get(..SEEN_OF_A_CUT_NAME),
-        name.len().checked_sub(SEEN_OF_A_CUT_NAME),
+        name.get(..SHORTENED_NAME_END),
+        name.len().checked_sub(SHORTENED_NAME_END),
     ) {
         (Some(begin), Some(end)) if is_cut => Cow::Owned(format!("{begin}...{}", &name[end..])),
         _ => Cow::Borrowed(name),

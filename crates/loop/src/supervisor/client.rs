@@ -20,7 +20,7 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_mins(1);
 /// Time limit for a connection and for a status.
 const STATUS_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval at which a supervisor that has not answered is looked at: one that is stopped (`SIGSTOP`) will not answer.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// Interval of the attempts to connect to a supervisor that lives but does not listen, because it starts or ends.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -110,7 +110,7 @@ impl Client {
         }
         let mut response = pin!(self.exchange(command));
         let response = loop {
-            match timeout(LOOK, &mut response).await {
+            match timeout(POLL_INTERVAL, &mut response).await {
                 Ok(response) => break response.map_err(Error::NoAnswer)?,
                 Err(_) if is_stopped() || Instant::now() >= until => {
                     return Err(Error::not_answering(&lock));

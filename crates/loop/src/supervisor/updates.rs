@@ -78,8 +78,8 @@ impl Updates {
     /// Waits up to 500 ms until the subscribers have received all updates.
     pub(crate) async fn flush(&self) {
         const PAUSE: Duration = Duration::from_millis(5);
-        const PATIENCE: Duration = Duration::from_millis(500);
-        let until = Instant::now() + PATIENCE;
+        const FLUSH_LIMIT: Duration = Duration::from_millis(500);
+        let until = Instant::now() + FLUSH_LIMIT;
         let waits = |it: &Lines| !it.is_closed() && it.capacity() < it.max_capacity();
         while self.subscribers.iter().any(waits) && Instant::now() < until {
             tokio::time::sleep(PAUSE).await;

@@ -100,7 +100,7 @@ pub(super) fn names_taken(
         add(&mut named(&folder, USER));
     }
     if let Some(file) = variable(params, "OPENCODE_CONFIG") {
-        add(&mut std::iter::once(from_where_it_works(params, file)?));
+        add(&mut std::iter::once(in_working_directory(params, file)?));
     }
     if reads_projects(params)
         && let Some(directory) = directory_of_run(params)?
@@ -117,7 +117,7 @@ pub(super) fn names_taken(
         add(&mut named(&home.join(FOLDER), PROJECT));
     }
     if let Some(folder) = variable(params, "OPENCODE_CONFIG_DIR") {
-        add(&mut named(&from_where_it_works(params, folder)?, PROJECT));
+        add(&mut named(&in_working_directory(params, folder)?, PROJECT));
     }
     Ok(files.into_iter().map(table).collect())
 }
@@ -182,7 +182,7 @@ fn directory_of_run(params: &ExecuteParams) -> Result<Option<PathBuf>, AgentErro
     }
 }
 
-fn from_where_it_works(params: &ExecuteParams, path: PathBuf) -> Result<PathBuf, AgentError> {
+fn in_working_directory(params: &ExecuteParams, path: PathBuf) -> Result<PathBuf, AgentError> {
     Ok(match directory_of_run(params)? {
         Some(directory) => directory.join(path),
         None => path,

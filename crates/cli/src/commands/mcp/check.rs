@@ -25,7 +25,7 @@ use crate::signals::Source;
 use crate::{exit_code, words};
 
 /// The interval of progress reports.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The output of `--json`.
 #[derive(Debug, Serialize)]
@@ -94,7 +94,7 @@ async fn check(
         tasks.spawn(async move { (index, mcp_client::check(&server, options, timeout).await) });
     }
     let start = Instant::now();
-    let mut ticks = interval(PATIENCE);
+    let mut ticks = interval(PROGRESS_INTERVAL);
     ticks.tick().await;
     if done.is_empty() && !args.json {
         let _ = writeln!(io::stdout(), "No MCP servers.");

@@ -27,7 +27,7 @@ use crate::signals::{Source, StopSignal};
 /// something else.
 const SELF_EXIT_GRACE: Duration = Duration::from_millis(500);
 /// The grace period after SIGTERM.
-const GRACE: Duration = Duration::from_secs(5);
+const TERM_GRACE: Duration = Duration::from_secs(5);
 
 pub(super) fn main(
     args: &MockModelArgs,
@@ -142,7 +142,7 @@ async fn stop(child: &mut Child, signals: &mut Source) {
     tokio::select! {
         biased;
         _ = child.wait() => return,
-        () = sleep(GRACE) => {}
+        () = sleep(TERM_GRACE) => {}
         () = signals.next() => {}
     }
     let _ = child.kill().await;
