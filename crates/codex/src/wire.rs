@@ -13,7 +13,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::{RawValue, Value};
-use teamster_core::provider::surrogates;
+use teamster_core::provider::json_line;
 
 /// A JSON object whose fields are parsed on access. The first of two fields with the same name counts.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl<'a> Object<'a> {
         if let Ok(text) = serde_json::from_str::<Text<'a>>(raw) {
             return Some(text.0);
         }
-        let repaired = surrogates::without_lone_escapes(raw)?;
+        let repaired = json_line::readable(raw)?;
         serde_json::from_str(&repaired).ok().map(Cow::Owned)
     }
 
@@ -66,7 +66,7 @@ impl<'a> Object<'a> {
         let raw = self.raw(name)?;
         let value: Option<T> = match serde_json::from_str(raw) {
             Ok(value) => value,
-            Err(_) => serde_json::from_str(&surrogates::without_lone_escapes(raw)?).ok()?,
+            Err(_) => serde_json::from_str(&json_line::readable(raw)?).ok()?,
         };
         value
     }
@@ -110,7 +110,7 @@ pub(crate) fn with_underscores(name: &str) -> Cow<'_, str> {
 }
 
 fn value_of(raw: &str) -> Value {
-    let repaired = || serde_json::from_str(&surrogates::without_lone_escapes(raw)?).ok();
+    let repaired = || serde_json::from_str(&json_line::readable(raw)?).ok();
     serde_json::from_str(raw)
         .ok()
         .or_else(repaired)

@@ -42,6 +42,7 @@ mod parameters;
 mod params;
 pub mod provider;
 mod raw_json;
+mod readable_json;
 mod result;
 mod runtime;
 mod session;

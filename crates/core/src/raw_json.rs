@@ -6,8 +6,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-/// Levels of arrays and objects up to which a value is passed on as it is. A deeper one is passed on as a string of its
-/// text.
+use crate::readable_json::readable;
+
+/// Levels of arrays and objects up to which a value is passed on as it is.
 ///
 /// Readers of our output have limits: `serde_json`, with which we read it back, 128 levels, `jq` 1.6 256, Python about
 /// 1000. The value is a few levels deep in an entry of a log, and that in a response of the HTTP API.
@@ -15,19 +16,31 @@ const LEVELS: usize = 100;
 
 /// One JSON value, kept as the text that the CLI printed.
 ///
-/// Serializes as that value, not as a string. Two values are equal if their text is equal.
+/// Serializes as that value, not as a string. What readers of our output could not read is replaced
+/// ([`new`](Self::new)), so all that has such a value can be read back. Two values are equal if their text is, or what
+/// it stands for: space, the form of a number and a field that another of its name follows make no difference.
 #[derive(Clone)]
 pub struct RawJson(Box<RawValue>);
 
 impl RawJson {
     /// Creates a value from text.
     ///
-    /// Lone surrogate escapes (`"\ud83d"`), which no Rust string can hold, are accepted: the text is not unescaped.
+    /// In it, a lone surrogate escape (`"\ud83d"`), which no Rust string can hold, becomes U+FFFD, and a number beyond
+    /// the range of `f64` a string of its text. A value that is nested more than 100 levels deep becomes a string of its
+    /// text.
     ///
     /// # Errors
     ///
     /// Fails if `text` is not one JSON value.
     pub fn new(text: String) -> Result<Self, serde_json::Error> {
+        let value = RawValue::from_string(text)?;
+        let text = if levels(value.get()) > LEVELS {
+            Value::from(value.get()).to_string()
+        } else if let Some(text) = readable(value.get()) {
+            text
+        } else {
+            return Ok(Self(value));
+        };
         RawValue::from_string(text).map(Self)
     }
 
@@ -38,16 +51,6 @@ impl RawJson {
     /// Fails if the text is not one JSON value.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         Self::new(String::from_utf8_lossy(bytes).into_owned())
-    }
-
-    /// Creates a value from bytes as [`from_bytes`](Self::from_bytes) does. One that is nested too deeply for readers of
-    /// our output becomes a string of its text.
-    pub(crate) fn readable(bytes: &[u8]) -> Result<Self, serde_json::Error> {
-        let value = Self::from_bytes(bytes)?;
-        if levels(value.get()) <= LEVELS {
-            return Ok(value);
-        }
-        Self::new(Value::from(value.get()).to_string())
     }
 
     /// Returns whether the value is nested too deeply for a decoder to parse it.
@@ -116,7 +119,8 @@ impl fmt::Debug for RawJson {
 
 impl PartialEq for RawJson {
     fn eq(&self, other: &Self) -> bool {
-        self.get() == other.get()
+        let value = |it: &Self| serde_json::from_str::<Value>(it.get()).ok();
+        self.get() == other.get() || value(self).is_some_and(|it| value(other) == Some(it))
     }
 }
 
@@ -164,7 +168,7 @@ mod tests {
         ] {
             let json = nested(count);
             assert_eq!(levels(&json), count);
-            let value = RawJson::readable(json.as_bytes()).unwrap();
+            let value = RawJson::new(json.clone()).unwrap();
             let text: Result<String, _> = serde_json::from_str(value.get());
             assert_eq!(text.ok(), is_text.then_some(json.clone()), "{count}");
             assert_eq!(value.get() == json, !is_text, "{count}");
@@ -180,6 +184,29 @@ mod tests {
         make_readable(&mut deep);
         assert!(shallow.is_array());
         assert_eq!(deep, Value::String(text));
+    }
+
+    // Made by hand: valid JSON that differs from what a reader makes of it.
+    #[test]
+    fn every_value_is_read_back_as_it_was() {
+        for (json, text) in [
+            (r#"{"a":  1}"#, None),
+            (r#"{"a":1,"a":2}"#, None),
+            (
+                "[-0,1.50,1E2,12345678901234567890123,0.1234567890123456789]",
+                None,
+            ),
+            (r#""\ud83d\ude00""#, None),
+            (r#"["\ud83d",-1e999]"#, Some(r#"["\ufffd","-1e999"]"#)),
+        ] {
+            let value = RawJson::new(json.to_owned()).unwrap();
+            assert_eq!(value.get(), text.unwrap_or(json));
+            let written = serde_json::to_string(&value).unwrap();
+            assert_eq!(serde_json::from_str::<RawJson>(&written).unwrap(), value);
+        }
+        let value = |json: &str| RawJson::new(json.to_owned()).unwrap();
+        assert_ne!(value("[1]"), value("[2]"));
+        assert_ne!(value("1"), value("\"1\""));
     }
 
     #[test]

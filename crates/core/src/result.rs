@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::setters::setters;
@@ -79,7 +79,11 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open_tool_ids: Vec<Id>,
     /// The answer in the shape of `output_schema`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub structured_output: Option<Value>,
     /// What the run leaves in its workspace. Absent if it had none of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -341,6 +345,11 @@ pub struct Diagnostics {
     /// Tool calls that the model began to write and that never came, so that one may have run. Absent if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unfinished_calls: u64,
+}
+
+/// Deserializes an answer that is there: `null` is one.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde passes it")]

@@ -27,7 +27,7 @@
 //!
 //! | check | requirement |
 //! |---|---|
-//! | [`Suite::grammar`] | every fixture decodes to a valid stream with one `done` |
+//! | [`Suite::grammar`] | every fixture decodes to a valid stream with one `done`, whose events are read back from JSON |
 //! | [`Suite::chunks`] | the chunk boundaries of the output do not change the events |
 //! | [`Suite::cut_short`] | truncated output decodes to a valid stream and is never `completed` |
 //! | [`Suite::mixed`] | text of another program in a line loses no event of it |
@@ -38,7 +38,7 @@
 //! | [`Suite::statuses`] | each run has the known status and kind of error |
 //! | [`Suite::truths`] | invariants of the end of any run |
 //! | [`Suite::reports`] | capabilities about output match the fixtures |
-//! | [`Suite::garbled`] | no line makes the decoder panic or breaks the grammar |
+//! | [`Suite::garbled`] | no line makes the decoder panic, breaks the grammar or makes an event that is not read back |
 //! | [`Suite::recorded`] | the model of the command line parses the recorded ones |
 //! | [`Suite::parameters`] | a parameter is honoured or refused, as declared by the capabilities |
 //! | [`Suite::delivery`] | the prompt is an argument or on stdin, never both; stdin is never left open |

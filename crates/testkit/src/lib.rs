@@ -7,7 +7,8 @@
 //! - [`stand_in`]: the same program as an agent in a loop, controlled by a plan and by chance.
 //! - [`proc`]: checks for the end of processes, and waiting for conditions without fixed sleeps.
 //! - [`fixture`]: recorded runs of real CLIs, in folders.
-//! - [`replay`]: playback of a recorded run through the code of live runs.
+//! - [`replay`]: playback of a recorded run through the code of live runs; [`turns`]: of any output, as a session.
+//! - [`mutate`]: small changes of recorded output, for tests of what reads it.
 //! - [`snapshot`]: the events of a run as text, for people to read and for tests to compare.
 //! - `http` (feature `service`): a small HTTP client that sees every byte, for tests of servers.
 //! - `run_service` (feature `service`): a service of runs in memory, and the checks that every such service must pass.
@@ -27,6 +28,7 @@ pub mod fixture;
 #[cfg(feature = "service")]
 pub mod http;
 pub mod mock_runtime;
+pub mod mutate;
 #[cfg(unix)]
 pub mod proc;
 pub mod replay;
@@ -35,6 +37,7 @@ pub mod run_service;
 pub mod snapshot;
 #[cfg(unix)]
 pub mod stand_in;
+pub mod turns;
 
 #[cfg(feature = "conformance")]
 pub use insta;

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use teamster_core::provider::{Decoder, Events, Exit, RunAssembler, grammar};
 use teamster_core::{
     AgentError, AgentEvent, CliProvider, ErrorCode, ErrorKind, ExecuteParams, LogEntry, McpServer,
@@ -32,7 +34,7 @@ pub struct Replay {
 }
 
 impl Replay {
-    fn new(entries: impl IntoIterator<Item = LogEntry>) -> Self {
+    pub(crate) fn new(entries: impl IntoIterator<Item = LogEntry>) -> Self {
         let entries = entries.into_iter();
         let (events, natives): (Vec<_>, _) =
             entries.map(|entry| (entry.event, entry.native)).unzip();
@@ -65,6 +67,32 @@ impl Replay {
     /// Returns the number of lines that were not valid JSON of the expected form.
     pub fn malformed(&self) -> u64 {
         self.result().map_or(0, |r| r.diagnostics.malformed)
+    }
+
+    /// Writes every event as JSON, as one in a log too, and reads it back.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the first event that is not what it was.
+    pub fn read_back(&self) -> Result<(), String> {
+        fn check<T: Serialize + DeserializeOwned + PartialEq>(written: &T) -> Result<(), String> {
+            let json = serde_json::to_string(written).map_err(|error| error.to_string())?;
+            match serde_json::from_str::<T>(&json) {
+                Ok(read) if read == *written => Ok(()),
+                Ok(read) => {
+                    let read = serde_json::to_string(&read).unwrap_or_default();
+                    Err(format!("{json}\nis read back as\n{read}"))
+                }
+                Err(error) => Err(format!("{json}\nis not read back: {error}")),
+            }
+        }
+        for (event, native) in self.events.iter().zip(&self.natives) {
+            check(event)?;
+            let mut entry = LogEntry::from(event.clone());
+            entry.native.clone_from(native);
+            check(&entry)?;
+        }
+        Ok(())
     }
 
     /// Returns the number of events by the name of their type.
@@ -177,7 +205,17 @@ pub fn replay_bytes<'a>(
     chunks: impl IntoIterator<Item = &'a [u8]>,
     exit: Exit,
 ) -> Replay {
-    replay_chunks(provider, &ExecuteParams::new(""), chunks, None, exit, 0)
+    replay_run(provider, &ExecuteParams::new(""), chunks, exit)
+}
+
+/// Replays output in these chunks, of a run with these parameters.
+pub fn replay_run<'a>(
+    provider: &dyn CliProvider,
+    params: &ExecuteParams,
+    chunks: impl IntoIterator<Item = &'a [u8]>,
+    exit: Exit,
+) -> Replay {
+    replay_chunks(provider, params, chunks, None, exit, 0)
 }
 
 /// Passes lines to a decoder as in a run, and ends the run. Returns the events, `done` last, and the result.

@@ -1,6 +1,7 @@
 //! Entries with JSON of an agent's CLI that is valid but that values cannot hold.
 //!
-//! Such an entry has it as it was printed: half of a character, a number out of range, or deep nesting.
+//! Such an entry, which another program wrote or an earlier version, has it as it was printed: half of a character, a
+//! number out of range, or deep nesting. In our own entries it is replaced (`RawJson::new`).
 
 use std::fmt;
 

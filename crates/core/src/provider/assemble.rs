@@ -261,6 +261,10 @@ impl RunAssembler {
         if let Some(output) = &mut summary.structured_output {
             make_readable(output);
         }
+        summary.cost = summary.cost.filter(|(usd, _)| is_figure(*usd));
+        for of_model in summary.usage_by_model.values_mut() {
+            keep_figure(&mut of_model.cost_usd);
+        }
         summary.model = summary.model.or_else(|| self.decoder.recorded_model());
         self.check(from, None, out);
         self.secrets.hide_in(&mut exit.stderr);
@@ -331,6 +335,9 @@ impl RunAssembler {
                 AgentEvent::Notice(notice) => self.secrets.hide_in(&mut notice.message),
                 AgentEvent::Error(error) => self.complete(&mut error.error),
                 AgentEvent::ToolUse(call) => make_readable(&mut call.input),
+                AgentEvent::Usage(report) => keep_figure(&mut report.cost_usd),
+                AgentEvent::TurnEnd(end) => keep_figure(&mut end.cost_usd),
+                AgentEvent::RateLimit(limit) => keep_figure(&mut limit.utilization),
                 _ => {}
             }
         }
@@ -338,6 +345,10 @@ impl RunAssembler {
             if self.is_already_reported(&out.items[index]) {
                 out.items.remove(index);
             } else if self.observe(&out.items[index]) {
+                if let AgentEvent::Permission(permission) = &mut out.items[index] {
+                    // It is not part of the event.
+                    permission.of_question = false;
+                }
                 index += 1;
             } else {
                 out.items.remove(index);
@@ -351,7 +362,7 @@ impl RunAssembler {
         }
         if self.include_native
             && out.items.len() > from
-            && let Ok(native) = RawJson::readable(line)
+            && let Ok(native) = RawJson::from_bytes(line)
         {
             out.set_native(from, &native);
         }
@@ -449,6 +460,17 @@ impl RunAssembler {
         }
         true
     }
+}
+
+/// Removes a figure that no CLI means: one that JSON cannot hold, or whose sum with others it could not.
+fn keep_figure(figure: &mut Option<f64>) {
+    *figure = figure.filter(|figure| is_figure(*figure));
+}
+
+fn is_figure(figure: f64) -> bool {
+    /// The limit of [`json_line::whole`](crate::provider::json_line::whole).
+    const MOST: f64 = 1e15;
+    figure.abs() < MOST
 }
 
 #[cfg(test)]

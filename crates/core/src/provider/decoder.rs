@@ -186,7 +186,7 @@ impl Events {
     /// Adds an `unknown` event for a JSON line of a type that the decoder does not know. If the line is not JSON, it
     /// is [`malformed`](Self::malformed). One that is nested too deeply for readers of the event is a string there.
     pub fn unknown(&mut self, line: &[u8]) {
-        match RawJson::readable(line) {
+        match RawJson::from_bytes(line) {
             Ok(native) => {
                 if RawJson::is_beyond_decoders(line) {
                     // Not of an unknown type, but no decoder can read it: it may be a call of a tool.

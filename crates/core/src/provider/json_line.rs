@@ -9,13 +9,13 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::provider::surrogates;
+pub use crate::readable_json::readable;
 
-/// Calls `read` with a line as text. If it returns `None`, calls it again with lone surrogate escapes replaced.
-/// JavaScript prints those, and Rust strings cannot hold them.
+/// Calls `read` with a line as text. If it returns `None`, calls it again with a [`readable`] line: JavaScript prints
+/// lone surrogates, which Rust strings cannot hold.
 pub fn read<T>(line: &[u8], mut read: impl FnMut(&str) -> Option<T>) -> Option<T> {
     let text = String::from_utf8_lossy(line);
-    read(&text).or_else(|| read(&surrogates::without_lone_escapes(&text)?))
+    read(&text).or_else(|| read(&readable(&text)?))
 }
 
 /// Parses a line as `T`; `None` if it does not match.
@@ -23,10 +23,13 @@ pub fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Option<T> {
     serde_json::from_str(line).ok()
 }
 
-/// Parses any JSON value. A value that is nested too deeply becomes a string.
+/// Parses any JSON value. In it, what no value can hold is replaced ([`readable`]), and one that is nested too deeply
+/// becomes a string.
 pub fn value(raw: &RawValue) -> Value {
     let text = raw.get();
-    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+    let replaced = || serde_json::from_str(&readable(text)?).ok();
+    (serde_json::from_str(text).ok().or_else(replaced))
+        .unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
 /// Returns the `type` of a line. If it is the first field, as with most CLIs, the rest is not parsed.
@@ -61,14 +64,18 @@ pub fn type_of(line: &str) -> Option<Cow<'_, str>> {
 ///
 /// # Errors
 ///
-/// Fails if the value is not JSON.
+/// Fails if the value is not JSON, or if it is [`readable`] only with replacements: it is not unexpected, and [`read`]
+/// tries the line again.
 pub fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: Default + Deserialize<'de>,
 {
     let raw = <&RawValue>::deserialize(deserializer)?;
-    Ok(serde_json::from_str(raw.get()).unwrap_or_default())
+    serde_json::from_str(raw.get()).or_else(|error| match readable(raw.get()) {
+        Some(_) => Err(serde::de::Error::custom(error)),
+        None => Ok(T::default()),
+    })
 }
 
 /// Deserializes any value. One that is nested too deeply becomes a string of its text.
@@ -77,7 +84,7 @@ where
 ///
 /// # Errors
 ///
-/// Fails if the value is not JSON, or has lone surrogate escapes.
+/// Fails if the value is not JSON, or is [`readable`] only with replacements.
 pub fn of_any_depth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
     let raw = <&RawValue>::deserialize(deserializer)?.get();
     serde_json::from_str(raw).or_else(|error| {
@@ -140,6 +147,26 @@ mod tests {
         assert_eq!(input(&line), Some(Value::String(deep)));
     }
 
+    // Made by hand: JSON that Rust cannot hold as it is.
+    #[test]
+    fn half_a_character_and_a_huge_number_cost_no_field() {
+        #[derive(Deserialize)]
+        struct Line<'a> {
+            #[serde(default, deserialize_with = "or_default", borrow)]
+            title: Option<Cow<'a, str>>,
+            #[serde(default, deserialize_with = "or_default")]
+            count: Option<u64>,
+            input: &'a RawValue,
+        }
+        let line = br#"{"title":"a\ud83d","count":1e999,"input":{"n":-1e999,"t":"\udc00"}}"#;
+        let seen = read(line, |text| {
+            let line: Line<'_> = parse(text)?;
+            Some((line.title?.into_owned(), line.count, value(line.input)))
+        });
+        let input = serde_json::json!({"n": "-1e999", "t": "\u{fffd}"});
+        assert_eq!(seen, Some(("a\u{fffd}".to_owned(), None, input)));
+    }
+
     #[test]
     fn an_unexpected_shape_is_no_value() {
         #[derive(Deserialize)]
@@ -148,6 +175,7 @@ mod tests {
             count: Option<u64>,
         }
         let count = |text| parse::<Line>(text).unwrap().count;
+        assert_eq!(count(r#"{"count":"1e999"}"#), None);
         assert_eq!(count(r#"{"count":3}"#), Some(3));
         assert_eq!(count(r#"{"count":{"x":[1]}}"#), None);
         assert_eq!(count("{}"), None);

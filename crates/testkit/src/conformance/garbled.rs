@@ -236,10 +236,12 @@ pub fn check_garbled(corpus: &Corpus, play: impl Fn(&[u8], Exit) -> Result<(), S
 
 impl Suite {
     /// Checks, as a property test, that lines which no CLI prints do not make the decoder panic, and that
-    /// they decode to a valid stream. The lines are made from this provider's fixtures.
+    /// they decode to a valid stream, whose events are read back. The lines are made from this provider's fixtures.
     pub fn garbled(&self) -> Verdict {
         check_garbled(&Corpus::new(&self.fixtures), |stdout, exit| {
-            check_stream(&self.play([stdout], exit))
+            let replay = self.play([stdout], exit);
+            check_stream(&replay)?;
+            replay.read_back()
         })
     }
 }

@@ -53,11 +53,16 @@ pub(super) fn is_completed(replay: &Replay) -> bool {
 }
 
 impl Suite {
-    /// Checks that every fixture decodes to a valid stream.
+    /// Checks that every fixture decodes to a valid stream, whose events are read back from their JSON as they were.
     pub fn grammar(&self) -> Verdict {
         let mut wrong = Failures::of("grammar");
+        let options = ReplayOptions {
+            include_native: true,
+        };
         for fixture in &self.fixtures {
-            wrong.add_if_err(location(fixture), check_stream(&self.replay(fixture)));
+            let replay = replay(fixture, &*self.provider, options);
+            wrong.add_if_err(location(fixture), check_stream(&replay));
+            wrong.add_if_err(location(fixture), replay.read_back());
         }
         wrong.verdict()
     }

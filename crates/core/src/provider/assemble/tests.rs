@@ -1,6 +1,7 @@
 //! Tests of the assembler with a scripted decoder.
 
 mod mixed;
+mod read_back;
 
 use std::borrow::Cow;
 
