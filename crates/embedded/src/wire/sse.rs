@@ -15,6 +15,8 @@ pub(crate) struct Sse {
     buf: Vec<u8>,
     /// Start of the next line in `buf`.
     at: usize,
+    /// Offset up to which no line ends after `at`, so that no byte is searched twice.
+    searched: usize,
     data: Option<String>,
     is_error: bool,
     /// Lines outside of events: errors between events, or a whole body that is no stream.
@@ -32,22 +34,21 @@ impl Sse {
 
     /// Returns the next complete event.
     pub(crate) fn next_event(&mut self) -> Option<SseEvent> {
-        while let Some(length) = self.buf[self.at..].iter().position(|b| *b == b'\n') {
-            let end = self.at + length;
+        while let Some(length) = (self.buf[self.searched..].iter()).position(|b| *b == b'\n') {
+            let end = self.searched + length;
             let line = String::from_utf8_lossy(&self.buf[self.at..end]).into_owned();
             self.at = end + 1;
-            if let Some(event) = self.line(line.trim_end_matches('\r')) {
-                self.compact();
-                return Some(event);
+            self.searched = self.at;
+            let event = self.line(line.trim_end_matches('\r'));
+            if event.is_some() {
+                return event;
             }
         }
-        self.compact();
-        None
-    }
-
-    fn compact(&mut self) {
+        // Once for all events of a piece.
         self.buf.drain(..self.at);
         self.at = 0;
+        self.searched = self.buf.len();
+        None
     }
 
     fn line(&mut self, line: &str) -> Option<SseEvent> {
@@ -122,5 +123,25 @@ mod tests {
             let (a, b) = stream.as_bytes().split_at(cut);
             assert_eq!(events(&[a, b]), expected, "{cut}");
         }
+    }
+
+    // Made by hand. With work for each piece that grows with the line, or for each event with what follows it, this does
+    // not end in minutes.
+    #[test]
+    fn a_long_line_and_many_events_take_linear_time() {
+        let mut sse = Sse::default();
+        sse.push(b"data: ");
+        for _ in 0..1 << 18 {
+            sse.push(&[b'x'; 64]);
+            assert_eq!(sse.next_event(), None);
+        }
+        sse.push(b"\n\n");
+        assert_eq!(
+            sse.next_event().map(|event| event.data.len()),
+            Some(1 << 24)
+        );
+        sse.push(&b"data: x\n\n".repeat(1 << 18));
+        let count = std::iter::from_fn(|| sse.next_event()).count();
+        assert_eq!(count, 1 << 18);
     }
 }
