@@ -61,6 +61,7 @@ enum Task {
     /// Let runs of the real CLIs fail and go on: never a side effect twice.
     Resilience(delegate::Args),
     Schema(schema::Args),
+    Soak(soak::TurnsArgs),
     Surface(surface::Args),
     Tidy(tidy::Args),
     Workspaces(workspaces::Args),
@@ -100,6 +101,7 @@ fn main() -> ExitCode {
         Task::Replay(args) => replay::run(&args, &mut out),
         Task::Resilience(args) => delegate::run("resilience", &args),
         Task::Schema(args) => schema::run(args, &mut out),
+        Task::Soak(args) => soak::turns(&args),
         Task::Surface(args) => surface::run(args, &mut out),
         Task::Tidy(args) => tidy::run(&args, &mut out),
         Task::Workspaces(args) => workspaces::run(&args, &mut out),

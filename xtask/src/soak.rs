@@ -1,5 +1,6 @@
-//! `cargo xtask loop` and `cargo xtask leases`.
+//! `cargo xtask soak`, `cargo xtask loop` and `cargo xtask leases`.
 //!
+//! `soak` runs a test of a session with thousands of turns.
 //! The loop with the real CLIs is in a separate package. `loop soak` runs a test of the loop with stand-ins
 //! and more ticks. `leases` runs the tests of leases with more kills.
 
@@ -56,6 +57,34 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         .args(["--", "soak::", "--nocapture"])
         .env("TEAMSTER_SOAK_TICKS", soak.ticks.to_string())
         .env("TEAMSTER_SOAK_SEED", soak.seed.to_string())
+        .status()
+        .context("cannot start cargo")?;
+    Ok(Outcome::problems_if(!status.success()))
+}
+
+/// Play thousands of turns in one session, and compare memory, descriptors and threads at its end with those at its
+/// beginning.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+pub(crate) struct TurnsArgs {
+    /// How many turns
+    #[arg(long, default_value_t = 5000, value_name = "N")]
+    turns: u64,
+}
+
+/// Runs the test of a session with many turns, by itself: what its process has is compared.
+pub(crate) fn turns(args: &TurnsArgs) -> anyhow::Result<Outcome> {
+    let status = cargo()
+        .args([
+            "test",
+            "--quiet",
+            "--package",
+            "teamster-testkit",
+            "--test",
+            "it",
+        ])
+        .args(["--", "engine::session::soak::", "--nocapture"])
+        .env("TEAMSTER_SOAK_TURNS", args.turns.to_string())
         .status()
         .context("cannot start cargo")?;
     Ok(Outcome::problems_if(!status.success()))

@@ -3,6 +3,8 @@
 mod commands;
 mod images;
 mod permissions;
+#[cfg(target_os = "linux")]
+mod soak;
 mod talker;
 
 use std::sync::Arc;
