@@ -158,15 +158,22 @@ pub(crate) fn submodules(mirror: &Path, tree: &Path, silence: Duration) -> Optio
     git::without_side_effects(&mut command);
     // The settings of the mirror do not hold for them, and what they name gets no logins.
     command.env("GIT_LFS_SKIP_SMUDGE", "1");
-    // A repository of this machine may name others; one of another machine may not.
-    if url.starts_with("file://") || !is_url(&url) {
-        command.args(["-c", "protocol.file.allow=always"]);
-    }
+    command.args(["-c", of_this_machine(&url)]);
     command.args(["submodule", "update", "--progress", "--init", "--recursive"]);
     let error = network::run(&mut command, silence).err()?;
     Some(format!(
         "`worktree`: submodules are not checked out: {error:#}"
     ))
+}
+
+/// Returns git's setting for submodules that are repositories of this machine, in one with this URL. One of this machine may
+/// name others. One of another machine may not, even if the user's settings allow it.
+fn of_this_machine(url: &str) -> &'static str {
+    if url.starts_with("file://") || !is_url(url) {
+        "protocol.file.allow=always"
+    } else {
+        "protocol.file.allow=never"
+    }
 }
 
 /// Returns the name of a worktree's folder for a repository.
@@ -181,6 +188,21 @@ pub fn folder_name(url: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn remote_repository_has_no_submodules_of_this_machine() {
+        for (url, allowed) in [
+            ("/a", "always"),
+            ("../a", "always"),
+            ("file:///a", "always"),
+            ("https://example.com/a.git", "never"),
+            ("git@example.com:a/b.git", "never"),
+            ("ssh://example.com/a", "never"),
+        ] {
+            let setting = format!("protocol.file.allow={allowed}");
+            assert_eq!(of_this_machine(url), setting, "{url}");
+        }
+    }
 
     #[test]
     fn a_url_is_told_from_a_path() {
