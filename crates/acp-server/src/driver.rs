@@ -8,6 +8,7 @@ mod follow;
 mod lines;
 mod open;
 mod past;
+mod queue;
 mod repeat;
 mod thread;
 

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::connection::{ActionResult, Reports, Update};
 use super::follow::Follower;
 use super::repeat::repeated;
-use super::{SentFolder, Shared, change, open, past};
+use super::{SentFolder, Shared, change, open, past, queue};
 use crate::{Prompt, Setup, Ticket};
 
 /// The shortest time between two attempts to send a prompt during a turn that the agent began by itself.
@@ -124,7 +124,7 @@ struct Thread {
     is_sent_in_vain: bool,
     /// The setup of the last session that was opened, with the settings of the last prompt.
     begun: Option<Setup>,
-    /// A prompt that waits for the end of a turn that the agent began by itself.
+    /// A prompt that waits for a machine, or for the end of a turn that the agent began by itself.
     prompt: Option<KeyedPrompt>,
     /// The notices that the editor has got.
     noticed: HashSet<String>,
@@ -139,6 +139,8 @@ pub(super) struct Live {
     follower: JoinHandle<()>,
     /// The folder that went along, to which the changes come back.
     folder: Option<PathBuf>,
+    /// It may wait for a machine of a fleet.
+    may_be_queued: bool,
 }
 
 impl Live {
@@ -159,6 +161,7 @@ impl Live {
     /// Waits until a prompt can be sent again.
     async fn idle(live: Option<&RunHandle>) {
         if let Some(run) = live {
+            queue::until_taken(run).await;
             // After an error, sending the prompt has it, too.
             let _ = tokio::join!(run.idle(), sleep(RETRY_INTERVAL));
         }
@@ -374,7 +377,13 @@ impl Thread {
         let updates = self.reports.updates.clone();
         let follower = Follower::new(&self.session_id, run.clone(), folder, updates);
         let shared = self.shared.clone();
+        let may_be_queued = queue::is_queued(&run).await;
+        if may_be_queued {
+            let updates = self.reports.updates.clone();
+            tokio::spawn(queue::report(self.session_id.clone(), run.clone(), updates));
+        }
         self.live = Some(Live {
+            may_be_queued,
             run,
             setup: setup.clone(),
             follower: tokio::spawn(async move { follower.work(&shared).await }),
@@ -395,9 +404,15 @@ impl Thread {
             // It ended while the prompt waited.
             return self.refuse(error);
         }
-        let Some(live) = &self.live else {
+        let Some(live) = &mut self.live else {
             return self.refuse(cancelled());
         };
+        live.may_be_queued = live.may_be_queued && queue::is_queued(&live.run).await;
+        if live.may_be_queued {
+            // Until a machine has it, the turn can be cancelled.
+            self.prompt = Some(keyed);
+            return;
+        }
         let command = keyed.command(&self.source);
         let mut sent = live.run.send(command.clone()).await;
         let is_over = |error: &ServiceError| {

@@ -7,6 +7,7 @@ mod folders;
 mod input;
 mod machine;
 mod past;
+mod queued;
 mod threads;
 mod watched;
 
