@@ -8,6 +8,7 @@ pub(crate) mod ids;
 pub(crate) mod items;
 pub(crate) mod mcp;
 pub(crate) mod messages;
+mod moderation;
 
 use std::borrow::Cow;
 use std::path::PathBuf;

@@ -9,7 +9,7 @@ use teamster_core::{
 
 use super::ids::Ids;
 use super::messages::{Kind, Messages};
-use super::{agents, changes, mcp};
+use super::{agents, changes, mcp, moderation};
 use crate::wire::{Object, with_underscores};
 
 /// Stage of an item.
@@ -158,6 +158,12 @@ impl Items {
             None => item.get::<Vec<String>>("summary")?.join("\n").into(),
         };
         let id = item.text("id");
+        if let Some(why) = moderation::withheld(item) {
+            if self.messages.withhold(id.as_deref(), kind, &text, out) {
+                out.notice(NoticeLevel::Warning, NoticeSource::Stdout, why);
+            }
+            return Some(());
+        }
         let is_complete = stage == Stage::Completed;
         self.messages
             .say(id.as_deref(), kind, &text, is_complete, ids, out);

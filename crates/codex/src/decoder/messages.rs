@@ -9,7 +9,7 @@
 //! In a session the CLI prints messages as they are written. After a reconnect, a new message is held back while it
 //! may still be a repetition.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use teamster_core::provider::Events;
 use teamster_core::{AgentEvent, Id, Retract, Text, Thinking};
@@ -32,6 +32,8 @@ pub(crate) struct Messages {
     finished: Vec<Message>,
     /// Complete messages of this turn, by their ids on the wire.
     complete: HashMap<(String, Kind), String>,
+    /// Messages of this turn that must not be shown, by their ids on the wire.
+    withheld: HashSet<(String, Kind)>,
     /// The text of the last message.
     last: Option<String>,
     /// The call that started the agent which writes the messages; `None` for the main agent.
@@ -82,6 +84,9 @@ impl Messages {
     ) {
         if let Some(item) = item {
             let key = (item.to_owned(), kind);
+            if self.withheld.contains(&key) {
+                return;
+            }
             // The same line again, or a late one.
             let is_known = |known: &String| known == text || (!complete && known.starts_with(text));
             if self.complete.get(&key).is_some_and(is_known) {
@@ -129,6 +134,32 @@ impl Messages {
         list.push(message);
     }
 
+    /// Takes back a message that must not be shown, with this text at its end. Returns `false` if it was
+    /// withheld before.
+    pub(super) fn withhold(
+        &mut self,
+        item: Option<&str>,
+        kind: Kind,
+        text: &str,
+        out: &mut Events,
+    ) -> bool {
+        let item = item.unwrap_or(NO_ID);
+        if !self.withheld.insert((item.to_owned(), kind)) {
+            return false;
+        }
+        let is_it = |message: &Message| message.item == item && message.kind == kind;
+        for messages in [&mut self.open, &mut self.finished] {
+            messages.retain(|message| {
+                if is_it(message) && !message.held {
+                    message.retract(out);
+                }
+                !is_it(message)
+            });
+        }
+        self.last.take_if(|last| last == text);
+        true
+    }
+
     /// Adds a piece of a message that is being written. `item` is its id on the wire.
     pub(super) fn add(
         &mut self,
@@ -138,7 +169,7 @@ impl Messages {
         ids: &mut Ids,
         out: &mut Events,
     ) {
-        if piece.is_empty() {
+        if piece.is_empty() || self.withheld.contains(&(item.to_owned(), kind)) {
             return;
         }
         let at = match self.growing(item, kind) {
@@ -229,6 +260,7 @@ impl Messages {
     pub(super) fn turn_started(&mut self) {
         self.settle();
         self.complete.clear();
+        self.withheld.clear();
     }
 
     /// Returns the text of the run's last message.

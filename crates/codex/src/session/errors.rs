@@ -77,7 +77,9 @@ fn kind_of_word(word: &str) -> Option<ErrorKind> {
         "modelNotFound" => ErrorKind::ModelNotFound,
         "unauthorized" => ErrorKind::Auth,
         "inferenceHookDenied" | "tooManyDenials" => ErrorKind::Permission,
-        "badRequest" | "cyberPolicy" | "misalignmentPolicyViolation" => ErrorKind::Invalid,
+        "badRequest" | "bioPolicy" | "cyberPolicy" | "misalignmentPolicyViolation" => {
+            ErrorKind::Invalid
+        }
         "httpConnectionFailed"
         | "responseStreamConnectionFailed"
         | "responseStreamDisconnected"

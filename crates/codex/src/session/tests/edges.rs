@@ -212,6 +212,7 @@ fn errors_are_classified_by_message_or_code() {
         ("Something new", json!("unauthorized")),
         ("Something new", json!("modelNotFound")),
         ("Something new", json!("badRequest")),
+        ("Something new", json!("bioPolicy")),
         (
             "Something new",
             json!({"httpConnectionFailed": {"httpStatusCode": 403}}),
@@ -250,6 +251,7 @@ fn errors_are_classified_by_message_or_code() {
             "overloaded",
             "auth",
             "model_not_found",
+            "invalid",
             "invalid",
             "auth",
             "network",

@@ -156,3 +156,51 @@ fn parts_of_a_summary_are_lines() {
         ["thinking r1: a\\n\\nb", END[0], END[1]]
     );
 }
+
+/// Made by hand, in the shapes of the schemas of 0.171.0 and 0.169.0: the CLI's service decides, and no scripted
+/// model makes the CLI print it.
+#[test]
+fn an_answer_that_the_service_hides_is_not_shown() {
+    let answer = |moderation: Value| {
+        let message = json!({"type": "agentMessage", "id": "m1", "text": "How to.",
+                             "moderation": moderation});
+        item("completed", "t1", &message)
+    };
+    let decided = |display: Value| json!({"moderated": true, "display": display});
+    let hidden = decided(json!({"version": 1, "mode": "hide",
+                                "replacement": {"kind": "wellbeingPromptHelpline"}}));
+    let blocked = decided(json!({"version": 1, "mode": "block",
+                                 "reason": {"kind": "protection", "protectionType": "weapons"}}));
+    let old = decided(json!({"action": "replace", "blockType": "cyber"}));
+    let shown = decided(
+        json!({"version": 1, "mode": "show", "trustedContacts": "skip",
+                               "annotation": {"kind": "wellbeingHelpline", "subject": "answer"}}),
+    );
+    let turn = |moderation: &Value| {
+        turn_of(&[
+            message("started", "t1", "m1", ""),
+            delta("t1", "m1", "How "),
+            answer(moderation.clone()),
+            // Neither a late piece nor the same item shows it.
+            delta("t1", "m1", "to."),
+            answer(moderation.clone()),
+        ])
+    };
+    for (moderation, why) in [
+        (hidden, "wellbeingPromptHelpline"),
+        (blocked, "protection, weapons"),
+        (old, "cyber"),
+    ] {
+        let notice = format!("notice Warning the service withheld an answer ({why})");
+        let lines = turn(&moderation);
+        assert_eq!(lines[..2], ["text m1: How ", "retract m1"], "{moderation}");
+        assert_eq!(lines[2..], [&notice, END[0], END[1]], "{moderation}");
+    }
+    for moderation in [
+        shown,
+        json!({"moderated": true, "display": null}),
+        Value::Null,
+    ] {
+        assert_eq!(turn(&moderation)[0], "text m1: How to.", "{moderation}");
+    }
+}
