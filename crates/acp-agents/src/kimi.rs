@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use teamster_acp::{
-    Approve, Dialect, Figures, ModeSwitch, PermissionOption, Question, Tool, ToolCall, ToolEnd,
-    TurnSoFar, file_change,
+    Approve, Chunk, Dialect, Figures, ModeSwitch, PermissionOption, Question, Tool, ToolCall,
+    ToolEnd, TurnSoFar, file_change,
 };
 use teamster_core::provider::{
     Args, CredentialFile, Credentials, FileLocation, RecordFiles, Sign, mcp_content,
@@ -67,6 +67,15 @@ static CAPABILITIES: Capabilities = {
 
 /// Name of the tool that starts a sub-agent.
 const AGENT: &str = "Agent";
+/// Beginning of the request for a command of a sub-agent, before the command.
+const REQUESTED_COMMAND: &str = "Requesting approval to Running: ";
+/// What the CLI prints of a compaction of the session, as of 2.1.0: each is a chunk of its own, without a mark.
+const COMPACTION: [&str; 2] = [
+    "Compacting conversation context…",
+    "Compaction is blocked by the current turn; retry when the turn is idle.",
+];
+/// Beginning of the last of these, before its figures.
+const COMPACTED: &str = "Compaction completed.\n- Messages compacted: ";
 /// Prefix of the options of a question, of which there may be only one.
 const CHOICE: &str = "q0_opt_";
 
@@ -84,11 +93,12 @@ impl Dialect for KimiDialect {
     }
 
     /// The first title is the tool's name. Until the call runs, its displayed content is the arguments, which grow
-    /// piece by piece. A sub-agent's call is known only by its permission request, which has no arguments.
+    /// piece by piece. A sub-agent's call is known only by its permission request, which has no arguments, but the command in words.
     fn tool(&mut self, call: &ToolCall) -> Tool {
         let mut tool = call.plain();
         if call.input.is_none() {
-            tool.input = arguments(call).unwrap_or_else(|| json!({}));
+            let known = arguments(call).or_else(|| requested(call));
+            tool.input = known.unwrap_or_else(|| json!({}));
         }
         tool.kind = kind(&tool.name).unwrap_or(tool.kind);
         tool.mcp = self.servers.tool(&tool.name, "mcp__");
@@ -96,6 +106,14 @@ impl Dialect for KimiDialect {
             tool.kind = ToolKind::Mcp;
         }
         tool
+    }
+
+    fn chunk(&self, text: &str, _: &Value, _: &TurnSoFar) -> Chunk {
+        if COMPACTION.contains(&text) || text.starts_with(COMPACTED) {
+            Chunk::Notice
+        } else {
+            Chunk::Answer
+        }
     }
 
     fn awaits_arguments(&self, call: &ToolCall) -> bool {
@@ -210,6 +228,13 @@ fn block(part: &Value) -> Value {
 fn arguments(call: &ToolCall) -> Option<Value> {
     let shown = serde_json::from_str::<Value>(&call.text()).ok();
     shown.filter(Value::is_object)
+}
+
+/// Returns the arguments in the words of a permission request.
+fn requested(call: &ToolCall) -> Option<Value> {
+    let text = call.text();
+    let command = text.strip_prefix(REQUESTED_COMMAND)?;
+    Some(json!({"command": command}))
 }
 
 #[cfg(test)]

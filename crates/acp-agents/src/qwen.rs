@@ -113,6 +113,8 @@ const REPORT: &str = "background_task_completed";
 const NOTIFICATION: &str = "background_notification";
 /// Beginning of the text of a turn about such work that failed.
 const NOTIFICATION_ERROR: &str = "[notification error] ";
+/// Tool that starts a sub-agent. The CLI prints it as a tool of another kind.
+const AGENT: &str = "agent";
 /// Tool that asks the user.
 const ASK_USER: &str = "ask_user_question";
 
@@ -142,6 +144,9 @@ impl Dialect for QwenDialect {
             .and_then(|meta| meta["toolName"].as_str())
         {
             name.clone_into(&mut tool.name);
+        }
+        if tool.name == AGENT {
+            tool.kind = ToolKind::Task;
         }
         tool.mcp = self.servers.tool(&tool.name, "mcp__");
         if tool.mcp.is_some() {

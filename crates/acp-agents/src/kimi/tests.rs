@@ -126,7 +126,7 @@ fn a_sub_agent_s_call_is_known_by_its_request_alone() {
     };
     assert_eq!((agent.kind, &agent.parent_tool_id), (ToolKind::Task, &None));
     assert_eq!((&*call.tool_name, call.kind), ("Bash", ToolKind::Execute));
-    assert_eq!(call.input, json!({}), "it is not known");
+    assert_eq!(call.input, json!({"command": "make"}));
     assert_eq!(call.parent_tool_id.as_deref(), Some("0:a"));
     assert_eq!(
         asked.reason.as_deref(),
@@ -213,4 +213,27 @@ fn a_question_with_one_choice_is_one_too() {
     );
     let answer = &replay.written()[3]["result"]["outcome"]["optionId"];
     assert_eq!(answer, "q0_skip");
+}
+
+// Made by hand: lines of version 2.1.0, shortened.
+#[test]
+fn words_about_a_compaction_are_not_the_answer() {
+    let chunk = |text: &str| json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}});
+    let own = [
+        "Compacting conversation context…",
+        "Compaction is blocked by the current turn; retry when the turn is idle.",
+        "Compaction completed.\n- Messages compacted: 3\n- Tokens before: 9\n- Tokens after: 8",
+    ];
+    let mut updates = own.map(chunk).to_vec();
+    updates.push(chunk("Compaction completed. It fits."));
+    let events = played(&updates, PermissionAnswer::Allow);
+    let notices: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event {
+            AgentEvent::Notice(notice) => Some(notice.message.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(notices, own);
+    assert_eq!(result(&events).text, "Compaction completed. It fits.");
 }

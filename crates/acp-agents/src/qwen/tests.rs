@@ -114,6 +114,11 @@ fn a_sub_agent_s_words_are_not_the_answer() {
         })
         .collect();
     assert_eq!(parents, [None, Some("c1"), Some("c1"), None]);
+    let kinds = events.iter().filter_map(|event| match event {
+        AgentEvent::ToolUse(call) => Some(call.kind),
+        _ => None,
+    });
+    assert_eq!(kinds.collect::<Vec<_>>()[0], ToolKind::Task);
 }
 
 // Made by hand: a line of version 0.24.4, shortened.
