@@ -33,7 +33,7 @@ fn settings(context: &LoopContext<'_>) -> Value {
         permissions.insert("allow".to_owned(), allow.collect());
     }
     let log = match log.to_str() {
-        Some(log) => shell_words::quote(log).into_owned(),
+        Some(log) => quoted(log),
         // JSON cannot represent the path.
         None => format!("\"$CLAUDE_PROJECT_DIR\"/{log_in_directory}"),
     };
@@ -71,15 +71,20 @@ fn only_these(skills: &[String]) -> String {
         for between in ["", " "] {
             let pattern = format!("\"skill\":{between}{}", Value::from(skill.as_str()));
             command.push_str(" -e ");
-            command.push_str(&shell_words::quote(&pattern));
+            command.push_str(&quoted(&pattern));
         }
     }
     let words = format!(
         "of the skills only these may be used here: {}",
         skills.join(", ")
     );
-    let words = shell_words::quote(&words);
+    let words = quoted(&words);
     format!("{command} || {{ echo {words} >&2; exit 2; }}")
+}
+
+/// Returns a word of a shell command that stands for this text.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use derive_setters::Setters;
 use regex::Regex;
 use serde::{Deserialize, Deserializer};
 use teamster_core::{AgentError, ErrorKind};
@@ -36,17 +35,14 @@ use teamster_core::{AgentError, ErrorKind};
 /// assert_eq!(settings.errors.len(), 2);
 /// # Ok::<(), teamster_core::AgentError>(())
 /// ```
-#[derive(Debug, Clone, Default, Deserialize, Setters)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[setters(strip_option)]
 #[non_exhaustive]
 pub struct CommandSettings {
     /// The command, with placeholders.
-    #[setters(into)]
     pub command: String,
     /// Default model, for `{model}`.
     #[serde(default)]
-    #[setters(into)]
     pub model: Option<String>,
     /// Pattern of lines with token counts. The groups `input`, `output`, `cache_read` and `cache_write` are numbers
     /// such as `1200` or `1.2k`. Several lines add up.
@@ -57,12 +53,19 @@ pub struct CommandSettings {
     pub cost: Option<Pattern>,
     /// Patterns of lines that report a failure, even if the exit code is 0. The first match counts.
     #[serde(default)]
-    #[setters(skip)]
     pub errors: Vec<ErrorPattern>,
     /// Patterns of lines that are not part of the answer, such as a banner. They become notices.
     #[serde(default)]
-    #[setters(skip)]
     pub notices: Vec<Pattern>,
+}
+
+teamster_core::setters! {
+    CommandSettings {
+        into command: String,
+        some_into model: String,
+        some tokens: Pattern,
+        some cost: Pattern,
+    }
 }
 
 impl CommandSettings {
@@ -87,9 +90,8 @@ impl CommandSettings {
 }
 
 /// Pattern of a line that reports a failure.
-#[derive(Debug, Clone, Deserialize, Setters)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[setters(strip_option)]
 #[non_exhaustive]
 pub struct ErrorPattern {
     /// Pattern of the line.
@@ -97,6 +99,13 @@ pub struct ErrorPattern {
     /// Kind of the failure, such as `auth` or `rate_limit`. By default, the line's text decides.
     #[serde(default)]
     pub kind: Option<ErrorKind>,
+}
+
+teamster_core::setters! {
+    ErrorPattern {
+        set pattern: Pattern,
+        some kind: ErrorKind,
+    }
 }
 
 impl ErrorPattern {

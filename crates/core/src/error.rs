@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fmt;
 
-use derive_setters::Setters;
 use serde::{Deserialize, Serialize};
 
 use crate::setters::setters;
@@ -11,13 +10,12 @@ use crate::setters::setters;
 /// An error of a run: the payload of an `error` event, and a [`std::error::Error`].
 ///
 /// The message is for people; programs decide by the other fields.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Setters)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AgentError {
     /// Description for a person, with the next step where there is one.
-    #[setters(into)]
     pub message: String,
     /// Origin of the error.
     #[serde(default)]
@@ -28,20 +26,27 @@ pub struct AgentError {
     pub retryable: bool,
     /// Backoff before a retry in milliseconds, if the service gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[setters(skip)]
     pub retry_after_ms: Option<u64>,
     /// Time at which a limit resets, in milliseconds since the Unix epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[setters(skip)]
     pub resets_at: Option<u64>,
     /// Details as data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[setters(skip)]
     pub detail: Option<Box<ErrorDetail>>,
     /// The underlying error: that of the last attempt, or the one that put a provider on hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[setters(skip)]
     pub cause: Option<Box<AgentError>>,
+}
+
+setters! {
+    AgentError {
+        into message: String,
+        set code: ErrorCode,
+        set kind: ErrorKind,
+        set retryable: bool,
+        option retry_after_ms: u64,
+        option resets_at: u64,
+    }
 }
 
 impl fmt::Display for AgentError {
@@ -56,8 +61,6 @@ impl Error for AgentError {
         self.cause.as_deref().map(|cause| cause as _)
     }
 }
-
-setters! { AgentError { retry_after_ms: u64, resets_at: u64 } }
 
 impl AgentError {
     /// Creates an error that is retryable if its kind is ([`ErrorKind::is_retryable`]).

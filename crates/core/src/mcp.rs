@@ -24,8 +24,12 @@ use crate::constants;
 /// ```
 ///
 /// Its JSON has the values of variables and headers, which may be secret.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "config",
+    derive(Serialize, Deserialize),
+    serde(rename_all = "camelCase", deny_unknown_fields)
+)]
 #[non_exhaustive]
 pub struct McpServer {
     /// Name of the server, from which CLIs derive the names of its tools. All CLIs accept ASCII letters, digits, `-`
@@ -35,21 +39,30 @@ pub struct McpServer {
     /// Transport of the server.
     pub transport: McpTransport,
     /// Time limit of its start.
-    #[serde(
-        default,
-        with = "humantime_serde",
-        skip_serializing_if = "Option::is_none"
+    #[cfg_attr(
+        feature = "config",
+        serde(
+            default,
+            with = "humantime_serde",
+            skip_serializing_if = "Option::is_none"
+        )
     )]
     pub startup_timeout: Option<Duration>,
     /// Time limit of one tool call.
-    #[serde(
-        default,
-        with = "humantime_serde",
-        skip_serializing_if = "Option::is_none"
+    #[cfg_attr(
+        feature = "config",
+        serde(
+            default,
+            with = "humantime_serde",
+            skip_serializing_if = "Option::is_none"
+        )
     )]
     pub tool_timeout: Option<Duration>,
     /// Selection of the tools that the agent gets.
-    #[serde(default, skip_serializing_if = "McpTools::is_all")]
+    #[cfg_attr(
+        feature = "config",
+        serde(default, skip_serializing_if = "McpTools::is_all")
+    )]
     pub tools: McpTools,
 }
 

@@ -1,15 +1,18 @@
 //! Parameters of a run.
 
+mod timeouts;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use derive_setters::Setters;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub use timeouts::Timeouts;
+
+use crate::setters::setters;
 use crate::{Image, McpDelivery, McpServer};
 
 /// Parameters of one run.
@@ -27,67 +30,60 @@ use crate::{Image, McpDelivery, McpServer};
 ///     .working_directory("crates/core");
 /// ```
 ///
-/// They can be deserialized, with names in camelCase and times such as `"90s"`. MCP servers are not part of
-/// that: `teamster_mcp_config::config` reads them from the JSON of configuration files.
+/// With the feature `config`, they can be deserialized, with names in camelCase and times such as `"90s"`. MCP
+/// servers are not part of that: `teamster_mcp_config::config` reads them from the JSON of configuration files.
 ///
 /// ```
+/// # #[cfg(feature = "config")] {
 /// # use teamster_core::ExecuteParams;
 /// let json = r#"{"prompt": "hi", "permission": "read-only", "timeouts": {"idle": "90s"}}"#;
 /// let params: ExecuteParams = serde_json::from_str(json)?;
 /// assert_eq!(params.timeouts.idle, Some(std::time::Duration::from_secs(90)));
+/// # }
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone, Deserialize, Setters)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[setters(strip_option)]
+#[derive(Clone)]
+#[cfg_attr(
+    feature = "config",
+    derive(Deserialize),
+    serde(default, rename_all = "camelCase", deny_unknown_fields)
+)]
 #[non_exhaustive]
 pub struct ExecuteParams {
     /// The prompt.
-    #[setters(into)]
     pub prompt: String,
     /// Delivery of the prompt to the CLI.
     pub prompt_delivery: PromptDelivery,
     /// Lets the CLI interpret a prompt that begins with `/` as one of its commands.
     pub slash_commands: bool,
     /// The session to resume. Unset, a new session begins.
-    #[setters(into, rename = "resume")]
     pub session_id: Option<String>,
     /// The id of a new session or fork: a UUID, for CLIs that accept one.
-    #[setters(into)]
     pub new_session_id: Option<String>,
     /// Resumes into a new session and leaves the old one unchanged.
     pub fork: bool,
     /// Working directory of the agent. Default: the caller's current directory.
-    #[setters(into)]
     pub working_directory: Option<PathBuf>,
     /// Further directories that the agent may use. They must exist. Relative paths are resolved against the
     /// working directory.
-    #[setters(skip)]
     pub add_dirs: Vec<PathBuf>,
     /// Environment variables. They override the inherited ones and the provider's.
-    #[setters(skip)]
     pub env: BTreeMap<String, String>,
     /// Instructions for the agent.
     pub system_prompt: Option<SystemPrompt>,
     /// The title under which the CLI lists its session. A resumed session gets it in place of its own.
-    #[setters(into)]
     pub title: Option<String>,
     /// The model, in the CLI's own names.
-    #[setters(into)]
     pub model: Option<String>,
     /// Reasoning effort of the model, in the CLI's own words.
-    #[setters(into)]
     pub effort: Option<String>,
     /// The model to which the CLI changes while its own is overloaded or not available, within the run.
-    #[setters(into)]
     pub fallback_model: Option<String>,
     /// Permission mode. A run cannot ask for permission.
     pub permission: PermissionMode,
     /// Tools that are allowed without a permission request, in the CLI's own syntax.
-    #[setters(skip)]
     pub allowed_tools: Vec<String>,
     /// Tools that are denied, in the CLI's own syntax.
-    #[setters(skip)]
     pub denied_tools: Vec<String>,
     /// Limit of turns, after which the run ends.
     pub max_turns: Option<u32>,
@@ -96,11 +92,9 @@ pub struct ExecuteParams {
     /// JSON Schema of the answer.
     pub output_schema: Option<Value>,
     /// Images that go with the prompt.
-    #[setters(skip)]
     pub images: Vec<Image>,
     /// MCP servers for this run, in addition to the user's.
-    #[setters(skip)]
-    #[serde(skip)]
+    #[cfg_attr(feature = "config", serde(skip))]
     pub mcp_servers: Vec<McpServer>,
     /// Delivery of the MCP servers to the CLI.
     pub mcp_delivery: McpDelivery,
@@ -109,7 +103,6 @@ pub struct ExecuteParams {
     /// Number of times that the CLI itself retries a failed request.
     pub cli_retries: Option<u32>,
     /// Arguments passed to the CLI unchanged, after the provider's.
-    #[setters(skip)]
     pub extra_args: Vec<String>,
     /// Attaches to every event the native line that it came from.
     pub include_native: bool,
@@ -121,8 +114,37 @@ pub struct ExecuteParams {
     /// Time limits of this run; unset ones default to the runtime's.
     pub timeouts: Timeouts,
     /// Cancelling this stops the run.
-    #[serde(skip)]
+    #[cfg_attr(feature = "config", serde(skip))]
     pub cancel: CancellationToken,
+}
+
+setters! {
+    ExecuteParams {
+        into prompt: String,
+        set prompt_delivery: PromptDelivery,
+        set slash_commands: bool,
+        some_into session_id as resume: String,
+        some_into new_session_id: String,
+        set fork: bool,
+        some_into working_directory: PathBuf,
+        some system_prompt: SystemPrompt,
+        some_into title: String,
+        some_into model: String,
+        some_into effort: String,
+        some_into fallback_model: String,
+        set permission: PermissionMode,
+        some max_turns: u32,
+        some max_budget_usd: f64,
+        some output_schema: Value,
+        set mcp_delivery: McpDelivery,
+        set mcp_strict: bool,
+        some cli_retries: u32,
+        set include_native: bool,
+        set usage_updates: bool,
+        set keep_background: bool,
+        set timeouts: Timeouts,
+        set cancel: CancellationToken,
+    }
 }
 
 /// Omits values that may be secret or private: shows the length of texts and the names of variables.
@@ -348,53 +370,6 @@ pub enum PermissionMode {
     AcceptEdits,
     /// Allows everything. Use it only in a sandbox.
     Bypass,
-}
-
-/// Limits of the time without a line from the CLI.
-///
-/// `None` selects the default of the next layer: run, runtime, provider, engine. [`Duration::MAX`] disables a
-/// limit.
-///
-/// ```
-/// use std::time::Duration;
-///
-/// use teamster_core::Timeouts;
-///
-/// let timeouts = Timeouts::default().idle(Duration::from_secs(90));
-/// assert_eq!(timeouts.idle, Some(Duration::from_secs(90)));
-/// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Setters)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[setters(strip_option)]
-pub struct Timeouts {
-    /// Time until the first line.
-    #[serde(with = "humantime_serde", skip_serializing_if = "Option::is_none")]
-    pub startup: Option<Duration>,
-    /// Time between lines while no tool runs.
-    #[serde(with = "humantime_serde", skip_serializing_if = "Option::is_none")]
-    pub idle: Option<Duration>,
-    /// Time between lines while a tool runs.
-    #[serde(with = "humantime_serde", skip_serializing_if = "Option::is_none")]
-    pub tool: Option<Duration>,
-}
-
-impl Timeouts {
-    /// The limits of a CLI whose provider sets none: 2 minutes, 5 minutes and 30 minutes. Every field is set.
-    pub const DEFAULT: Self = Self {
-        startup: Some(Duration::from_mins(2)),
-        idle: Some(Duration::from_mins(5)),
-        tool: Some(Duration::from_mins(30)),
-    };
-
-    /// Returns these limits, with unset ones taken from `below`.
-    #[must_use]
-    pub fn or(self, below: Self) -> Self {
-        Self {
-            startup: self.startup.or(below.startup),
-            idle: self.idle.or(below.idle),
-            tool: self.tool.or(below.tool),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -359,17 +359,39 @@ fn is_zero(count: &u64) -> bool {
 
 setters! {
     RunResult {
-        final_message: String, session_id: Id, model: String, api_duration_ms: u64, usage: Usage,
-        session_usage: Usage, total_cost_usd: f64, cost_source: CostSource, num_turns: u32,
-        stop_reason: String, exit_code: i32, exit_signal: String, stderr: String,
-        structured_output: Value, workspace: WorkspaceResult;
-        status: RunStatus, duration_ms: u64,
-        usage_by_model: BTreeMap<String, ModelUsage>, aborted: bool, errors: Vec<AgentError>,
-        permission_denials: Vec<PermissionDenial>, open_tool_ids: Vec<Id>, diagnostics: Diagnostics
+        option final_message: String,
+        option session_id: Id,
+        option model: String,
+        option api_duration_ms: u64,
+        option usage: Usage,
+        option session_usage: Usage,
+        option total_cost_usd: f64,
+        option cost_source: CostSource,
+        option num_turns: u32,
+        option stop_reason: String,
+        option exit_code: i32,
+        option exit_signal: String,
+        option stderr: String,
+        option structured_output: Value,
+        option workspace: WorkspaceResult,
+        set status: RunStatus,
+        set duration_ms: u64,
+        set usage_by_model: BTreeMap<String, ModelUsage>,
+        set aborted: bool,
+        set errors: Vec<AgentError>,
+        set permission_denials: Vec<PermissionDenial>,
+        set open_tool_ids: Vec<Id>,
+        set diagnostics: Diagnostics,
     }
-    TextPiece { message_id: Id; bytes: u64 }
-    PermissionDenial { tool_id: Id, reason: String }
-    Diagnostics { ; lines: u64, malformed: u64, oversize: u64, unknown: u64, unfinished_calls: u64 }
+    TextPiece { option message_id: Id, set bytes: u64 }
+    PermissionDenial { option tool_id: Id, option reason: String }
+    Diagnostics {
+        set lines: u64,
+        set malformed: u64,
+        set oversize: u64,
+        set unknown: u64,
+        set unfinished_calls: u64,
+    }
 }
 
 impl PermissionDenial {

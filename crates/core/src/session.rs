@@ -7,12 +7,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use derive_setters::Setters;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
 pub use permission::{AskPermission, PermissionAnswer, PermissionPolicy, PermissionRequest};
 
+use crate::setters::setters;
 use crate::{
     AgentError, AgentRuntime, EventStream, ExecuteParams, Id, Image, PermissionMode, Timeouts,
 };
@@ -129,18 +129,24 @@ pub trait AgentSession: Send + Sync {
 
 /// Options for opening a session.
 ///
-/// They can be deserialized, with names in camelCase; `permissions` is then `"deny"` or `"allow"`.
+/// With the feature `config`, they can be deserialized, with names in camelCase; `permissions` is then `"deny"` or
+/// `"allow"`.
 ///
 /// ```
+/// # #[cfg(feature = "config")] {
 /// # use teamster_core::SessionOptions;
 /// let json = r#"{"params": {"model": "sonnet"}, "permissions": "allow", "idle": "5m"}"#;
 /// let options: SessionOptions = serde_json::from_str(json)?;
 /// assert_eq!(options.params.model.as_deref(), Some("sonnet"));
+/// # }
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone, Deserialize, Setters)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[setters(strip_option)]
+#[derive(Debug, Clone)]
+#[cfg_attr(
+    feature = "config",
+    derive(Deserialize),
+    serde(default, rename_all = "camelCase", deny_unknown_fields)
+)]
 #[non_exhaustive]
 pub struct SessionOptions {
     /// Parameters of all turns; with `session_id`, that session is resumed.
@@ -148,18 +154,29 @@ pub struct SessionOptions {
     /// Policy for permission requests of the CLI.
     pub permissions: PermissionPolicy,
     /// Time without a turn after which the process ends. The next turn starts it again and resumes the session.
-    #[serde(with = "humantime_serde")]
+    #[cfg_attr(feature = "config", serde(with = "humantime_serde"))]
     pub idle: Option<Duration>,
     /// True if an earlier process of this session began the session to resume, with the parameters that only a new
     /// session takes. Set by the engine.
-    #[serde(skip)]
+    #[cfg_attr(feature = "config", serde(skip))]
     pub restarted: bool,
     /// Cost of the session in USD after the last turn of the earlier process, if the CLI reports it. Set by the engine.
-    #[serde(skip)]
+    #[cfg_attr(feature = "config", serde(skip))]
     pub session_cost_usd: Option<f64>,
     /// True if the session is a run: it gets one turn. Only then it can be recorded.
-    #[serde(skip)]
+    #[cfg_attr(feature = "config", serde(skip))]
     pub one_turn: bool,
+}
+
+setters! {
+    SessionOptions {
+        set params: ExecuteParams,
+        set permissions: PermissionPolicy,
+        some idle: Duration,
+        set restarted: bool,
+        some session_cost_usd: f64,
+        set one_turn: bool,
+    }
 }
 
 impl SessionOptions {
@@ -190,19 +207,26 @@ impl Default for SessionOptions {
 /// let turn = Turn::new("And now the tests");
 /// assert_eq!(turn.prompt, "And now the tests");
 /// ```
-#[derive(Debug, Clone, Default, Setters)]
+#[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Turn {
     /// The prompt.
-    #[setters(into)]
     pub prompt: String,
     /// Images sent with the prompt.
-    #[setters(into)]
     pub images: Vec<Image>,
     /// Time limits of this turn; unset ones default to the session's.
     pub timeouts: Timeouts,
     /// Cancelling this interrupts the turn.
     pub cancel: CancellationToken,
+}
+
+setters! {
+    Turn {
+        into prompt: String,
+        into images: Vec<Image>,
+        set timeouts: Timeouts,
+        set cancel: CancellationToken,
+    }
 }
 
 impl Turn {

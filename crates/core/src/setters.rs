@@ -1,7 +1,7 @@
-//! Setters of output types: payloads of events, results and figures.
+//! Setters of the workspace's types, by one macro.
 //!
-//! Setters of input types are derived and take a value. Most optional fields of output types hold data that a CLI
-//! may omit, so these setters also take an option.
+//! Setters of input types take a value. Most optional fields of output types (payloads of events, results and
+//! figures) hold data that a CLI may omit, so their setters also take an option.
 
 use serde_json::Value;
 
@@ -65,35 +65,56 @@ values! {
     WorkspaceResult: WorkspaceResult;
 }
 
-/// Defines setters of a type's optional fields and, after `;`, of the others.
+/// Defines setters: one line for each field, with what the setter takes.
+///
+/// - `set f: T` takes a `T`, `into f: T` what converts into one;
+/// - `some f: T` and `some_into f: T` do the same for a field that is an `Option<T>`;
+/// - `option f: T` also takes an `Option<T>` ([`IntoOption`]);
+/// - `… f as name: T` defines the setter `name`.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! setters {
-    ($($type:ident { $($optional:ident: $value:ty),* $(; $($field:ident: $given:ty),+)? })*) => {
+    ($($type:ident { $($kind:ident $field:ident $(as $name:ident)?: $value:ty),* $(,)? })*) => {
         $(
+            /// Setters of single fields.
             impl $type {
-                $(
-                    #[doc = concat!(
-                        "Sets the [`", stringify!($optional), "`](#structfield.",
-                        stringify!($optional), ") field of this struct."
-                    )]
-                    #[must_use]
-                    pub fn $optional(mut self, value: impl $crate::IntoOption<$value>) -> Self {
-                        self.$optional = value.into_option();
-                        self
-                    }
-                )*
-                $($(
-                    #[doc = concat!(
-                        "Sets the [`", stringify!($field), "`](#structfield.",
-                        stringify!($field), ") field of this struct."
-                    )]
-                    #[must_use]
-                    pub fn $field(mut self, value: $given) -> Self {
-                        self.$field = value;
-                        self
-                    }
-                )+)?
+                $($crate::setter! { $kind $field $(as $name)?: $value })*
             }
         )*
+    };
+}
+
+/// Defines one setter; see [`setters`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! setter {
+    ($kind:ident $field:ident: $type:ty) => {
+        $crate::setter! { $kind $field as $field: $type }
+    };
+    (set $field:ident as $name:ident: $type:ty) => {
+        $crate::setter! { @ $field $name value: $type => value }
+    };
+    (into $field:ident as $name:ident: $type:ty) => {
+        $crate::setter! { @ $field $name value: impl Into<$type> => value.into() }
+    };
+    (some $field:ident as $name:ident: $type:ty) => {
+        $crate::setter! { @ $field $name value: $type => Some(value) }
+    };
+    (some_into $field:ident as $name:ident: $type:ty) => {
+        $crate::setter! { @ $field $name value: impl Into<$type> => Some(value.into()) }
+    };
+    (option $field:ident as $name:ident: $type:ty) => {
+        $crate::setter! { @ $field $name value: impl $crate::IntoOption<$type> => value.into_option() }
+    };
+    (@ $field:ident $name:ident $value:ident: $given:ty => $new:expr) => {
+        #[doc = concat!(
+            "Sets the [`", stringify!($field), "`](#structfield.", stringify!($field), ") field."
+        )]
+        #[must_use]
+        pub fn $name(mut self, $value: $given) -> Self {
+            self.$field = $new;
+            self
+        }
     };
 }
 

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, ready};
 use std::vec;
 
 use futures_core::Stream;
-use pin_project::pin_project;
+use pin_project_lite::pin_project;
 use tokio_util::sync::CancellationToken;
 
 use crate::time::epoch_ms;
@@ -214,11 +214,12 @@ fn number(entry: &mut LogEntry, seq: u64, now_ms: &mut u64) {
     }
 }
 
-/// Adapter from a stream of events to a stream of entries.
-#[pin_project]
-struct OfEvents<S> {
-    #[pin]
-    events: S,
+pin_project! {
+    /// Adapter from a stream of events to a stream of entries.
+    struct OfEvents<S> {
+        #[pin]
+        events: S,
+    }
 }
 
 impl<S: Stream<Item: Into<LogEntry>>> Stream for OfEvents<S> {

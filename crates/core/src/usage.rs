@@ -97,10 +97,18 @@ impl ModelUsage {
 
 setters! {
     Usage {
-        input_tokens: u64, output_tokens: u64, cache_read_tokens: u64, cache_write_tokens: u64,
-        reasoning_tokens: u64
+        option input_tokens: u64,
+        option output_tokens: u64,
+        option cache_read_tokens: u64,
+        option cache_write_tokens: u64,
+        option reasoning_tokens: u64,
     }
-    ModelUsage { cost_usd: f64, context_window: u64, max_output_tokens: u64; usage: Usage }
+    ModelUsage {
+        option cost_usd: f64,
+        option context_window: u64,
+        option max_output_tokens: u64,
+        set usage: Usage,
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use derive_setters::Setters;
 use serde::Deserialize;
 use teamster_core::Usage;
 use teamster_process::{EnvPolicy, RuntimeConfig};
@@ -21,9 +20,8 @@ pub type Prices = Arc<dyn Fn(&str, &Usage) -> Option<f64> + Send + Sync>;
 /// let config = EmbeddedConfig::default().model_provider("anthropic").state_dir("/var/lib/agent");
 /// assert_eq!(config.model_provider.as_deref(), Some("anthropic"));
 /// ```
-#[derive(Clone, Default, Deserialize, Setters)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[setters(strip_option)]
 #[non_exhaustive]
 pub struct EmbeddedConfig {
     /// Environment variables that reach the runtime and its tools, time limits, and how processes of tools are
@@ -31,24 +29,29 @@ pub struct EmbeddedConfig {
     pub process: RuntimeConfig,
     /// Folder of sessions. The default is `teamster/embedded/sessions` in the user's state folder (`XDG_STATE_HOME`,
     /// else `~/.local/state`).
-    #[setters(into)]
     pub state_dir: Option<PathBuf>,
     /// Service of models that are named without one, such as `anthropic`.
-    #[setters(into)]
     pub model_provider: Option<String>,
     /// Address of the model's service. It overrides the environment.
-    #[setters(into)]
     pub base_url: Option<String>,
     /// Key for the model's service. It overrides the environment.
-    #[setters(into)]
     pub api_key: Option<String>,
     /// Prices of tokens. Without them, a run has no cost and rejects a cost limit.
-    #[setters(skip)]
     #[serde(skip)]
     pub prices: Option<Prices>,
     /// A problem that makes every run fail with this message.
-    #[setters(into)]
     pub problem: Option<String>,
+}
+
+teamster_core::setters! {
+    EmbeddedConfig {
+        set process: RuntimeConfig,
+        some_into state_dir: PathBuf,
+        some_into model_provider: String,
+        some_into base_url: String,
+        some_into api_key: String,
+        some_into problem: String,
+    }
 }
 
 impl EmbeddedConfig {

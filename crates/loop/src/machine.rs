@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use derive_setters::Setters;
 use serde::Deserialize;
 use teamster_api::agents::Prompt;
 use teamster_core::Id;
@@ -14,7 +13,7 @@ use teamster_core::Id;
 mod tests;
 
 /// Intervals of a loop, in seconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Setters)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Pace {
@@ -26,6 +25,15 @@ pub struct Pace {
     pub max_sleep: u64,
     /// Minimum time between two clears in one session. Default: 600.
     pub clear_min_gap: u64,
+}
+
+teamster_core::setters! {
+    Pace {
+        set min_sleep: u64,
+        set idle_step: u64,
+        set max_sleep: u64,
+        set clear_min_gap: u64,
+    }
 }
 
 impl Default for Pace {

@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use derive_setters::Setters;
 use serde::Deserialize;
 use teamster_core::{AgentError, CliInfo, ErrorDetail};
 
@@ -47,8 +46,7 @@ impl From<SettingsError> for AgentError {
 }
 
 /// Settings of a loop.
-#[derive(Debug, Clone, PartialEq, Setters)]
-#[setters(strip_option)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Settings {
     /// `RUNTIME`: the agent, such as `claude`.
@@ -65,16 +63,12 @@ pub struct Settings {
     /// `CHROME`: gives the agent a browser, if its CLI has one. Default: off.
     pub chrome: bool,
     /// `COPILOT_MODEL` and so on: the runtime's name in capitals and `_MODEL`. `ACP_MODEL` for an ACP command.
-    #[setters(into)]
     pub model: Option<String>,
     /// `COPILOT_REASONING` and so on: reasoning effort, as the CLI names it.
-    #[setters(into)]
     pub reasoning: Option<String>,
     /// `FULL_PROMPT_FILE`: a file whose text replaces the full prompt.
-    #[setters(into)]
     pub full_prompt: Option<PathBuf>,
     /// `LIGHT_PROMPT_FILE`: a file whose text replaces the short prompt.
-    #[setters(into)]
     pub light_prompt: Option<PathBuf>,
     /// `KEEP_SESSION`: the next loop resumes the session after a clean exit too. Default: off.
     pub keep_session: bool,
@@ -91,6 +85,28 @@ pub struct Settings {
     pub tick_logs: usize,
     /// `LOG_MAX_BYTES`: size at which the log is rotated; the previous one is kept. Default: 10 MiB.
     pub log_max_bytes: u64,
+}
+
+teamster_core::setters! {
+    Settings {
+        set agent: &'static CliInfo,
+        set instructions: Vec<&'static str>,
+        some adapter: AdapterKind,
+        set pace: Pace,
+        set turn_limit: Duration,
+        set chrome: bool,
+        some_into model: String,
+        some_into reasoning: String,
+        some_into full_prompt: PathBuf,
+        some_into light_prompt: PathBuf,
+        set keep_session: bool,
+        set retries: u32,
+        some max_wait: Duration,
+        set fallback: Vec<String>,
+        set budget: TickBudget,
+        set tick_logs: usize,
+        set log_max_bytes: u64,
+    }
 }
 
 /// Limits of one tick.

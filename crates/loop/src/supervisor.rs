@@ -15,7 +15,6 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-use derive_setters::Setters;
 use teamster_api::{ProblemCode, ServiceError};
 use teamster_core::CliInfo;
 
@@ -52,15 +51,12 @@ pub use teamster_api::agents::{self as protocol, Event};
 pub type AgentOf = fn(Option<&str>) -> Result<&'static CliInfo, String>;
 
 /// Settings of a supervisor.
-#[derive(Debug, Clone, Setters)]
-#[setters(strip_option)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Settings {
     /// Program of a loop.
-    #[setters(skip)]
     pub program: PathBuf,
     /// Arguments of the program, before the agent's directory.
-    #[setters(skip)]
     pub args: Vec<OsString>,
     /// Delays and time limits.
     pub policy: Policy,
@@ -68,6 +64,14 @@ pub struct Settings {
     pub keep_agents: bool,
     /// Lookup of a runtime's CLI. Default: none; each loop reports an unknown runtime itself.
     pub agent_of: Option<AgentOf>,
+}
+
+teamster_core::setters! {
+    Settings {
+        set policy: Policy,
+        set keep_agents: bool,
+        some agent_of: AgentOf,
+    }
 }
 
 impl Settings {

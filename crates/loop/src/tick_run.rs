@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use derive_setters::Setters;
 use teamster_core::{
     AgentError, AgentRuntime, Capabilities, EventStream, ExecuteParams, SharedRuntime,
 };
@@ -13,8 +12,7 @@ use crate::settings::Settings;
 use crate::tick_log::TickLogs;
 
 /// Options of the runs of ticks.
-#[derive(Clone, Setters)]
-#[setters(strip_option)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct TickOptions {
     /// Retries after a failed attempt. Default: none; the loop continues with the next tick after its sleep.
@@ -26,10 +24,18 @@ pub struct TickOptions {
     /// its own and gets the full prompt. The next tick is the agent's again.
     pub fallbacks: Vec<Candidate>,
     /// Observer of the ticks, for example the history of runs.
-    #[setters(skip)]
     pub observer: Option<Arc<dyn RunObserver>>,
     /// Logs of the ticks. Default: none.
     pub logs: Option<TickLogs>,
+}
+
+teamster_core::setters! {
+    TickOptions {
+        set retry: RetryPolicy,
+        set budget: Budget,
+        set fallbacks: Vec<Candidate>,
+        some logs: TickLogs,
+    }
 }
 
 impl Default for TickOptions {

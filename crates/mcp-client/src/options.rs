@@ -4,7 +4,6 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use derive_setters::Setters;
 use teamster_process::SHIM_GUARDS;
 use tokio::sync::watch;
 
@@ -22,7 +21,7 @@ pub enum Protocol {
 }
 
 /// Options of a connection.
-#[derive(Clone, Setters)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct ConnectOptions {
     /// Time limit of starting the server and listing its tools. Default: 30 s.
@@ -30,16 +29,24 @@ pub struct ConnectOptions {
     /// Method of beginning the session. Default: [`Protocol::Initialize`].
     pub protocol: Protocol,
     /// Receives the method of each pending request.
-    #[setters(strip_option)]
     pub waiting: Option<watch::Sender<Method>>,
     /// Working directory of a server without a `cwd`. A relative `cwd` is resolved against it. Default: the working
     /// directory of this process.
-    #[setters(strip_option, into)]
     pub directory: Option<PathBuf>,
     /// Environment variables, to which the server's own `env` is added. Default: those of this process. What binds git
     /// to another repository than that of the server's directory is not passed on
     /// ([`foreign_git_variables`](teamster_process::foreign_git_variables)).
     pub environment: BTreeMap<OsString, OsString>,
+}
+
+teamster_core::setters! {
+    ConnectOptions {
+        set limit: Duration,
+        set protocol: Protocol,
+        some waiting: watch::Sender<Method>,
+        some_into directory: PathBuf,
+        set environment: BTreeMap<OsString, OsString>,
+    }
 }
 
 impl ConnectOptions {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use derive_setters::Setters;
 use futures_core::Stream;
 use serde::Deserialize;
 use teamster_api::{LifecycleEntry, Outcome, RunEvent};
@@ -35,7 +34,7 @@ pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 ///
 /// They deserialize from camelCase names and times such as `"90s"`. A deserialized configuration uses the system
 /// clock.
-#[derive(Clone, Deserialize, Setters)]
+#[derive(Clone, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct OrchestratorConfig {
@@ -58,6 +57,17 @@ pub struct OrchestratorConfig {
     /// Clock of the time of day. Default: the system clock.
     #[serde(skip, default = "system_clock")]
     pub clock: Clock,
+}
+
+teamster_core::setters! {
+    OrchestratorConfig {
+        set limits: Limits,
+        set rate_limit_hold: Duration,
+        set quota_hold: Duration,
+        set abort_grace: Duration,
+        set prices: PriceList,
+        set clock: Clock,
+    }
 }
 
 fn system_clock() -> Clock {

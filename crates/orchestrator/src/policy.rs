@@ -8,7 +8,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use derive_setters::Setters;
 use serde::{Deserialize, Serialize};
 use teamster_core::{AgentError, ErrorKind, ToolUse};
 
@@ -75,9 +74,8 @@ impl Action {
 ///     .on(ErrorKind::Auth, Action::End);
 /// assert_eq!(policy.retries, 1);
 /// ```
-#[derive(Debug, Clone, PartialEq, Deserialize, Setters)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[setters(strip_option)]
 #[non_exhaustive]
 pub struct RetryPolicy {
     /// Number of retries of each candidate. Default: 2.
@@ -102,10 +100,22 @@ pub struct RetryPolicy {
     #[serde(with = "humantime_serde")]
     pub max_wait: Duration,
     /// Overrides of [`Action::for_kind`]. They apply regardless of [`AgentError::retryable`].
-    #[setters(skip)]
     pub actions: HashMap<ErrorKind, Action>,
     /// Reaction to failures after side effects.
     pub side_effects: SideEffects,
+}
+
+teamster_core::setters! {
+    RetryPolicy {
+        set retries: u32,
+        some max_attempts: u32,
+        some max_elapsed: Duration,
+        set base_delay: Duration,
+        set max_delay: Duration,
+        set jitter: bool,
+        set max_wait: Duration,
+        set side_effects: SideEffects,
+    }
 }
 
 impl Default for RetryPolicy {
@@ -208,7 +218,7 @@ impl RetryPolicy {
 
 /// Reaction of a run after a tool was used that can change things. The prompt is never sent again then, because the
 /// agent would repeat the changes.
-#[derive(Clone, Deserialize, Setters)]
+#[derive(Clone, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SideEffects {
@@ -216,14 +226,19 @@ pub struct SideEffects {
     pub then: AfterSideEffects,
     /// Prompt for the agent when its session is resumed. Interrupted calls are listed after it, because some CLIs
     /// forget them.
-    #[setters(into)]
     pub continuation: String,
     /// Rule for which tool uses count as side effects. Default: those whose kind
     /// [has side effects](teamster_core::ToolKind::has_side_effects). A rule can, for example, exempt the read-only
     /// tools of an MCP server. File changes that the stream reports always count.
     #[serde(skip)]
-    #[setters(skip)]
     pub counts: Option<SideEffectRule>,
+}
+
+teamster_core::setters! {
+    SideEffects {
+        set then: AfterSideEffects,
+        into continuation: String,
+    }
 }
 
 /// Returns whether a tool use can change things.

@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use derive_setters::Setters;
 use futures_core::future::BoxFuture;
 use serde::Deserialize;
 use teamster_api::RunEvent;
@@ -52,31 +51,35 @@ impl Closed {
 ///     .budget(Budget::default().usd(0.5));
 /// # }
 /// ```
-#[derive(Clone, Setters)]
-#[setters(strip_option)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct RunRequest {
     /// Id of the run. Default: a new UUID of version 7, which sorts by time. It must not be the id of an active run.
-    #[setters(into)]
     pub id: Option<String>,
     /// Candidates in order of preference, starting with the first choice.
-    #[setters(skip)]
     pub candidates: Vec<Candidate>,
     /// Reaction to failed attempts.
     pub retry: RetryPolicy,
     /// Budget of all attempts together.
     pub budget: Budget,
     /// Name of the queue that the run waits in for a slot, such as a user or a channel. Queues take turns.
-    #[setters(into)]
     pub queue: String,
     /// Callback for every event. The run calls it synchronously, so it must be quick. Panics are ignored.
-    #[setters(skip)]
     pub on_event: Option<OnEvent>,
     /// Observer that records the run.
     pub observer: Option<Arc<dyn RunObserver>>,
     /// Work after the last attempt, once no process of the run is left: its result is part of the run's.
-    #[setters(skip)]
     pub closing: Option<Closing>,
+}
+
+teamster_core::setters! {
+    RunRequest {
+        some_into id: String,
+        set retry: RetryPolicy,
+        set budget: Budget,
+        into queue: String,
+        some observer: Arc<dyn RunObserver>,
+    }
 }
 
 impl RunRequest {
@@ -134,20 +137,23 @@ impl fmt::Debug for RunRequest {
 }
 
 /// A candidate for a run.
-#[derive(Clone, Setters)]
-#[setters(strip_option)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Candidate {
     /// The agent's runtime.
-    #[setters(skip)]
     pub runtime: SharedRuntime,
     /// Parameters, including the model, in the terms of the agent's own CLI. Cancelling the first candidate's `cancel`
     /// aborts the run. The `cancel` of other candidates has no effect.
     pub params: ExecuteParams,
     /// Group that shares limits and holds. Default: the provider's id. Use a distinct name for a second account of the
     /// same provider.
-    #[setters(skip)]
     pub group: Option<String>,
+}
+
+teamster_core::setters! {
+    Candidate {
+        set params: ExecuteParams,
+    }
 }
 
 impl Candidate {
@@ -235,9 +241,8 @@ impl fmt::Debug for Candidate {
 /// excess is known also ends with the error, and its result has the answer.
 ///
 /// A limit of 0 is refused, and so is a limit that cannot be enforced for a candidate within an attempt.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Setters)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[setters(strip_option)]
 #[non_exhaustive]
 pub struct Budget {
     /// Tokens of all kinds together ([`Usage::total_tokens`](teamster_core::Usage::total_tokens)). They are counted
@@ -256,6 +261,15 @@ pub struct Budget {
     pub time: Option<Duration>,
     /// Answers of the model. For a CLI without a limit of its own, tool results separate the answers.
     pub turns: Option<u32>,
+}
+
+teamster_core::setters! {
+    Budget {
+        some tokens: u64,
+        some usd: f64,
+        some time: Duration,
+        some turns: u32,
+    }
 }
 
 /// Returns whether the cost of such an agent is known while it runs: reported, or estimated from the tokens of an agent

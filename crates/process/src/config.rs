@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use derive_setters::Setters;
 use serde::Deserialize;
 use teamster_core::Timeouts;
 
@@ -17,19 +16,16 @@ use crate::observe::{LineObserver, StartObserver};
 /// let config = RuntimeConfig::default().program("claude").die_with_parent(true);
 /// assert!(config.die_with_parent);
 /// ```
-#[derive(Debug, Clone, Deserialize, Setters)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[setters(strip_option)]
 #[non_exhaustive]
 pub struct RuntimeConfig {
     /// The CLI's program. Default: the provider's name for it, searched on `PATH`.
-    #[setters(into)]
     pub program: Option<PathBuf>,
     /// Policy for the variables that the CLI inherits from this process.
     pub env_policy: EnvPolicy,
     /// Variables that the CLI does not inherit from this process, such as secrets. Does not affect variables that a run
     /// sets or that [`EnvPolicy::Clean`] names.
-    #[setters(skip)]
     pub env_remove: Vec<String>,
     /// Time limits. They override the provider's; those of a run override them.
     pub timeouts: Timeouts,
@@ -42,7 +38,6 @@ pub struct RuntimeConfig {
     pub spill_limit_bytes: u64,
     /// Directory of that file, which is unlinked at once. Default: the system's directory for temporary files. If that
     /// is in memory, set one on disk.
-    #[setters(into)]
     pub spill_dir: Option<PathBuf>,
     /// Limit of the kept end of stderr, in bytes. Default: 64 KiB.
     pub stderr_tail_bytes: usize,
@@ -73,14 +68,35 @@ pub struct RuntimeConfig {
     pub on_start: Option<StartObserver>,
     /// A folder for a recording of the run: see [Recording](crate#recording). It is created if it is missing. A folder
     /// that has a recording is refused, so a runtime with this setting is for one run. Default: no recording.
-    #[setters(into)]
     pub record_to: Option<PathBuf>,
     /// Records each process in its own folder below [`record_to`](Self::record_to), named by the next free number from
     /// 1, so the runtime is for any number of runs. Default: off.
     pub record_each: bool,
     /// The CLI's version, if known, for recordings. The engine does not query it.
-    #[setters(into)]
     pub cli_version: Option<String>,
+}
+
+teamster_core::setters! {
+    RuntimeConfig {
+        some_into program: PathBuf,
+        set env_policy: EnvPolicy,
+        set timeouts: Timeouts,
+        set max_line_bytes: usize,
+        set queue_memory_bytes: usize,
+        set spill_limit_bytes: u64,
+        some_into spill_dir: PathBuf,
+        set stderr_tail_bytes: usize,
+        set term_grace: Duration,
+        some exit_grace: Duration,
+        set interrupt_grace: Duration,
+        set drain_grace: Duration,
+        set die_with_parent: bool,
+        some observer: LineObserver,
+        some on_start: StartObserver,
+        some_into record_to: PathBuf,
+        set record_each: bool,
+        some_into cli_version: String,
+    }
 }
 
 impl Default for RuntimeConfig {

@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use derive_setters::Setters;
 use serde::Deserialize;
 use teamster_core::sync::lock;
 use teamster_core::{AgentError, AgentSession, SessionOptions, SessionRuntime};
@@ -50,7 +49,7 @@ pub struct SessionPool {
 /// let config = PoolConfig::default().max_live(4).idle(Duration::from_secs(60));
 /// assert_eq!(config.max_live, 4);
 /// ```
-#[derive(Debug, Clone, Deserialize, Setters)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct PoolConfig {
@@ -61,6 +60,13 @@ pub struct PoolConfig {
     /// Limit of processes that wait for a turn. Processes with a turn in progress are never ended, so there can
     /// temporarily be more. Default: 16.
     pub max_live: usize,
+}
+
+teamster_core::setters! {
+    PoolConfig {
+        set idle: Duration,
+        set max_live: usize,
+    }
 }
 
 impl Default for PoolConfig {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
-use pin_project::pin_project;
+use pin_project_lite::pin_project;
 use teamster_core::provider::{Decoder, RunAssembler, Secrets};
 use teamster_core::{
     AbortHandle, AgentError, AgentRuntime, Capabilities, CliProvider, EventStream, ExecuteParams,
@@ -105,12 +105,14 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
     }
 }
 
-/// The entries of a run or a turn that begins when it is first polled.
-#[pin_project(project = EntriesProject)]
-pub(crate) enum Entries<F> {
-    Starting(#[pin] F),
-    Started(Consumer),
-    Refused,
+pin_project! {
+    /// The entries of a run or a turn that begins when it is first polled.
+    #[project = EntriesProject]
+    pub(crate) enum Entries<F> {
+        Starting { #[pin] start: F },
+        Started { consumer: Consumer },
+        Refused,
+    }
 }
 
 impl<F: Future<Output = Result<Consumer, Refused>>> Stream for Entries<F> {
@@ -119,14 +121,14 @@ impl<F: Future<Output = Result<Consumer, Refused>>> Stream for Entries<F> {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Vec<LogEntry>>> {
         loop {
             match self.as_mut().project() {
-                EntriesProject::Starting(start) => match ready!(start.poll(cx)) {
-                    Ok(consumer) => self.set(Self::Started(consumer)),
+                EntriesProject::Starting { start } => match ready!(start.poll(cx)) {
+                    Ok(consumer) => self.set(Self::Started { consumer }),
                     Err(refused) => {
                         self.set(Self::Refused);
                         return Poll::Ready(Some(refused.entries()));
                     }
                 },
-                EntriesProject::Started(consumer) => return Pin::new(consumer).poll_next(cx),
+                EntriesProject::Started { consumer } => return Pin::new(consumer).poll_next(cx),
                 EntriesProject::Refused => return Poll::Ready(None),
             }
         }

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use pin_project::pin_project;
+use pin_project_lite::pin_project;
 use teamster_core::provider::Phase;
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Timeouts};
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -95,14 +95,15 @@ pub(crate) fn deadline(start: Instant, limit: Duration) -> Option<Instant> {
     start.checked_add(limit)
 }
 
-/// A timer whose deadline moves often and is seldom reached.
-///
-/// Moving it later only stores the new time. The timer wheel is updated when the old time is reached.
-#[pin_project]
-pub(crate) struct Alarm {
-    #[pin]
-    sleep: Option<Sleep>,
-    deadline: Option<Instant>,
+pin_project! {
+    /// A timer whose deadline moves often and is seldom reached.
+    ///
+    /// Moving it later only stores the new time. The timer wheel is updated when the old time is reached.
+    pub(crate) struct Alarm {
+        #[pin]
+        sleep: Option<Sleep>,
+        deadline: Option<Instant>,
+    }
 }
 
 impl Alarm {

@@ -11,7 +11,6 @@ use std::pin::pin;
 use std::process::Stdio;
 use std::time::Duration;
 
-use derive_setters::Setters;
 use serde::{Deserialize, Serialize};
 use teamster_core::text::{error_of_stack, excerpt, one_line, without_colors};
 use teamster_core::{AgentError, CliInfo, CliProvider};
@@ -37,7 +36,7 @@ const ANSWER_LIMIT: u64 = 64 * 1024;
 const LONGEST_ANSWER: usize = 80;
 
 /// Options of the examination of CLIs.
-#[derive(Debug, Clone, Deserialize, Setters)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct DoctorOptions {
@@ -46,11 +45,15 @@ pub struct DoctorOptions {
     pub limit: Duration,
     /// Programs of CLIs by the provider's id, in place of their usual names. A bare name is searched on `PATH`,
     /// a path is not. Default: none.
-    #[setters(skip)]
     pub programs: BTreeMap<String, PathBuf>,
     /// Environment variables that the CLIs do not inherit. Default: none.
-    #[setters(skip)]
     pub env_remove: Vec<String>,
+}
+
+teamster_core::setters! {
+    DoctorOptions {
+        set limit: Duration,
+    }
 }
 
 impl DoctorOptions {

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use teamster_core::time::millis;
 
-use derive_setters::Setters;
 use serde::Serialize;
 use sqlx::Row;
 use sqlx::any::AnyRow;
@@ -105,26 +104,32 @@ impl NewSession {
 }
 
 /// Filter of sessions. Default: all that have not expired.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Setters)]
-#[setters(strip_option)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionFilter {
     /// Only sessions of this provider.
-    #[setters(into)]
     pub provider: Option<String>,
     /// Only sessions of this channel.
-    #[setters(into)]
     pub channel: Option<String>,
     /// Only sessions of this user.
-    #[setters(into)]
     pub user: Option<String>,
     /// Only sessions of this thread.
-    #[setters(into)]
     pub thread: Option<String>,
     /// True to include expired sessions.
     pub expired: bool,
     /// Maximum number of sessions. Default: no limit.
     pub limit: Option<u32>,
+}
+
+teamster_core::setters! {
+    SessionFilter {
+        some_into provider: String,
+        some_into channel: String,
+        some_into user: String,
+        some_into thread: String,
+        set expired: bool,
+        some limit: u32,
+    }
 }
 
 /// Age of the last heartbeat from which a lock is deleted. It is free long before, once a caller looks at it.

@@ -4,7 +4,6 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use derive_setters::Setters;
 use serde::{Deserialize, Serialize};
 use teamster_core::{AgentError, CostSource, Usage, WorkspaceResult};
 
@@ -189,22 +188,18 @@ impl HistoryList {
 /// let filter = RunFilter::default().provider("claude").status(RunState::Error).limit(20);
 /// assert_eq!(filter.limit, Some(20));
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq, Setters)]
-#[setters(strip_option)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunFilter {
     /// Maximum number of runs. Default: no limit.
     pub limit: Option<u32>,
     /// Only runs of this provider.
-    #[setters(into)]
     pub provider: Option<String>,
     /// Only runs in this state.
     pub status: Option<RunState>,
     /// Only runs of this conversation.
-    #[setters(into)]
     pub conversation: Option<String>,
     /// Only runs of this session.
-    #[setters(into)]
     pub session_id: Option<String>,
     /// Only runs in this directory, as recorded with the run.
     pub working_directory: Option<PathBuf>,
@@ -214,4 +209,18 @@ pub struct RunFilter {
     pub until_ms: Option<u64>,
     /// Only runs after this position, as the next page.
     pub after: Option<RunCursor>,
+}
+
+teamster_core::setters! {
+    RunFilter {
+        some limit: u32,
+        some_into provider: String,
+        some status: RunState,
+        some_into conversation: String,
+        some_into session_id: String,
+        some working_directory: PathBuf,
+        some since_ms: u64,
+        some until_ms: u64,
+        some after: RunCursor,
+    }
 }

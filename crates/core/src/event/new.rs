@@ -24,7 +24,7 @@ macro_rules! payloads {
                 }
             }
         )*
-        setters! { $($type { $($optional: $value),* })* }
+        setters! { $($type { $(option $optional: $value),* })* }
     };
 }
 
@@ -53,8 +53,8 @@ payloads! {
 }
 
 setters! {
-    Permission { tool_id: Id, reason: String, request_id: String }
-    Retry { max_attempts: u32, delay_ms: u64 }
+    Permission { option tool_id: Id, option reason: String, option request_id: String }
+    Retry { option max_attempts: u32, option delay_ms: u64 }
 }
 
 impl Permission {

@@ -1,27 +1,24 @@
 //! Checker of the grammar of a stream.
 
 use std::collections::HashSet;
+use std::error::Error;
+use std::fmt;
 
 use crate::{AgentEvent, Id};
 
 /// A violation of the grammar.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Violation {
     /// An event came after `done`.
-    #[error("`{0}` came after `done`")]
     AfterDone(&'static str),
     /// The stream ended without `done`.
-    #[error("the stream ended without `done`")]
     NoDone,
     /// A tool id was used twice.
-    #[error("tool id {0:?} was used twice")]
     ToolUseTwice(Id),
     /// A tool result came without its call, or came twice.
-    #[error("the tool result {0:?} has no open call")]
     ResultWithoutUse(Id),
     /// The open tool calls of the result are not those of the stream.
-    #[error("the result lists {listed:?} as open tool calls, the stream has {open:?}")]
     OpenTools {
         /// Ids in the result.
         listed: Vec<Id>,
@@ -29,7 +26,6 @@ pub enum Violation {
         open: Vec<Id>,
     },
     /// The text of the result is not that of the stream.
-    #[error("the text of the result ({result} bytes) is not that of the stream ({stream} bytes)")]
     Text {
         /// Length in the result, in bytes.
         result: usize,
@@ -37,6 +33,27 @@ pub enum Violation {
         stream: usize,
     },
 }
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AfterDone(event) => write!(f, "`{event}` came after `done`"),
+            Self::NoDone => f.write_str("the stream ended without `done`"),
+            Self::ToolUseTwice(id) => write!(f, "tool id {id:?} was used twice"),
+            Self::ResultWithoutUse(id) => write!(f, "the tool result {id:?} has no open call"),
+            Self::OpenTools { listed, open } => write!(
+                f,
+                "the result lists {listed:?} as open tool calls, the stream has {open:?}"
+            ),
+            Self::Text { result, stream } => write!(
+                f,
+                "the text of the result ({result} bytes) is not that of the stream ({stream} bytes)"
+            ),
+        }
+    }
+}
+
+impl Error for Violation {}
 
 /// Checks one stream, event by event, independently of the assembler.
 #[derive(Debug, Default)]

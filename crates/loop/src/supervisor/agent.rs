@@ -4,12 +4,11 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
-use derive_setters::Setters;
 use serde::Deserialize;
 use teamster_process::ProcessIdentity;
 
 /// Delays and time limits of a supervisor.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, Setters)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Policy {
@@ -28,6 +27,16 @@ pub struct Policy {
     /// Time that a loop may take to end before it is killed. Default: 5 s.
     #[serde(with = "humantime_serde")]
     pub grace: Duration,
+}
+
+teamster_core::setters! {
+    Policy {
+        set first_delay: Duration,
+        set longest_delay: Duration,
+        set settled_after: Duration,
+        set look_again: Duration,
+        set grace: Duration,
+    }
 }
 
 impl Default for Policy {
