@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use teamster_core::provider::json_line::{self, parse, value};
 use teamster_core::provider::{
-    Decoder, Events, Exchange, Exit, Launch, Order, RunSummary, SessionProtocol,
+    Decoder, Events, Exit, Launch, Outbox, RunSummary, SessionCommand, SessionProtocol,
 };
 use teamster_core::sync::lock;
 use teamster_core::text::excerpt;
@@ -93,7 +93,7 @@ impl<P: SessionProvider> SessionProvider for Introduce<P> {
 
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
         Box::new(Asking {
-            exchange: Exchange::new(),
+            outbox: Outbox::new(),
             settings: Settings::of(options),
             seen: Arc::clone(&self.seen),
             is_asked: false,
@@ -108,7 +108,7 @@ impl<P: SessionProvider> SessionProvider for Introduce<P> {
 }
 
 struct Asking {
-    exchange: Exchange,
+    outbox: Outbox,
     settings: Settings,
     seen: Arc<Mutex<Introduction>>,
     /// True once a turn waits for the responses.
@@ -121,7 +121,7 @@ impl Asking {
     fn message(&mut self, text: &str) -> Option<()> {
         let message: Message<'_> = parse(text)?;
         match (message.method.as_deref(), message.id) {
-            (Some(_), Some(id)) => write::no_such_method(&mut self.exchange, id),
+            (Some(_), Some(id)) => write::no_such_method(&mut self.outbox, id),
             (Some(_), None) => {}
             (None, _) => {
                 let number = message.number()?;
@@ -141,7 +141,7 @@ impl Asking {
             INITIALIZE => {
                 lock(&self.seen).initialized = Some(answer);
                 if is_well {
-                    write::new_session(&mut self.exchange, NEW_SESSION, &self.settings, None);
+                    write::new_session(&mut self.outbox, NEW_SESSION, &self.settings, None);
                 }
                 self.is_answered = !is_well;
             }
@@ -197,31 +197,31 @@ impl Decoder for Asking {
 }
 
 impl SessionProtocol for Asking {
-    fn exchange(&mut self) -> &mut Exchange {
-        &mut self.exchange
+    fn outbox(&mut self) -> &mut Outbox {
+        &mut self.outbox
     }
 
     fn open(&mut self) {
-        write::initialize(&mut self.exchange, INITIALIZE, false);
+        write::initialize(&mut self.outbox, INITIALIZE, false);
     }
 
-    fn order(&mut self, order: Order, out: &mut Events) {
-        match order {
-            Order::Turn(_) => {
+    fn command(&mut self, command: SessionCommand, out: &mut Events) {
+        match command {
+            SessionCommand::Turn(_) => {
                 self.is_asked = true;
                 self.has_ended = false;
                 self.end(out);
             }
-            Order::Steer(id, _)
-            | Order::Clear(id)
-            | Order::SetModel(id, _)
-            | Order::SetPermission(id, _) => {
+            SessionCommand::Steer(id, _)
+            | SessionCommand::Clear(id)
+            | SessionCommand::SetModel(id, _)
+            | SessionCommand::SetPermission(id, _) => {
                 let error = AgentError::new(
                     ErrorCode::InvalidParams,
                     ErrorKind::Invalid,
                     "the agent is only asked who it is",
                 );
-                self.exchange.settle(id, Err(error));
+                self.outbox.answer(id, Err(error));
             }
             _ => {}
         }

@@ -1,10 +1,10 @@
 //! Client side of the protocol.
 
 mod calls;
+mod commands;
 mod elicitation;
 mod ending;
 mod modes;
-mod orders;
 mod permissions;
 mod start;
 mod updates;
@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use teamster_core::provider::json_line::{self, parse};
 use teamster_core::provider::surrogates::Joiner;
 use teamster_core::provider::{
-    Activity, Decoder, Events, Exchange, Exit, Order, OrderId, RecordFiles, RunSummary,
+    Activity, CommandId, Decoder, Events, Exit, Outbox, RecordFiles, RunSummary, SessionCommand,
     SessionProtocol,
 };
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, PermissionAnswer, Turn, Usage};
@@ -41,7 +41,7 @@ const CANCELLED: &str = "cancelled";
 pub struct AcpProtocol {
     dialect: Box<dyn Dialect>,
     settings: Settings,
-    exchange: Exchange,
+    outbox: Outbox,
     last_id: u64,
     /// Requests without a response.
     asked: Vec<(u64, Ask)>,
@@ -78,8 +78,8 @@ pub struct AcpProtocol {
     thoughts: Joiner,
     permissions: Vec<Pending>,
     next_permission: u64,
-    /// Orders that wait until the session is ready.
-    late: Vec<Order>,
+    /// Commands that wait until the session is ready.
+    late: Vec<SessionCommand>,
     cancelling: bool,
     interrupted: bool,
     end: Option<End>,
@@ -92,10 +92,10 @@ enum Ask {
     Open(Opening),
     Step,
     Prompt,
-    Clear(OrderId),
-    Model(OrderId, String),
+    Clear(CommandId),
+    Model(CommandId, String),
     /// With the tools that the new mode approves, if it changes them.
-    Mode(OrderId, ModeSwitch, Option<Approve>),
+    Mode(CommandId, ModeSwitch, Option<Approve>),
     /// Back to a mode in which the agent asks.
     BackToAsking(ModeSwitch),
 }
@@ -114,7 +114,7 @@ impl AcpProtocol {
         let resumable = settings.session_id.is_some() && !settings.fork;
         Self {
             dialect,
-            exchange: Exchange::new(),
+            outbox: Outbox::new(),
             last_id: 0,
             asked: Vec::new(),
             stage: Stage::Unconnected,
@@ -170,7 +170,7 @@ impl AcpProtocol {
             (Some("$/cancel_request"), None) => self.cancelled_by_agent(message.params?),
             (Some(_), Some(id)) => {
                 // Requests for files and terminals, which `initialize` does not offer, and unknown ones.
-                write::no_such_method(&mut self.exchange, id);
+                write::no_such_method(&mut self.outbox, id);
                 self.announced(&message, out);
                 Some(())
             }
@@ -205,23 +205,23 @@ impl AcpProtocol {
                 self.prompt_answered(answer, out);
             }
             Ask::Prompt => {}
-            Ask::Clear(order) => self.cleared(order, answer, out),
-            Ask::Model(order, model) => {
+            Ask::Clear(command) => self.cleared(command, answer, out),
+            Ask::Model(command, model) => {
                 if answer.is_ok() {
                     self.model = Some(model.clone());
                     self.settings.model = Some(model);
                     self.settings.restarted = true;
                     self.offers.takes_models = true;
                 }
-                self.settle(order, answer.err());
+                self.settle(command, answer.err());
             }
-            Ask::Mode(order, switch, approve) => {
+            Ask::Mode(command, switch, approve) => {
                 if answer.is_ok() {
                     self.settings.approve = approve.unwrap_or(self.settings.approve);
                     self.offers.modes.switched(&switch);
                     self.offers.chosen_mode = Some(switch);
                 }
-                self.settle(order, answer.err());
+                self.settle(command, answer.err());
             }
             Ask::BackToAsking(switch) => match answer {
                 Ok(_) => self.offers.modes.switched(&switch),
@@ -233,12 +233,12 @@ impl AcpProtocol {
         }
     }
 
-    fn settle(&mut self, order: OrderId, error: Option<RpcError>) {
+    fn settle(&mut self, command: CommandId, error: Option<RpcError>) {
         let result = match error {
             Some(error) => Err(self.dialect.error(&error, During::Setting)),
             None => Ok(()),
         };
-        self.exchange.settle(order, result);
+        self.outbox.answer(command, result);
     }
 
     fn ask(&mut self, ask: Ask) -> u64 {
@@ -269,7 +269,7 @@ impl AcpProtocol {
             Ok(content) => {
                 self.dialect.turn_begins();
                 let id = self.ask(Ask::Prompt);
-                write::prompt(&mut self.exchange, id, &session, content);
+                write::prompt(&mut self.outbox, id, &session, content);
                 self.prompt_id = Some(id);
             }
             Err(error) => self.fail_turn(error, out),
@@ -352,8 +352,8 @@ impl Decoder for AcpProtocol {
 }
 
 impl SessionProtocol for AcpProtocol {
-    fn exchange(&mut self) -> &mut Exchange {
-        &mut self.exchange
+    fn outbox(&mut self) -> &mut Outbox {
+        &mut self.outbox
     }
 
     fn open(&mut self) {
@@ -361,8 +361,8 @@ impl SessionProtocol for AcpProtocol {
         self.advance(&mut none);
     }
 
-    fn order(&mut self, order: Order, out: &mut Events) {
-        self.obey(order, out);
+    fn command(&mut self, command: SessionCommand, out: &mut Events) {
+        self.run_command(command, out);
     }
 
     fn awaited_silence(&self) -> Option<Duration> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use teamster_core::provider::{
-    Decoder, Events, Exit, Order, RecordFiles, RunSummary, SessionProtocol,
+    Decoder, Events, Exit, RecordFiles, RunSummary, SessionCommand, SessionProtocol,
 };
 use teamster_core::{AgentEvent, ErrorKind, PermissionPolicy, Turn, Usage};
 
@@ -32,19 +32,20 @@ impl RecordedRun {
     fn advance(&mut self, out: &mut Events) {
         if let Some(turn) = self.turn.take() {
             self.protocol.open();
-            self.protocol.order(Order::Turn(turn), out);
+            self.protocol.command(SessionCommand::Turn(turn), out);
         }
         if std::mem::take(&mut self.interrupt) {
-            self.protocol.order(Order::Interrupt, out);
+            self.protocol.command(SessionCommand::Interrupt, out);
         }
     }
 
     fn answer(&mut self, out: &mut Events) {
         let policy = PermissionPolicy::Deny;
-        for request in self.protocol.exchange().take_asked() {
+        for request in self.protocol.outbox().take_requests() {
             if let Some(answer) = policy.answer(&request) {
                 out.push(AgentEvent::Permission(Box::new(request.answered(&answer))));
-                self.protocol.order(Order::Answer(request.id, answer), out);
+                self.protocol
+                    .command(SessionCommand::Answer(request.id, answer), out);
             }
         }
     }

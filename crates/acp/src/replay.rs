@@ -11,7 +11,7 @@ use std::str::Lines;
 
 use serde_json::{Value, json};
 use teamster_core::provider::{
-    Exchange, Exit, Order, OrderId, SessionAssembler, SessionProtocol, grammar,
+    CommandId, Exit, Outbox, SessionAssembler, SessionCommand, SessionProtocol, grammar,
 };
 use teamster_core::{
     AgentError, AgentEvent, ExecuteParams, PermissionAnswer, PermissionRequest, RunResult,
@@ -51,7 +51,7 @@ pub struct Replay<'a> {
     waiting: VecDeque<(u64, String)>,
     written: Vec<Value>,
     asked: Vec<PermissionRequest>,
-    settled: Vec<(OrderId, Result<(), AgentError>)>,
+    settled: Vec<(CommandId, Result<(), AgentError>)>,
     answer: PermissionAnswer,
     grants_modes: bool,
 }
@@ -127,7 +127,7 @@ impl<'a> Replay<'a> {
             if interrupt.is_some_and(|text| line.contains(text)) {
                 interrupt = None;
                 self.assembler.stop_requested();
-                self.assembler.order(Order::Interrupt);
+                self.assembler.command(SessionCommand::Interrupt);
                 self.deal();
             }
             self.line(line);
@@ -140,9 +140,12 @@ impl<'a> Replay<'a> {
     /// # Errors
     ///
     /// Returns the order's error, or one if the recording ends first.
-    pub fn order(&mut self, order: impl FnOnce(OrderId) -> Order) -> Result<(), AgentError> {
-        let id = OrderId(u64::MAX);
-        self.assembler.order(order(id));
+    pub fn command(
+        &mut self,
+        command: impl FnOnce(CommandId) -> SessionCommand,
+    ) -> Result<(), AgentError> {
+        let id = CommandId::new(u64::MAX);
+        self.assembler.command(command(id));
         loop {
             self.deal();
             if let Some(at) = self.settled.iter().position(|(it, _)| *it == id) {
@@ -231,7 +234,7 @@ impl<'a> Replay<'a> {
     /// Simulates the engine's work after each line.
     fn deal(&mut self) {
         loop {
-            let written = self.assembler.exchange(Exchange::take_written);
+            let written = self.assembler.outbox(Outbox::take_input);
             for line in written.split(|b| *b == b'\n').filter(|it| !it.is_empty()) {
                 let message: Value = serde_json::from_slice(line).unwrap_or(Value::Null);
                 if let (Some(id), Some(method)) =
@@ -241,9 +244,9 @@ impl<'a> Replay<'a> {
                 }
                 self.written.push(message);
             }
-            let settled = self.assembler.exchange(Exchange::take_settled);
+            let settled = self.assembler.outbox(Outbox::take_answers);
             self.settled.extend(settled);
-            let asked = self.assembler.exchange(Exchange::take_asked);
+            let asked = self.assembler.outbox(Outbox::take_requests);
             if asked.is_empty() {
                 break;
             }
@@ -251,8 +254,8 @@ impl<'a> Replay<'a> {
                 let event = request.answered(&self.answer);
                 self.assembler
                     .runtime_event(AgentEvent::Permission(Box::new(event)));
-                let answer = Order::Answer(request.id, self.answer.clone());
-                self.assembler.order(answer);
+                let answer = SessionCommand::Answer(request.id, self.answer.clone());
+                self.assembler.command(answer);
                 self.asked.push(request);
             }
         }

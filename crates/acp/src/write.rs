@@ -16,7 +16,7 @@ use base64::Engine;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
-use teamster_core::provider::Exchange;
+use teamster_core::provider::Outbox;
 use teamster_core::{AgentError, Image, McpServer, McpTransport, PermissionAnswer};
 
 use crate::question::Choice;
@@ -82,8 +82,8 @@ struct ForkParams<'a> {
     meta: Option<&'a Map<String, Value>>,
 }
 
-fn request(exchange: &mut Exchange, id: u64, method: &str, params: impl Serialize) {
-    exchange.write(&Request {
+fn request(outbox: &mut Outbox, id: u64, method: &str, params: impl Serialize) {
+    outbox.write(&Request {
         jsonrpc: JSON_RPC,
         id,
         method,
@@ -92,7 +92,7 @@ fn request(exchange: &mut Exchange, id: u64, method: &str, params: impl Serializ
 }
 
 /// Sends the first request. With `asks`, the agent may ask the user questions.
-pub(crate) fn initialize(exchange: &mut Exchange, id: u64, asks: bool) {
+pub(crate) fn initialize(outbox: &mut Outbox, id: u64, asks: bool) {
     // Offer neither files nor terminals: the agent uses its own.
     let session = ClientSessionCapabilities::new().notices(NoticeCapabilities::new());
     let questions = asks.then(|| {
@@ -106,22 +106,22 @@ pub(crate) fn initialize(exchange: &mut Exchange, id: u64, asks: bool) {
     let params = InitializeRequest::new(ProtocolVersion::V1)
         .client_capabilities(capabilities)
         .client_info(Implementation::new("teamster", env!("CARGO_PKG_VERSION")));
-    request(exchange, id, "initialize", params);
+    request(outbox, id, "initialize", params);
 }
 
 /// Extension data (`_meta`) of the requests that open a session.
 pub(crate) type Meta<'a> = Option<&'a Map<String, Value>>;
 
-pub(crate) fn new_session(exchange: &mut Exchange, id: u64, settings: &Settings, meta: Meta<'_>) {
+pub(crate) fn new_session(outbox: &mut Outbox, id: u64, settings: &Settings, meta: Meta<'_>) {
     let params = NewSessionRequest::new(&settings.directory)
         .additional_directories(settings.add_dirs.clone())
         .mcp_servers(servers(settings))
         .meta(meta.cloned());
-    request(exchange, id, "session/new", params);
+    request(outbox, id, "session/new", params);
 }
 
 pub(crate) fn load_session(
-    exchange: &mut Exchange,
+    outbox: &mut Outbox,
     id: u64,
     settings: &Settings,
     meta: Meta<'_>,
@@ -131,11 +131,11 @@ pub(crate) fn load_session(
         .additional_directories(settings.add_dirs.clone())
         .mcp_servers(servers(settings))
         .meta(meta.cloned());
-    request(exchange, id, "session/load", params);
+    request(outbox, id, "session/load", params);
 }
 
 pub(crate) fn resume_session(
-    exchange: &mut Exchange,
+    outbox: &mut Outbox,
     id: u64,
     settings: &Settings,
     meta: Meta<'_>,
@@ -145,11 +145,11 @@ pub(crate) fn resume_session(
         .additional_directories(settings.add_dirs.clone())
         .mcp_servers(servers(settings))
         .meta(meta.cloned());
-    request(exchange, id, "session/resume", params);
+    request(outbox, id, "session/resume", params);
 }
 
 pub(crate) fn fork_session(
-    exchange: &mut Exchange,
+    outbox: &mut Outbox,
     id: u64,
     settings: &Settings,
     meta: Meta<'_>,
@@ -162,41 +162,35 @@ pub(crate) fn fork_session(
         mcp_servers: servers(settings),
         meta,
     };
-    request(exchange, id, "session/fork", params);
+    request(outbox, id, "session/fork", params);
 }
 
-pub(crate) fn prompt(exchange: &mut Exchange, id: u64, session: &str, content: Vec<ContentBlock>) {
+pub(crate) fn prompt(outbox: &mut Outbox, id: u64, session: &str, content: Vec<ContentBlock>) {
     let params = PromptRequest::new(session.to_owned(), content);
-    request(exchange, id, "session/prompt", params);
+    request(outbox, id, "session/prompt", params);
 }
 
-pub(crate) fn set_mode(exchange: &mut Exchange, id: u64, session: &str, mode: &str) {
+pub(crate) fn set_mode(outbox: &mut Outbox, id: u64, session: &str, mode: &str) {
     let params = SetSessionModeRequest::new(session.to_owned(), mode.to_owned());
-    request(exchange, id, "session/set_mode", params);
+    request(outbox, id, "session/set_mode", params);
 }
 
-pub(crate) fn set_model(exchange: &mut Exchange, id: u64, session: &str, model: &str) {
+pub(crate) fn set_model(outbox: &mut Outbox, id: u64, session: &str, model: &str) {
     let params = ModelParams {
         session_id: session,
         model_id: model,
     };
-    request(exchange, id, "session/set_model", params);
+    request(outbox, id, "session/set_model", params);
 }
 
-pub(crate) fn set_option(
-    exchange: &mut Exchange,
-    id: u64,
-    session: &str,
-    option: &str,
-    value: &str,
-) {
+pub(crate) fn set_option(outbox: &mut Outbox, id: u64, session: &str, option: &str, value: &str) {
     let value = SessionConfigOptionValue::value_id(value.to_owned());
     let params = SetSessionConfigOptionRequest::new(session.to_owned(), option.to_owned(), value);
-    request(exchange, id, "session/set_config_option", params);
+    request(outbox, id, "session/set_config_option", params);
 }
 
-pub(crate) fn cancel(exchange: &mut Exchange, session: &str) {
-    exchange.write(&Notification {
+pub(crate) fn cancel(outbox: &mut Outbox, session: &str) {
+    outbox.write(&Notification {
         jsonrpc: JSON_RPC,
         method: "session/cancel",
         params: CancelNotification::new(session.to_owned()),
@@ -204,14 +198,14 @@ pub(crate) fn cancel(exchange: &mut Exchange, session: &str) {
 }
 
 /// Responds to a permission request with the option of this id, or as cancelled.
-pub(crate) fn permission(exchange: &mut Exchange, id: &RawValue, option: Option<&str>) {
+pub(crate) fn permission(outbox: &mut Outbox, id: &RawValue, option: Option<&str>) {
     let outcome = match option {
         Some(option) => {
             RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(option.to_owned()))
         }
         None => RequestPermissionOutcome::Cancelled,
     };
-    exchange.write(&Response {
+    outbox.write(&Response {
         jsonrpc: JSON_RPC,
         id,
         result: RequestPermissionResponse::new(outcome),
@@ -219,9 +213,9 @@ pub(crate) fn permission(exchange: &mut Exchange, id: &RawValue, option: Option<
 }
 
 /// Responds to a question.
-pub(crate) fn choice(exchange: &mut Exchange, id: &RawValue, choice: Choice) {
+pub(crate) fn choice(outbox: &mut Outbox, id: &RawValue, choice: Choice) {
     let outcome = RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(choice.option));
-    exchange.write(&Response {
+    outbox.write(&Response {
         jsonrpc: JSON_RPC,
         id,
         result: Chosen {
@@ -232,7 +226,7 @@ pub(crate) fn choice(exchange: &mut Exchange, id: &RawValue, choice: Choice) {
 }
 
 /// Responds to an elicitation; without an answer, as cancelled.
-pub(crate) fn elicited(exchange: &mut Exchange, id: &RawValue, answer: Option<&PermissionAnswer>) {
+pub(crate) fn elicited(outbox: &mut Outbox, id: &RawValue, answer: Option<&PermissionAnswer>) {
     let result = match answer {
         None => json!({"action": "cancel"}),
         Some(PermissionAnswer::AllowWith(content)) => {
@@ -243,7 +237,7 @@ pub(crate) fn elicited(exchange: &mut Exchange, id: &RawValue, answer: Option<&P
         }
         Some(_) => json!({"action": "decline"}),
     };
-    exchange.write(&Response {
+    outbox.write(&Response {
         jsonrpc: JSON_RPC,
         id,
         result,
@@ -260,8 +254,8 @@ struct Chosen {
 }
 
 /// Responds to a request with an unknown method.
-pub(crate) fn no_such_method(exchange: &mut Exchange, id: &RawValue) {
-    exchange.write(&Refusal {
+pub(crate) fn no_such_method(outbox: &mut Outbox, id: &RawValue) {
+    outbox.write(&Refusal {
         jsonrpc: JSON_RPC,
         id,
         error: RefusalError {

@@ -5,16 +5,16 @@
 //! therefore differ from the caller's turns. Each message has an id, by which the CLI reports that it has received
 //! the message. The caller's turn ends with the `result` at which no message is waiting.
 
+mod commands;
 mod ids;
 mod lines;
-mod orders;
 mod wire;
 
 use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 use teamster_core::provider::{
-    Activity, Decoder, Events, Exchange, Exit, Order, OrderId, RunSummary, SessionProtocol,
+    Activity, CommandId, Decoder, Events, Exit, Outbox, RunSummary, SessionCommand, SessionProtocol,
 };
 use teamster_core::{
     AgentError, AgentEvent, ErrorCode, ErrorEvent, ErrorKind, Id, PermissionMode,
@@ -42,7 +42,7 @@ pub(crate) static CAPABILITIES: SessionCapabilities = {
 /// Connection to one process.
 pub(crate) struct ClaudeSession {
     decoder: ClaudeDecoder,
-    exchange: Exchange,
+    outbox: Outbox,
     ids: Ids,
     slash_commands: bool,
     /// The tools are fixed when the process starts.
@@ -63,8 +63,8 @@ pub(crate) struct ClaudeSession {
     questions: HashMap<u64, Question>,
     last_question: u64,
     clearing: Option<Clearing>,
-    /// Orders that wait until the conversation is cleared, or until the end of the turn before that.
-    held: VecDeque<Order>,
+    /// Commands that wait until the conversation is cleared, or until the end of the turn before that.
+    held: VecDeque<SessionCommand>,
     /// Session id, once the CLI has saved the session.
     resumable: Option<Id>,
 }
@@ -113,7 +113,7 @@ enum Request {
     /// Withdraws the message with this id.
     Cancel(String),
     /// Changes a setting, for this order.
-    Change(OrderId),
+    Change(CommandId),
     End,
 }
 
@@ -130,7 +130,7 @@ struct Question {
 
 #[derive(Debug)]
 struct Clearing {
-    order: OrderId,
+    command: CommandId,
     /// The session before clearing.
     from: Option<Id>,
 }
@@ -145,7 +145,7 @@ impl ClaudeSession {
         }
         Self {
             decoder,
-            exchange: Exchange::new(),
+            outbox: Outbox::new(),
             ids: Ids::default(),
             slash_commands: params.slash_commands,
             read_only: params.permission == PermissionMode::ReadOnly,
@@ -174,17 +174,17 @@ impl ClaudeSession {
             .requests
             .drain()
             .filter_map(|(_, request)| match request {
-                Request::Change(order) => Some(order),
+                Request::Change(command) => Some(command),
                 _ => None,
             });
-        let clearing = self.clearing.take().map(|clearing| clearing.order);
-        let held = self.held.drain(..).filter_map(|order| match order {
-            Order::Steer(order, _) | Order::Clear(order) => Some(order),
+        let clearing = self.clearing.take().map(|clearing| clearing.command);
+        let held = self.held.drain(..).filter_map(|command| match command {
+            SessionCommand::Steer(command, _) | SessionCommand::Clear(command) => Some(command),
             _ => None,
         });
         let orders: Vec<_> = changes.chain(clearing).chain(held).collect();
-        for order in orders {
-            self.exchange.settle(order, Err(why.clone()));
+        for command in orders {
+            self.outbox.answer(command, Err(why.clone()));
         }
         self.questions.clear();
     }
@@ -250,12 +250,12 @@ impl Decoder for ClaudeSession {
 }
 
 impl SessionProtocol for ClaudeSession {
-    fn exchange(&mut self) -> &mut Exchange {
-        &mut self.exchange
+    fn outbox(&mut self) -> &mut Outbox {
+        &mut self.outbox
     }
 
-    fn order(&mut self, order: Order, out: &mut Events) {
-        self.obey(order, out);
+    fn command(&mut self, command: SessionCommand, out: &mut Events) {
+        self.run_command(command, out);
     }
 
     fn interrupted(&self) -> bool {

@@ -6,7 +6,7 @@ mod permissions;
 
 use teamster_acp::replay::{Replay, names, result};
 use teamster_copilot::Copilot;
-use teamster_core::provider::Order;
+use teamster_core::provider::SessionCommand;
 use teamster_core::{
     AgentEvent, ChangeKind, Decision, ErrorKind, ExecuteParams, McpServer, PermissionAnswer,
     PermissionMode, RunStatus, ToolKind, Usage,

@@ -7,7 +7,7 @@
 //! - [`Launch`]: the launch of a CLI, with [`Args`] for its arguments;
 //! - [`Decoder`] and [`Events`]: lines to events, with [`json_line`], [`mixed_line`] and [`surrogates`] for CLIs that
 //!   print JSON;
-//! - [`SessionProtocol`] and [`Exchange`]: communication with a live session;
+//! - [`SessionProtocol`] and [`Outbox`]: communication with a live session;
 //! - [`RunAssembler`] and [`SessionAssembler`]: the pure code between a decoder and the stream, which every live
 //!   run, replay, test and benchmark uses;
 //! - [`grammar`]: a checker of streams.
@@ -46,5 +46,7 @@ pub use launch::{
     Launch, PrivateFile, PrivateHome, RUN_ID_VARIABLE, Signal, Stdin, StopStep,
 };
 pub use secrets::Secrets;
-pub use session::{Exchange, Order, OrderId, SessionAssembler, SessionProtocol, TurnOrigin};
+pub use session::{
+    CommandId, Outbox, SessionAssembler, SessionCommand, SessionProtocol, TurnOrigin,
+};
 pub use unique_ids::UniqueIds;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use teamster_acp::replay::{Replay, in_any_order, names, result};
-use teamster_core::provider::Order;
+use teamster_core::provider::SessionCommand;
 use teamster_core::{
     AgentEvent, ChangeKind, Decision, ErrorKind, ExecuteParams, McpServer, PermissionAnswer,
     PermissionMode, RunStatus, SessionOptions, SessionProvider, ToolKind,
@@ -69,8 +69,8 @@ fn a_turn_after_one_that_was_interrupted() {
 fn a_mode_in_which_nothing_is_asked() {
     let mut replay = replay(include_str!("sessions/acp_yolo/stdout.ndjson"));
     // The session is open after the first line of its second message.
-    let mode = |id| Order::SetPermission(id, PermissionMode::Bypass);
-    assert_eq!(replay.order(mode), Ok(()));
+    let mode = |id| SessionCommand::SetPermission(id, PermissionMode::Bypass);
+    assert_eq!(replay.command(mode), Ok(()));
     let first = replay.turn("three rounds");
     let done = result(&first);
     assert_eq!(done.text, "Step 1. Step 2. Step 3. All three rounds done.");
@@ -235,7 +235,7 @@ fn earlier_turns_are_not_reported_again() {
         ]
     );
 
-    assert_eq!(replay.order(Order::Clear), Ok(()));
+    assert_eq!(replay.command(SessionCommand::Clear), Ok(()));
     assert_eq!(replay.assembler().session_id(), None, "it has no turn yet");
     let events = replay.turn("anew");
     assert_eq!(result(&events).text, "I will remember the word PINEAPPLE.");
@@ -343,12 +343,12 @@ fn a_session_of_another_process_is_resumed() {
     assert_eq!(names(&events), ["session", "text", "turn_end", "done"]);
     assert_eq!(result(&events).text, HELLO);
     assert_eq!(result(&events).session_id.as_deref(), Some(id));
-    let mode = |id| Order::SetPermission(id, PermissionMode::Bypass);
-    assert_eq!(replay.order(mode), Ok(()));
+    let mode = |id| SessionCommand::SetPermission(id, PermissionMode::Bypass);
+    assert_eq!(replay.command(mode), Ok(()));
     let events = replay.turn("a command");
     assert_eq!(tools(&events).len(), 1);
     assert!(replay.asked().is_empty());
-    let refused = replay.order(|id| Order::SetPermission(id, PermissionMode::ReadOnly));
+    let refused = replay.command(|id| SessionCommand::SetPermission(id, PermissionMode::ReadOnly));
     assert!(refused.is_err());
 }
 
@@ -359,7 +359,7 @@ fn other_recordings_have_nothing_that_is_not_known() {
 
     let recording = include_str!("sessions/acp_authenticate/stdout.ndjson");
     let mut replay_two = replay(recording);
-    let order = replay_two.order(Order::Clear);
+    let order = replay_two.command(SessionCommand::Clear);
     assert_eq!(order, Ok(()), "a second session");
     assert_eq!(result(&replay_two.turn("x")).text, HELLO);
 

@@ -1,7 +1,7 @@
 //! Recorded ACP sessions of the real program.
 
 use teamster_acp::replay::{Replay, in_any_order, names, result};
-use teamster_core::provider::Order;
+use teamster_core::provider::SessionCommand;
 use teamster_core::{
     AgentEvent, ChangeKind, CostSource, ErrorKind, ExecuteParams, McpServer, McpTool,
     PermissionAnswer, PermissionMode, RunStatus, SessionOptions, SessionProvider, ToolKind,
@@ -232,16 +232,16 @@ fn tools_are_reported_as_in_a_run() {
     assert_eq!(result(&events).usage, None);
     assert_eq!(result(&replay.turn("401")).errors[0].kind, ErrorKind::Auth);
 
-    let model = |name: &'static str| move |id| Order::SetModel(id, name.into());
-    assert_eq!(replay.order(model("mocko/m1")), Ok(()));
+    let model = |name: &'static str| move |id| SessionCommand::SetModel(id, name.into());
+    assert_eq!(replay.command(model("mocko/m1")), Ok(()));
     assert_eq!(
         result(&replay.turn("text")).model.as_deref(),
         Some("mocko/m1")
     );
-    let refused = replay.order(model("x/y")).map_err(|error| error.kind);
+    let refused = replay.command(model("x/y")).map_err(|error| error.kind);
     assert_eq!(refused, Err(ErrorKind::ModelNotFound));
     let before = replay.assembler().session_id();
-    assert_eq!(replay.order(Order::Clear), Ok(()));
+    assert_eq!(replay.command(SessionCommand::Clear), Ok(()));
     let events = replay.turn("anew");
     assert_eq!(result(&events).text, HELLO);
     assert_eq!(result(&events).model.as_deref(), Some("mocko/m1"));
@@ -271,23 +271,23 @@ fn the_permission_mode_can_be_changed() {
     let events = replay.turn("write");
     assert_eq!(result(&events).permission_denials.len(), 1);
 
-    let mode = |mode| move |id| Order::SetPermission(id, mode);
-    assert_eq!(replay.order(mode(PermissionMode::AcceptEdits)), Ok(()));
+    let mode = |mode| move |id| SessionCommand::SetPermission(id, mode);
+    assert_eq!(replay.command(mode(PermissionMode::AcceptEdits)), Ok(()));
     let events = replay.turn("write");
     assert!(result(&events).permission_denials.is_empty());
     // The CLI requests that we write a file, which we do not support, and then writes it itself.
     let refused = |written: &serde_json::Value| written["error"]["code"] == -32601;
     assert_eq!(replay.written().iter().filter(|it| refused(it)).count(), 2);
 
-    assert_eq!(replay.order(mode(PermissionMode::Bypass)), Ok(()));
+    assert_eq!(replay.command(mode(PermissionMode::Bypass)), Ok(()));
     let events = replay.turn("a command");
     assert!(!names(&events).contains(&"permission"));
-    assert_eq!(replay.order(mode(PermissionMode::Default)), Ok(()));
+    assert_eq!(replay.command(mode(PermissionMode::Default)), Ok(()));
     assert_eq!(
         result(&replay.turn("a command")).permission_denials.len(),
         1
     );
-    assert!(replay.order(mode(PermissionMode::ReadOnly)).is_err());
+    assert!(replay.command(mode(PermissionMode::ReadOnly)).is_err());
 }
 
 #[test]

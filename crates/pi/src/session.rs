@@ -3,15 +3,15 @@
 //! Each command is a JSON line with an id, and its `response` has the same id. The events of a turn are those of a
 //! run. `agent_settled` ends a turn.
 
+mod commands;
 mod dialogs;
 mod lines;
-mod orders;
 mod wire;
 
 use std::collections::HashMap;
 
 use teamster_core::provider::{
-    Activity, Decoder, Events, Exchange, Exit, Order, OrderId, RunSummary, SessionProtocol,
+    Activity, CommandId, Decoder, Events, Exit, Outbox, RunSummary, SessionCommand, SessionProtocol,
 };
 use teamster_core::{
     AgentError, ErrorCode, ErrorKind, Id, PermissionAnswer, SessionCapabilities, SessionOptions,
@@ -52,7 +52,7 @@ impl SessionProvider for Pi {
 /// Protocol with one process.
 struct PiSession {
     decoder: PiDecoder,
-    exchange: Exchange,
+    outbox: Outbox,
     slash_commands: bool,
     /// Number of commands so far.
     commands: u64,
@@ -85,11 +85,11 @@ enum Purpose {
     /// Asks whether the CLI is working after a prompt that may have been a command, or that an extension took.
     IsAtWork,
     Abort,
-    Steer(OrderId),
-    Clear(OrderId),
+    Steer(CommandId),
+    Clear(CommandId),
     /// Asks for the session's id after it was cleared.
-    Cleared(OrderId),
-    SetModel(OrderId),
+    Cleared(CommandId),
+    SetModel(CommandId),
     Unimportant,
 }
 
@@ -99,7 +99,7 @@ impl PiSession {
         let resumed = params.session_id.as_deref().filter(|_| !params.fork);
         Self {
             decoder: PiDecoder::for_run(params),
-            exchange: Exchange::new(),
+            outbox: Outbox::new(),
             slash_commands: params.slash_commands,
             commands: 0,
             pending: HashMap::new(),
@@ -120,7 +120,7 @@ impl PiSession {
         let orders: Vec<_> = self
             .pending
             .drain()
-            .filter_map(|(_, it)| it.order())
+            .filter_map(|(_, it)| it.command())
             .collect();
         for order in orders {
             let error = AgentError::new(
@@ -128,13 +128,13 @@ impl PiSession {
                 ErrorKind::Internal,
                 "Pi ended before it had done that",
             );
-            self.exchange.settle(order, Err(error));
+            self.outbox.answer(order, Err(error));
         }
     }
 }
 
 impl Purpose {
-    fn order(&self) -> Option<OrderId> {
+    fn command(&self) -> Option<CommandId> {
         match self {
             Self::Steer(order)
             | Self::Clear(order)
@@ -180,16 +180,16 @@ impl Decoder for PiSession {
 }
 
 impl SessionProtocol for PiSession {
-    fn exchange(&mut self) -> &mut Exchange {
-        &mut self.exchange
+    fn outbox(&mut self) -> &mut Outbox {
+        &mut self.outbox
     }
 
     fn open(&mut self) {
         self.ask_state();
     }
 
-    fn order(&mut self, order: Order, out: &mut Events) {
-        self.obey(order, out);
+    fn command(&mut self, order: SessionCommand, out: &mut Events) {
+        self.run_command(order, out);
     }
 
     fn unsupported_answer(&self, id: u64, answer: &PermissionAnswer) -> Option<String> {

@@ -6,7 +6,7 @@
 use std::str::Lines;
 
 use serde_json::{Value, json};
-use teamster_core::provider::{Exchange, Order, OrderId, SessionAssembler, grammar};
+use teamster_core::provider::{CommandId, Outbox, SessionAssembler, SessionCommand, grammar};
 use teamster_core::{
     AgentEvent, ErrorKind, PermissionAnswer, RunResult, RunStatus, SessionOptions, SessionProvider,
     Turn,
@@ -39,7 +39,7 @@ impl Recorded {
     /// Reads lines up to and including the first match.
     fn until(&mut self, is_last: impl Fn(&str) -> bool) {
         loop {
-            let written = self.session.exchange(Exchange::take_written);
+            let written = self.session.outbox(Outbox::take_input);
             self.written.push_str(&String::from_utf8(written).unwrap());
             let line = self.lines.next().expect("the recording has ended");
             self.session.line(line.as_bytes());
@@ -100,20 +100,20 @@ fn turns_with_a_tool_a_word_in_between_and_an_interruption() {
 
     recorded.session.begin(Turn::new("Be slow"));
     recorded.until(|line| line.contains("tool_execution_start"));
-    let id = OrderId(1);
+    let id = CommandId::new(1);
     recorded
         .session
-        .order(Order::Steer(id, "Faster".to_owned()));
+        .command(SessionCommand::Steer(id, "Faster".to_owned()));
     let (_, result) = recorded.end();
     assert_eq!(result.text, "You said: faster.");
     assert_eq!(result.usage.unwrap().input_tokens, Some(700));
-    let settled = recorded.session.exchange(Exchange::take_settled);
+    let settled = recorded.session.outbox(Outbox::take_answers);
     assert_eq!(settled, [(id, Ok(()))]);
 
     recorded.session.begin(Turn::new("Go on"));
     recorded.until(|line| line.contains("message_update") && line.contains("on and on"));
     recorded.session.stop_requested();
-    recorded.session.order(Order::Interrupt);
+    recorded.session.command(SessionCommand::Interrupt);
     let (_, result) = recorded.end();
     assert_eq!(result.status, RunStatus::Aborted);
     assert_eq!(result.text, "This goes on and on ");
@@ -131,7 +131,7 @@ fn an_extension_s_questions_are_answered() {
     ] {
         recorded.session.begin(Turn::new(prompt));
         recorded.until(|line| line.contains("extension_ui_request"));
-        let asked = recorded.session.exchange(Exchange::take_asked);
+        let asked = recorded.session.outbox(Outbox::take_requests);
         let [request] = &asked[..] else {
             panic!("{asked:#?}");
         };
@@ -139,7 +139,9 @@ fn an_extension_s_questions_are_answered() {
         let schema = request.schema.as_ref().unwrap();
         assert_eq!(schema["properties"]["value"]["enum"], json!(["Yes", "No"]));
         let answer = PermissionAnswer::AllowWith(json!({"value": choice}));
-        recorded.session.order(Order::Answer(request.id, answer));
+        recorded
+            .session
+            .command(SessionCommand::Answer(request.id, answer));
         let (events, result) = recorded.end();
         assert_eq!(
             names(&events),

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use teamster_core::provider::{
-    Activity, Decoder, Events, Exchange, Exit, Order, RecordFiles, RunSummary, SessionProtocol,
+    Activity, Decoder, Events, Exit, Outbox, RecordFiles, RunSummary, SessionCommand,
+    SessionProtocol,
 };
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, PermissionAnswer, Usage};
 
@@ -131,16 +132,16 @@ impl<D: Decoder + ?Sized> Decoder for Guarded<D> {
 }
 
 impl SessionProtocol for Guarded<dyn SessionProtocol> {
-    fn exchange(&mut self) -> &mut Exchange {
-        self.decoder.exchange()
+    fn outbox(&mut self) -> &mut Outbox {
+        self.decoder.outbox()
     }
 
     fn open(&mut self) {
         self.catch(SessionProtocol::open);
     }
 
-    fn order(&mut self, order: Order, out: &mut Events) {
-        self.catch(|protocol| protocol.order(order, out));
+    fn command(&mut self, command: SessionCommand, out: &mut Events) {
+        self.catch(|protocol| protocol.command(command, out));
     }
 
     fn unsupported_answer(&self, id: u64, answer: &PermissionAnswer) -> Option<String> {

@@ -161,7 +161,6 @@ mod node;
 mod notice;
 mod observe;
 mod on_disk;
-mod orders;
 mod os;
 mod pool;
 mod program;
@@ -179,6 +178,7 @@ mod start;
 mod stderr_tail;
 mod stdin;
 mod stop;
+mod stop_signals;
 mod trace;
 mod watchdog;
 

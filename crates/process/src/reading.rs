@@ -12,9 +12,9 @@ use tokio::time::Instant;
 use crate::framing::Frame;
 use crate::guard::{Panicked, panic_error};
 use crate::notice::Notice;
-use crate::orders::Orders;
 use crate::queue::Producer;
 use crate::session::commands::CommandTimes;
+use crate::stop_signals::StopSignals;
 use crate::watchdog::Limits;
 
 /// Interprets the output of one process and has the requests of its callers.
@@ -117,7 +117,7 @@ pub(crate) struct Reading {
     assembler: Option<RunAssembler>,
     out: Events,
     queue: Producer,
-    orders: Orders,
+    stop_signals: StopSignals,
     limits: Limits,
     panicked: Panicked,
     failed: Option<AgentError>,
@@ -128,14 +128,14 @@ impl Reading {
         assembler: RunAssembler,
         panicked: Panicked,
         queue: Producer,
-        orders: Orders,
+        stop_signals: StopSignals,
         limits: Limits,
     ) -> Self {
         Self {
             assembler: Some(assembler),
             out: Events::new(),
             queue,
-            orders,
+            stop_signals,
             limits,
             panicked,
             failed: None,
@@ -145,7 +145,7 @@ impl Reading {
 
 impl Reader for Reading {
     fn poll(&mut self, cx: &mut Context<'_>) -> bool {
-        self.orders.poll(cx)
+        self.stop_signals.poll(cx)
     }
 
     fn take_input(&mut self) -> Vec<u8> {
@@ -203,7 +203,7 @@ impl Reader for Reading {
     }
 
     fn stop_wanted(&self) -> Option<Stop> {
-        if !self.orders.stop {
+        if !self.stop_signals.stop {
             None
         } else if self.has_ended() {
             // The turn has ended, so only the exit is awaited.
@@ -222,7 +222,7 @@ impl Reader for Reading {
     }
 
     fn force(&self) -> bool {
-        self.orders.force
+        self.stop_signals.force
     }
 
     fn stop_requested(&mut self) {

@@ -18,12 +18,12 @@ use crate::config::RuntimeConfig;
 use crate::guard::Guarded;
 use crate::images;
 use crate::launch::make_absolute;
-use crate::orders::Orders;
 use crate::queue::{Consumer, queue};
 use crate::reading::Reading;
 use crate::reset_time;
 use crate::spill::Spill;
 use crate::start::{self, Refused};
+use crate::stop_signals::StopSignals;
 
 /// Runs the CLI that a [`CliProvider`] describes. One value can run any number of agents at once.
 #[derive(Debug, Clone)]
@@ -168,7 +168,15 @@ async fn start(
         launch,
         record,
         abort,
-        |limits, _| Reading::new(assembler, panicked, producer, Orders::new(abort), limits),
+        |limits, _| {
+            Reading::new(
+                assembler,
+                panicked,
+                producer,
+                StopSignals::new(abort),
+                limits,
+            )
+        },
     )
     .await?;
     Ok(consumer)

@@ -33,7 +33,7 @@ use crate::spill::Spill;
 use crate::start::{Refused, start};
 use reading::SessionReading;
 use setting::Setting;
-use shared::{Command, Known, NewTurn, Wish};
+use shared::{Command, CommandKind, Known, NewTurn};
 
 /// Limit of attempts to send a turn, each to a new process, if processes end before the turn begins.
 const TRIES: usize = 3;
@@ -114,7 +114,7 @@ impl State {
         known.or_else(|| self.session_id.clone())
     }
 
-    /// Returns the handle to the process, if it accepts orders.
+    /// Returns the handle to the process, if it accepts commands.
     fn live(&self) -> Option<Talk> {
         (self.talk.clone()).filter(|talk| {
             let known = &talk.known;
@@ -315,11 +315,11 @@ impl<P: SessionProvider> Inner<P> {
         AgentError::invalid_params(format!("a session with {name} cannot {what}"))
     }
 
-    /// Sends an order to the process and returns its outcome. `None` if there is no process, or if it ended meanwhile.
-    async fn order(&self, wish: Wish) -> Option<Result<(), AgentError>> {
+    /// Sends a command to the process and returns its outcome. `None` if there is no process, or if it ended meanwhile.
+    async fn command(&self, kind: CommandKind) -> Option<Result<(), AgentError>> {
         let talk = lock(&self.state).live()?;
         let (reply, settled) = oneshot::channel();
-        talk.commands.send(Command::Order(wish, reply)).ok()?;
+        talk.commands.send(Command::WithOutcome(kind, reply)).ok()?;
         settled.await.ok()
     }
 }
@@ -339,9 +339,9 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
 
     fn send(&self, turn: Turn) -> EventStream {
         let abort = AbortHandle::new(&turn.cancel);
-        let order = abort.clone();
+        let command = abort.clone();
         let inner = self.0.clone();
-        let starting = async move { inner.begin_turn(turn, &order).await };
+        let starting = async move { inner.begin_turn(turn, &command).await };
         EventStream::of_batches(Entries::Starting(starting), abort)
     }
 
@@ -358,7 +358,10 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
                 return Err(self.0.cannot("take messages during a turn"));
             }
             let none = || Err(AgentError::no_turn());
-            self.0.order(Wish::Steer(text)).await.unwrap_or_else(none)
+            self.0
+                .command(CommandKind::Steer(text))
+                .await
+                .unwrap_or_else(none)
         })
     }
 
@@ -369,7 +372,7 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
             }
             // The semaphore is never closed, so this never fails.
             let _permit = self.0.turns.acquire().await;
-            let settled = self.0.order(Wish::Clear).await;
+            let settled = self.0.command(CommandKind::Clear).await;
             if !matches!(settled, Some(Err(_))) {
                 let mut state = lock(&self.0.state);
                 state.session_id = None;
@@ -388,7 +391,7 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
             if !self.capabilities().set_model {
                 return Err(self.0.cannot("change its model"));
             }
-            let settled = self.0.order(Wish::Model(model.clone())).await;
+            let settled = self.0.command(CommandKind::Model(model.clone())).await;
             settled.unwrap_or(Ok(()))?;
             lock(&self.0.state).options.params.model = Some(model);
             Ok(())
@@ -400,7 +403,7 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
             if !self.capabilities().set_permission {
                 return Err(self.0.cannot("change its permission mode"));
             }
-            let settled = self.0.order(Wish::Permission(mode)).await;
+            let settled = self.0.command(CommandKind::Permission(mode)).await;
             settled.unwrap_or(Ok(()))?;
             lock(&self.0.state).options.params.permission = mode;
             Ok(())

@@ -2,7 +2,7 @@ use std::ffi::OsString;
 use std::ptr;
 
 use serde_json::{Value, json};
-use teamster_core::provider::{Exchange, SessionAssembler};
+use teamster_core::provider::{Outbox, SessionAssembler};
 use teamster_core::{McpServer, Turn};
 
 use super::*;
@@ -103,7 +103,7 @@ fn sent(options: &SessionOptions, capabilities: &Value) -> Vec<Value> {
     assembler.begin(Turn::new("hi"));
     let answer = json!({"id": 1, "result": {"agentCapabilities": capabilities}});
     assembler.line(answer.to_string().as_bytes());
-    let written = assembler.exchange(Exchange::take_written);
+    let written = assembler.outbox(Outbox::take_input);
     let lines = written
         .split(|b| *b == b'\n')
         .filter(|line| !line.is_empty());
@@ -159,7 +159,7 @@ fn another_teamster_can_be_read_only() {
         ] {
             assembler.line(answer.to_string().as_bytes());
         }
-        let written = assembler.exchange(Exchange::take_written);
+        let written = assembler.outbox(Outbox::take_input);
         let last = written
             .split(|b| *b == b'\n')
             .rfind(|line| !line.is_empty());

@@ -22,10 +22,10 @@ impl AcpProtocol {
         let (schema, input) = match (params.mode.as_deref(), params.requested_schema, params.url) {
             (Some("form"), Some(schema), _) => (value(schema), json!({})),
             (Some("url"), _, Some(url)) => (json!({"type": "object"}), json!({"url": url})),
-            _ => return write::elicited(&mut self.exchange, id, None),
+            _ => return write::elicited(&mut self.outbox, id, None),
         };
         if !self.settings.asks || self.cancelling || !self.is_active() {
-            return write::elicited(&mut self.exchange, id, None);
+            return write::elicited(&mut self.outbox, id, None);
         }
         let call = params.tool_call_id.unwrap_or_default().into_owned();
         let mut tool_id = None;
@@ -52,7 +52,7 @@ impl AcpProtocol {
         let subject = Subject::Elicitation { needs_content };
         request.schema = Some(schema);
         request.takes_input = true;
-        self.exchange.ask(request);
+        self.outbox.ask(request);
         self.permissions
             .push(Pending::new(number, id, call, subject));
     }
@@ -65,7 +65,7 @@ impl AcpProtocol {
         let at = self.permissions.iter().position(|it| it.id.get() == id);
         if let Some(at) = at {
             let pending = self.permissions.remove(at);
-            pending.cancel(&mut self.exchange);
+            pending.cancel(&mut self.outbox);
         }
         Some(())
     }

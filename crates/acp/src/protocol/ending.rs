@@ -152,7 +152,7 @@ impl AcpProtocol {
     pub(super) fn interrupt_late(&mut self, out: &mut Events) {
         let goes_on = self.own.is_some() || self.waits_for_background();
         if let Some(session) = self.session.clone().filter(|_| goes_on) {
-            write::cancel(&mut self.exchange, &session);
+            write::cancel(&mut self.outbox, &session);
         }
         match &mut self.answer {
             Some(answer) => {

@@ -65,12 +65,12 @@ impl AcpProtocol {
         match switch {
             ModeSwitch::Mode(mode) | ModeSwitch::ModeAndAnswers(mode, _) => {
                 let id = self.ask(ask);
-                write::set_mode(&mut self.exchange, id, session, mode);
+                write::set_mode(&mut self.outbox, id, session, mode);
                 true
             }
             ModeSwitch::Option(option, value) => {
                 let id = self.ask(ask);
-                write::set_option(&mut self.exchange, id, session, option, value);
+                write::set_option(&mut self.outbox, id, session, option, value);
                 true
             }
             ModeSwitch::Answers(approve) => {

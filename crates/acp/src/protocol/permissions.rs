@@ -3,7 +3,7 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 use teamster_core::provider::json_line::{parse, value};
-use teamster_core::provider::{Events, Exchange};
+use teamster_core::provider::{Events, Outbox};
 use teamster_core::{
     AgentEvent, Decision, Permission, PermissionAnswer, PermissionRequest, ToolKind,
 };
@@ -52,12 +52,12 @@ impl Pending {
     }
 
     /// Ends the request without an answer.
-    pub(super) fn cancel(self, exchange: &mut Exchange) {
+    pub(super) fn cancel(self, outbox: &mut Outbox) {
         match self.subject {
-            Subject::Elicitation { .. } => write::elicited(exchange, &self.id, None),
-            _ => write::permission(exchange, &self.id, None),
+            Subject::Elicitation { .. } => write::elicited(outbox, &self.id, None),
+            _ => write::permission(outbox, &self.id, None),
         }
-        exchange.withdraw(self.number);
+        outbox.withdraw(self.number);
     }
 }
 
@@ -71,10 +71,10 @@ impl AcpProtocol {
             .as_ref()
             .and_then(|params| parse::<CallUpdate<'_>>(params.tool_call?.get()));
         let (Some(params), Some(call)) = (params, call) else {
-            return write::permission(&mut self.exchange, id, None);
+            return write::permission(&mut self.outbox, id, None);
         };
         if self.cancelling || !self.is_active() && !self.may_begin() {
-            return write::permission(&mut self.exchange, id, None);
+            return write::permission(&mut self.outbox, id, None);
         }
         self.begin_own();
         let cli_id = call.tool_call_id.as_deref().unwrap_or_default().to_owned();
@@ -87,7 +87,7 @@ impl AcpProtocol {
         }
         self.know_of_request(&cli_id, &call);
         let Some((tool_id, tool)) = self.announce(&cli_id, out) else {
-            return write::permission(&mut self.exchange, id, None);
+            return write::permission(&mut self.outbox, id, None);
         };
         let options: Vec<_> = list::<OptionLine>(params.options)
             .into_iter()
@@ -98,7 +98,7 @@ impl AcpProtocol {
         if question.is_none() {
             let once = options.iter().find(|option| option.kind == "allow_once");
             if let Some(once) = once.filter(|_| self.is_approved(&tool)) {
-                return write::permission(&mut self.exchange, id, Some(&once.id));
+                return write::permission(&mut self.outbox, id, Some(&once.id));
             }
             if self.approve() == Approve::ReadOnly {
                 out.push(AgentEvent::Permission(Box::new(
@@ -107,7 +107,7 @@ impl AcpProtocol {
                         .reason(Some(READ_ONLY.to_owned())),
                 )));
                 let rejecting = rejecting(&options).map(|option| option.id.as_str());
-                write::permission(&mut self.exchange, id, rejecting);
+                write::permission(&mut self.outbox, id, rejecting);
                 return self.was_denied(&cli_id, out);
             }
         }
@@ -136,7 +136,7 @@ impl AcpProtocol {
             }
             None => Subject::Permission(options),
         };
-        self.exchange.ask(request);
+        self.outbox.ask(request);
         self.permissions
             .push(Pending::new(number, id, cli_id, subject));
     }
@@ -171,10 +171,10 @@ impl AcpProtocol {
         let pending = self.permissions.remove(at);
         match &pending.subject {
             Subject::Elicitation { .. } => {
-                return write::elicited(&mut self.exchange, &pending.id, Some(answer));
+                return write::elicited(&mut self.outbox, &pending.id, Some(answer));
             }
             Subject::Choice(options, asked) => match self.choice_of(options, asked, answer) {
-                Some(choice) => write::choice(&mut self.exchange, &pending.id, choice),
+                Some(choice) => write::choice(&mut self.outbox, &pending.id, choice),
                 // No option of a question allows a tool.
                 None => self.choose(&pending.id, rejecting(options)),
             },
@@ -190,7 +190,7 @@ impl AcpProtocol {
 
     fn choose(&mut self, id: &RawValue, option: Option<&PermissionOption>) {
         let option = option.map(|option| option.id.as_str());
-        write::permission(&mut self.exchange, id, option);
+        write::permission(&mut self.outbox, id, option);
     }
 
     /// Returns the choice for the answer to a question.
@@ -250,16 +250,16 @@ impl AcpProtocol {
     /// Withdraws all permission requests.
     pub(super) fn withdraw_all(&mut self) {
         for pending in std::mem::take(&mut self.permissions) {
-            self.exchange.withdraw(pending.number);
+            self.outbox.withdraw(pending.number);
         }
     }
 
     /// Withdraws the permission requests of a call that has ended.
     pub(super) fn withdraw_of(&mut self, cli_id: &str) {
-        let exchange = &mut self.exchange;
+        let outbox = &mut self.outbox;
         self.permissions.retain(|pending| {
             if pending.call == cli_id {
-                exchange.withdraw(pending.number);
+                outbox.withdraw(pending.number);
             }
             pending.call != cli_id
         });

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 use teamster_core::provider::json_line::parse;
-use teamster_core::provider::{Events, Order};
+use teamster_core::provider::{Events, SessionCommand};
 use teamster_core::{
     AgentError, AgentEvent, ErrorCode, ErrorKind, Id, McpTransport, NoticeLevel, NoticeSource,
     Session,
@@ -75,7 +75,7 @@ impl AcpProtocol {
         match self.stage {
             Stage::Unconnected => {
                 let id = self.ask(Ask::Initialize);
-                write::initialize(&mut self.exchange, id, self.settings.asks);
+                write::initialize(&mut self.outbox, id, self.settings.asks);
                 self.starting = true;
             }
             Stage::Connected => match self.way() {
@@ -101,8 +101,8 @@ impl AcpProtocol {
                 }
             },
             Stage::Ready => {
-                for order in std::mem::take(&mut self.late) {
-                    self.obey(order, out);
+                for command in std::mem::take(&mut self.late) {
+                    self.run_command(command, out);
                 }
                 if self.waiting.is_some()
                     && self.asks(out)
@@ -163,13 +163,13 @@ impl AcpProtocol {
 
     fn open_session(&mut self, how: Opening, id: u64) {
         let session = self.settings.session_id.as_deref().unwrap_or_default();
-        let exchange = &mut self.exchange;
+        let outbox = &mut self.outbox;
         let meta = self.session_meta.as_ref();
         match how {
-            Opening::New => write::new_session(exchange, id, &self.settings, meta),
-            Opening::Load => write::load_session(exchange, id, &self.settings, meta, session),
-            Opening::Resume => write::resume_session(exchange, id, &self.settings, meta, session),
-            Opening::Fork => write::fork_session(exchange, id, &self.settings, meta, session),
+            Opening::New => write::new_session(outbox, id, &self.settings, meta),
+            Opening::Load => write::load_session(outbox, id, &self.settings, meta, session),
+            Opening::Resume => write::resume_session(outbox, id, &self.settings, meta, session),
+            Opening::Fork => write::fork_session(outbox, id, &self.settings, meta, session),
         }
     }
 
@@ -198,7 +198,7 @@ impl AcpProtocol {
                     return cannot("effort");
                 };
                 let id = self.ask(Ask::Step);
-                write::set_option(&mut self.exchange, id, &session, &option, &effort);
+                write::set_option(&mut self.outbox, id, &session, &option, &effort);
             }
             Step::Mode(switch) => return Ok(self.switch_mode(&session, Ask::Step, &switch)),
         }
@@ -213,8 +213,8 @@ impl AcpProtocol {
             .clone()
             .filter(|_| !self.offers.models)
         {
-            Some(option) => write::set_option(&mut self.exchange, id, session, &option, model),
-            None => write::set_model(&mut self.exchange, id, session, model),
+            Some(option) => write::set_option(&mut self.outbox, id, session, &option, model),
+            None => write::set_model(&mut self.outbox, id, session, model),
         }
     }
 
@@ -316,27 +316,27 @@ impl AcpProtocol {
         self.advance(out);
     }
 
-    /// Handles the response to [`Order::Clear`].
+    /// Handles the response to [`SessionCommand::Clear`].
     pub(super) fn cleared(
         &mut self,
-        order: teamster_core::provider::OrderId,
+        command: teamster_core::provider::CommandId,
         answer: Result<Option<&RawValue>, RpcError>,
         out: &mut Events,
     ) {
         let result = match answer {
             Ok(result) => result,
-            Err(error) => return self.settle(order, Some(error)),
+            Err(error) => return self.settle(command, Some(error)),
         };
         let result: Opened = result
             .and_then(|result| parse(result.get()))
             .unwrap_or_default();
         let Some(id) = result.session_id.clone() else {
             let error = RpcError::new(0, "the agent opened a session without an id");
-            return self.settle(order, Some(error));
+            return self.settle(command, Some(error));
         };
         // Leaves the current session as it is.
         if let Err(error) = self.find_first_mode(&result) {
-            return self.exchange.settle(order, Err(error));
+            return self.outbox.answer(command, Err(error));
         }
         self.resumable = self.dialect.keeps_empty_sessions();
         self.settings.session_id = None;
@@ -344,7 +344,7 @@ impl AcpProtocol {
         self.dialect.session_opened(true);
         self.cost_usd = None;
         self.take_session(&id, &result, out);
-        self.settle(order, None);
+        self.settle(command, None);
         self.steps.clear();
         self.steps
             .extend(self.settings.model.clone().map(Step::Model));
@@ -405,9 +405,12 @@ impl AcpProtocol {
 
     /// Fails the waiting turn and orders. The next turn tries to start again.
     fn cannot_start(&mut self, error: AgentError, out: &mut Events) {
-        for order in std::mem::take(&mut self.late) {
-            if let Order::Clear(id) | Order::SetModel(id, _) | Order::SetPermission(id, _) = order {
-                self.exchange.settle(id, Err(error.clone()));
+        for command in std::mem::take(&mut self.late) {
+            if let SessionCommand::Clear(id)
+            | SessionCommand::SetModel(id, _)
+            | SessionCommand::SetPermission(id, _) = command
+            {
+                self.outbox.answer(id, Err(error.clone()));
             }
         }
         if self.waiting.is_some() {

@@ -1,17 +1,17 @@
 //! The lines are made up, based on the output of real agents.
 
+mod commands;
 mod elicitation;
 mod ending;
 mod extensions;
 mod modes;
-mod orders;
 mod permissions;
 mod random;
 mod starting;
 mod turns;
 
 use serde_json::{Value, json};
-use teamster_core::provider::{Exchange, Exit, Order, OrderId, SessionAssembler, grammar};
+use teamster_core::provider::{CommandId, Exit, Outbox, SessionAssembler, SessionCommand, grammar};
 use teamster_core::{AgentEvent, PermissionRequest, RunResult, Turn};
 
 use super::*;
@@ -66,7 +66,7 @@ impl Talk {
 
     /// Returns all messages written since the last call.
     fn written(&mut self) -> Vec<Value> {
-        let bytes = self.assembler.exchange(Exchange::take_written);
+        let bytes = self.assembler.outbox(Outbox::take_input);
         bytes
             .split(|b| *b == b'\n')
             .filter(|line| !line.is_empty())
@@ -136,15 +136,15 @@ impl Talk {
     }
 
     fn asked(&mut self) -> Vec<PermissionRequest> {
-        self.assembler.exchange(Exchange::take_asked)
+        self.assembler.outbox(Outbox::take_requests)
     }
 
-    fn settled(&mut self) -> Vec<(OrderId, Result<(), AgentError>)> {
-        self.assembler.exchange(Exchange::take_settled)
+    fn settled(&mut self) -> Vec<(CommandId, Result<(), AgentError>)> {
+        self.assembler.outbox(Outbox::take_answers)
     }
 
-    fn order(&mut self, order: Order) {
-        self.assembler.order(order);
+    fn command(&mut self, command: SessionCommand) {
+        self.assembler.command(command);
     }
 }
 

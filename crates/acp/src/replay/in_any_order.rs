@@ -7,7 +7,9 @@ use proptest::sample::{Index, select};
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 use teamster_core::provider::grammar::Checker;
-use teamster_core::provider::{Exchange, Exit, Order, OrderId, SessionAssembler, SessionProtocol};
+use teamster_core::provider::{
+    CommandId, Exit, Outbox, SessionAssembler, SessionCommand, SessionProtocol,
+};
 use teamster_core::{PermissionAnswer, PermissionMode, Turn};
 
 /// Plays the lines of these recordings in random order, some with modified values, mixed with turns of these prompts
@@ -130,7 +132,7 @@ struct Engine {
     /// Ids of requests without a response.
     waiting: Vec<u64>,
     asked: Vec<u64>,
-    settled: HashMap<OrderId, u32>,
+    settled: HashMap<CommandId, u32>,
     ordered: u64,
     is_playing: bool,
 }
@@ -173,35 +175,36 @@ impl Engine {
             }
             Step::Permit(answer) => {
                 if let Some(number) = self.asked.pop() {
-                    self.assembler.order(Order::Answer(number, answer));
+                    self.assembler
+                        .command(SessionCommand::Answer(number, answer));
                 }
             }
-            Step::Interrupt => self.assembler.order(Order::Interrupt),
+            Step::Interrupt => self.assembler.command(SessionCommand::Interrupt),
             Step::Order(which) => {
                 self.ordered += 1;
-                let id = OrderId(self.ordered);
-                self.assembler.order(match which {
-                    0 => Order::Clear(id),
-                    1 => Order::SetModel(id, "m".into()),
-                    2 => Order::SetPermission(id, PermissionMode::Bypass),
-                    _ => Order::Steer(id, "more".into()),
+                let id = CommandId::new(self.ordered);
+                self.assembler.command(match which {
+                    0 => SessionCommand::Clear(id),
+                    1 => SessionCommand::SetModel(id, "m".into()),
+                    2 => SessionCommand::SetPermission(id, PermissionMode::Bypass),
+                    _ => SessionCommand::Steer(id, "more".into()),
                 });
             }
         }
     }
 
     fn deal(&mut self) {
-        let written = self.assembler.exchange(Exchange::take_written);
+        let written = self.assembler.outbox(Outbox::take_input);
         for line in written.split(|b| *b == b'\n').filter(|it| !it.is_empty()) {
             let message: Value = serde_json::from_slice(line).unwrap_or_default();
             if message.get("method").is_some() {
                 self.waiting.extend(message["id"].as_u64());
             }
         }
-        for (id, _) in self.assembler.exchange(Exchange::take_settled) {
+        for (id, _) in self.assembler.outbox(Outbox::take_answers) {
             *self.settled.entry(id).or_default() += 1;
         }
-        let asked = self.assembler.exchange(Exchange::take_asked);
+        let asked = self.assembler.outbox(Outbox::take_requests);
         self.asked.extend(asked.iter().map(|request| request.id));
         // The agent may have begun a turn by itself.
         self.is_playing |= self.assembler.turn().is_some();

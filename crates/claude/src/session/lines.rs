@@ -48,7 +48,7 @@ impl ClaudeSession {
                 subtype,
             } => {
                 let error = format!("{subtype} is not supported");
-                self.exchange.write(&wire::refusal(&request_id, &error));
+                self.outbox.write(&wire::refusal(&request_id, &error));
                 let message =
                     format!("Claude Code made a request that is not supported: {subtype}");
                 out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
@@ -144,9 +144,9 @@ impl ClaudeSession {
                     self.waiting[at].taken = true;
                 }
             }
-            Request::Change(order) => {
+            Request::Change(command) => {
                 let outcome = outcome.map(drop).map_err(|error| refused("that", &error));
-                self.exchange.settle(order, outcome);
+                self.outbox.answer(command, outcome);
             }
             Request::End => {}
         }
@@ -172,7 +172,7 @@ impl ClaudeSession {
             is_of_server: false,
         };
         self.questions.insert(request.id, question);
-        self.exchange.ask(request);
+        self.outbox.ask(request);
     }
 
     fn elicit(&mut self, asked: Elicitation, out: &mut Events) {
@@ -201,7 +201,7 @@ impl ClaudeSession {
             is_of_server: true,
         };
         self.questions.insert(request.id, question);
-        self.exchange.ask(request);
+        self.outbox.ask(request);
     }
 
     fn withdrawn(&mut self, request_id: &str) {
@@ -209,7 +209,7 @@ impl ClaudeSession {
         let question = questions.find(|(_, question)| question.request_id == request_id);
         if let Some(id) = question.map(|(id, _)| *id) {
             self.questions.remove(&id);
-            self.exchange.withdraw(id);
+            self.outbox.withdraw(id);
         }
     }
 
@@ -241,10 +241,10 @@ impl ClaudeSession {
         self.decoder.cleared(line);
         if failed || same {
             let error = refused("to clear the conversation", text);
-            self.exchange.settle(clearing.order, Err(error));
+            self.outbox.answer(clearing.command, Err(error));
         } else {
             self.is_written_down();
-            self.exchange.settle(clearing.order, Ok(()));
+            self.outbox.answer(clearing.command, Ok(()));
         }
         self.go_on(out);
     }

@@ -4,7 +4,7 @@ mod any_order;
 mod questions;
 
 use serde_json::{Value, json};
-use teamster_core::provider::{Exchange, Order, OrderId, SessionAssembler, grammar};
+use teamster_core::provider::{CommandId, Outbox, SessionAssembler, SessionCommand, grammar};
 use teamster_core::{
     AgentError, AgentEvent, Decision, ErrorKind, PermissionAnswer, PermissionMode, RunResult,
     RunStatus, SessionOptions, SessionProvider, Turn,
@@ -36,14 +36,14 @@ impl Talk {
 
     /// Returns the messages written to the CLI since the last call.
     fn written(&self) -> Vec<Value> {
-        let written = self.session.exchange(Exchange::take_written);
+        let written = self.session.outbox(Outbox::take_input);
         let lines = String::from_utf8(written).unwrap();
         let lines = lines.lines().map(serde_json::from_str);
         lines.collect::<Result<_, _>>().unwrap()
     }
 
-    fn settled(&self) -> Vec<(OrderId, Result<(), AgentError>)> {
-        self.session.exchange(Exchange::take_settled)
+    fn settled(&self) -> Vec<(CommandId, Result<(), AgentError>)> {
+        self.session.outbox(Outbox::take_answers)
     }
 
     /// Begins a turn whose message the CLI has received.
@@ -112,8 +112,10 @@ fn tools_are_settled_when_the_session_is_opened() {
         .into_iter()
         .enumerate()
     {
-        talk.session
-            .order(Order::SetPermission(OrderId(n as u64), mode));
+        talk.session.command(SessionCommand::SetPermission(
+            CommandId::new(n as u64),
+            mode,
+        ));
     }
     let settled = talk.settled();
     assert_eq!(settled[0].1, Ok(()));
@@ -125,8 +127,8 @@ fn tools_are_settled_when_the_session_is_opened() {
     );
 
     let mut talk = Talk::new(|_| {});
-    let read_only = Order::SetPermission(OrderId(0), PermissionMode::ReadOnly);
-    talk.session.order(read_only);
+    let read_only = SessionCommand::SetPermission(CommandId::new(0), PermissionMode::ReadOnly);
+    talk.session.command(read_only);
     let settled = talk.settled();
     assert!(
         settled[0]
@@ -166,11 +168,11 @@ fn a_question_between_two_turns_begins_none() {
     talk.end();
     talk.emit(&ask("Bash"));
     assert_eq!(talk.session.turn(), None);
-    let asked = talk.session.exchange(Exchange::take_asked);
+    let asked = talk.session.outbox(Outbox::take_requests);
     assert_eq!(asked[0].message.as_deref(), Some("why"));
     let id = asked[0].id;
     talk.session
-        .order(Order::Answer(id, PermissionAnswer::Deny(None)));
+        .command(SessionCommand::Answer(id, PermissionAnswer::Deny(None)));
     let response = &talk.written()[0]["response"]["response"];
     assert_eq!(response["behavior"], "deny");
     assert!(
@@ -185,7 +187,7 @@ fn a_question_in_a_turn_is_an_event() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
     talk.emit(&ask("mcp__a__b"));
-    let asked = talk.session.exchange(Exchange::take_asked);
+    let asked = talk.session.outbox(Outbox::take_requests);
     assert_eq!(asked[0].kind, teamster_core::ToolKind::Mcp);
     assert_eq!(asked[0].input, json!({"a": 1}));
     talk.emit(&result(OLD, &json!({})));
@@ -219,7 +221,8 @@ fn a_prompt_that_is_refused_is_an_error() {
 fn a_refused_message_is_a_notice() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
-    talk.session.order(Order::Steer(OrderId(1), "y".into()));
+    talk.session
+        .command(SessionCommand::Steer(CommandId::new(1), "y".into()));
     let uuid = talk.written()[0]["uuid"].clone();
     talk.emit(&json!({"type": "command_lifecycle", "command_uuid": uuid, "state": "refused"}));
     talk.emit(&result(OLD, &json!({})));
@@ -234,7 +237,8 @@ fn a_refused_message_is_a_notice() {
 fn a_failure_in_the_middle_of_a_turn_is_no_final_error() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
-    talk.session.order(Order::Steer(OrderId(1), "y".into()));
+    talk.session
+        .command(SessionCommand::Steer(CommandId::new(1), "y".into()));
     talk.emit(&result(
         OLD,
         &json!({"is_error": true, "result": "API Error: 500"}),
@@ -255,7 +259,8 @@ fn a_failure_in_the_middle_of_a_turn_is_no_final_error() {
 fn process_end_between_the_parts_of_a_turn_is_incomplete() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
-    talk.session.order(Order::Steer(OrderId(1), "y".into()));
+    talk.session
+        .command(SessionCommand::Steer(CommandId::new(1), "y".into()));
     talk.emit(&result(OLD, &json!({})));
     let exit = teamster_core::provider::Exit {
         code: Some(0),
@@ -272,16 +277,18 @@ fn process_end_between_the_parts_of_a_turn_is_incomplete() {
 #[test]
 fn clearing_an_empty_session_needs_no_cli() {
     let mut talk = Talk::new(|_| {});
-    talk.session.order(Order::Clear(OrderId(1)));
-    assert_eq!(talk.settled(), [(OrderId(1), Ok(()))]);
+    talk.session
+        .command(SessionCommand::Clear(CommandId::new(1)));
+    assert_eq!(talk.settled(), [(CommandId::new(1), Ok(()))]);
     assert!(talk.written().is_empty());
     // A resumed session is not empty.
     let mut talk = Talk::new(|options| options.params.session_id = Some(OLD.into()));
-    talk.session.order(Order::Clear(OrderId(1)));
+    talk.session
+        .command(SessionCommand::Clear(CommandId::new(1)));
     assert_eq!(talk.written().len(), 1);
     talk.emit(&init(NEW));
     talk.emit(&result(NEW, &json!({"result": "", "num_turns": 0})));
-    assert_eq!(talk.settled(), [(OrderId(1), Ok(()))]);
+    assert_eq!(talk.settled(), [(CommandId::new(1), Ok(()))]);
     assert_eq!(talk.session.session_id().as_deref(), Some(NEW));
 }
 
@@ -291,7 +298,8 @@ fn a_conversation_that_is_not_cleared_is_an_error_of_the_order() {
     talk.turn();
     talk.emit(&result(OLD, &json!({})));
     talk.end();
-    talk.session.order(Order::Clear(OrderId(1)));
+    talk.session
+        .command(SessionCommand::Clear(CommandId::new(1)));
     talk.session.begin(Turn::new("next"));
     talk.written();
     talk.emit(&init(OLD));
@@ -317,8 +325,10 @@ fn a_conversation_that_is_not_cleared_is_an_error_of_the_order() {
 fn clearing_waits_for_the_end_of_the_turn() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
-    talk.session.order(Order::Clear(OrderId(1)));
-    talk.session.order(Order::Clear(OrderId(2)));
+    talk.session
+        .command(SessionCommand::Clear(CommandId::new(1)));
+    talk.session
+        .command(SessionCommand::Clear(CommandId::new(2)));
     assert!(talk.written().is_empty());
     talk.emit(&result(OLD, &json!({})));
     assert!(talk.written().is_empty(), "it is still the engine's turn");
@@ -326,7 +336,7 @@ fn clearing_waits_for_the_end_of_the_turn() {
     assert_eq!(talk.written()[0]["message"]["content"], "/clear");
     talk.emit(&init(NEW));
     talk.emit(&result(NEW, &json!({"result": "", "num_turns": 0})));
-    assert_eq!(talk.settled(), [(OrderId(1), Ok(()))]);
+    assert_eq!(talk.settled(), [(CommandId::new(1), Ok(()))]);
     assert_eq!(talk.written().len(), 1, "and once more");
 }
 
@@ -336,29 +346,31 @@ fn turn_that_waits_for_a_cleared_conversation_can_be_aborted() {
     talk.turn();
     talk.emit(&result(OLD, &json!({})));
     talk.end();
-    talk.session.order(Order::Clear(OrderId(1)));
+    talk.session
+        .command(SessionCommand::Clear(CommandId::new(1)));
     talk.session.begin(Turn::new("never"));
     talk.session
-        .order(Order::Steer(OrderId(2), "nor this".into()));
+        .command(SessionCommand::Steer(CommandId::new(2), "nor this".into()));
     talk.written();
     talk.session.stop_requested();
-    talk.session.order(Order::Interrupt);
+    talk.session.command(SessionCommand::Interrupt);
     let (_, ended) = talk.end();
     assert_eq!(ended.status, RunStatus::Aborted);
     let settled = talk.settled();
-    assert_eq!(settled[0].0, OrderId(2));
+    assert_eq!(settled[0].0, CommandId::new(2));
     assert_eq!(settled[0].1.as_ref().unwrap_err().kind, ErrorKind::Aborted);
     talk.emit(&init(NEW));
     talk.emit(&result(NEW, &json!({"result": "", "num_turns": 0})));
-    assert_eq!(talk.settled(), [(OrderId(1), Ok(()))]);
+    assert_eq!(talk.settled(), [(CommandId::new(1), Ok(()))]);
     assert!(talk.written().is_empty());
 }
 
 #[test]
 fn without_a_turn_interrupt_and_steer_do_nothing() {
     let mut talk = Talk::new(|_| {});
-    talk.session.order(Order::Interrupt);
-    talk.session.order(Order::Steer(OrderId(1), "x".into()));
+    talk.session.command(SessionCommand::Interrupt);
+    talk.session
+        .command(SessionCommand::Steer(CommandId::new(1), "x".into()));
     assert!(talk.settled()[0].1.is_err());
     assert!(talk.written().is_empty());
 }
@@ -366,7 +378,8 @@ fn without_a_turn_interrupt_and_steer_do_nothing() {
 #[test]
 fn a_refused_request_has_the_reason() {
     let mut talk = Talk::new(|_| {});
-    talk.session.order(Order::SetModel(OrderId(1), "x".into()));
+    talk.session
+        .command(SessionCommand::SetModel(CommandId::new(1), "x".into()));
     let request = talk.written()[0].clone();
     let no = answer(
         &request,
@@ -385,13 +398,13 @@ fn a_refused_request_has_the_reason() {
 fn interrupt_is_reported_once_and_a_late_one_has_no_effect() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
-    talk.session.order(Order::Interrupt);
-    talk.session.order(Order::Interrupt);
+    talk.session.command(SessionCommand::Interrupt);
+    talk.session.command(SessionCommand::Interrupt);
     assert_eq!(talk.written().len(), 1);
     talk.emit(&result(OLD, &json!({})));
     let (_, ended) = talk.end();
     assert_eq!(ended.status, RunStatus::Completed);
-    talk.session.order(Order::Interrupt);
+    talk.session.command(SessionCommand::Interrupt);
     assert!(talk.written().is_empty());
 }
 
@@ -400,7 +413,7 @@ fn turn_that_begins_during_its_interrupt_has_an_end() {
     let mut talk = Talk::new(|_| {});
     talk.session.begin(Turn::new("x"));
     let uuid = talk.written()[0]["uuid"].clone();
-    talk.session.order(Order::Interrupt);
+    talk.session.command(SessionCommand::Interrupt);
     let requests = talk.written();
     talk.emit(&json!({"type": "command_lifecycle", "command_uuid": uuid, "state": "started"}));
     talk.emit(&answer(
@@ -451,10 +464,12 @@ fn odd_lines_are_reported_and_harmless() {
     ] {
         talk.emit(&odd);
     }
-    let asked = talk.session.exchange(Exchange::take_asked);
+    let asked = talk.session.outbox(Outbox::take_requests);
     assert_eq!(asked.len(), 1);
-    talk.session
-        .order(Order::Answer(asked[0].id, PermissionAnswer::AllowAlways));
+    talk.session.command(SessionCommand::Answer(
+        asked[0].id,
+        PermissionAnswer::AllowAlways,
+    ));
     assert_eq!(talk.written().len(), 1);
     talk.emit(&result(
         OLD,

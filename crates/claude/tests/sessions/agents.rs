@@ -1,6 +1,6 @@
 //! Background agents. A turn ends only after its agents have ended.
 
-use teamster_core::provider::Order;
+use teamster_core::provider::SessionCommand;
 use teamster_core::{AgentEvent, PermissionAnswer, PermissionPolicy, RunStatus};
 
 use crate::sessions::play::{Play, PlayedTurn};
@@ -126,7 +126,10 @@ fn an_agent_may_ask_for_permission_while_the_turn_waits_for_it() {
         play.turn("[[mock:agent_ask]] first");
         play.until("\"can_use_tool\"");
         assert_eq!(play.asked.len(), 1);
-        play.order(Order::Answer(play.asked[0].id, PermissionAnswer::Allow));
+        play.command(SessionCommand::Answer(
+            play.asked[0].id,
+            PermissionAnswer::Allow,
+        ));
         let turn = play.end();
         assert_eq!(turn.result.text, "Delegating.It works on.All done.");
         assert_eq!(turn.tools().len(), 2);

@@ -1,6 +1,6 @@
 //! Interrupted turns.
 
-use teamster_core::provider::{Order, OrderId};
+use teamster_core::provider::{CommandId, SessionCommand};
 use teamster_core::{ErrorKind, PermissionAnswer, RunStatus};
 
 use crate::sessions::play::Play;
@@ -75,7 +75,10 @@ fn an_interrupt_withdraws_messages_not_yet_taken() {
         let mut play = Play::new(&scenario);
         play.turn("[[mock:slow]] first");
         play.until("word5 ");
-        play.order(Order::Steer(OrderId(1), "[[mock:two]] second".into()));
+        play.command(SessionCommand::Steer(
+            CommandId::new(1),
+            "[[mock:two]] second".into(),
+        ));
         play.written.clear();
         play.interrupt();
         let kinds: Vec<_> = (play.written.iter())
@@ -103,7 +106,10 @@ fn a_message_that_could_not_be_withdrawn_is_interrupted_too() {
     let mut play = Play::new("2.1.197/persist_cancel_async");
     play.turn("[[mock:slow]] first");
     play.until("word5 ");
-    play.order(Order::Steer(OrderId(1), "[[mock:text]] queued".into()));
+    play.command(SessionCommand::Steer(
+        CommandId::new(1),
+        "[[mock:text]] queued".into(),
+    ));
     play.interrupt();
     play.written.clear();
     let turn = play.end();
@@ -126,7 +132,7 @@ fn a_question_is_withdrawn_with_its_turn() {
         assert_eq!(turn.result.status, RunStatus::Aborted);
         assert_eq!(play.withdrawn, [request.id]);
         play.written.clear();
-        play.order(Order::Answer(request.id, PermissionAnswer::Allow));
+        play.command(SessionCommand::Answer(request.id, PermissionAnswer::Allow));
         assert!(play.written.is_empty());
         is_plain(&play.play("[[mock:two]] second"), "Answer two.", cost);
         play.rest();

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 use teamster_claude::Claude;
-use teamster_core::provider::{Exchange, Order, OrderId, SessionAssembler, grammar};
+use teamster_core::provider::{CommandId, Outbox, SessionAssembler, SessionCommand, grammar};
 use teamster_core::{
     AgentError, AgentEvent, PermissionRequest, RunResult, SessionOptions, SessionProvider, Turn,
 };
@@ -112,7 +112,7 @@ pub(crate) struct Play {
     ids: Vec<(String, String)>,
     /// Messages of the protocol since the test last cleared the list.
     pub(crate) written: Vec<Value>,
-    pub(crate) settled: Vec<(OrderId, Result<(), AgentError>)>,
+    pub(crate) settled: Vec<(CommandId, Result<(), AgentError>)>,
     pub(crate) asked: Vec<PermissionRequest>,
     pub(crate) withdrawn: Vec<u64>,
     events: Vec<AgentEvent>,
@@ -178,15 +178,15 @@ impl Play {
         self.settle();
     }
 
-    pub(crate) fn order(&mut self, order: Order) {
-        self.session.order(order);
+    pub(crate) fn command(&mut self, command: SessionCommand) {
+        self.session.command(command);
         self.settle();
     }
 
     /// Interrupts the turn in the same way as the engine.
     pub(crate) fn interrupt(&mut self) {
         self.session.stop_requested();
-        self.order(Order::Interrupt);
+        self.command(SessionCommand::Interrupt);
     }
 
     /// Plays lines up to the first one that contains `text`.
@@ -258,7 +258,7 @@ impl Play {
 
     fn settle(&mut self) {
         self.events.extend(self.session.out().drain());
-        let written = self.session.exchange(Exchange::take_written);
+        let written = self.session.outbox(Outbox::take_input);
         for line in written.split_inclusive(|b| *b == b'\n') {
             assert_eq!(line.last(), Some(&b'\n'), "a whole line");
             let line: Value = serde_json::from_slice(line).expect("a line of JSON");
@@ -279,15 +279,15 @@ impl Play {
             self.ids.extend(recorded);
             self.written.push(line);
         }
-        let settled = self.session.exchange(Exchange::take_settled);
-        for (order, _) in &settled {
-            let before = self.settled.iter().any(|(it, _)| it == order);
+        let settled = self.session.outbox(Outbox::take_answers);
+        for (command, _) in &settled {
+            let before = self.settled.iter().any(|(it, _)| it == command);
             assert!(!before, "{order:?} was settled twice");
         }
         self.settled.extend(settled);
         self.asked
-            .extend(self.session.exchange(Exchange::take_asked));
+            .extend(self.session.outbox(Outbox::take_requests));
         self.withdrawn
-            .extend(self.session.exchange(Exchange::take_withdrawn));
+            .extend(self.session.outbox(Outbox::take_withdrawn));
     }
 }

@@ -1,7 +1,7 @@
-//! Orders outside of turns, and requests of the CLI.
+//! Commands outside of turns, and requests of the CLI.
 
 use serde_json::json;
-use teamster_core::provider::{Order, OrderId};
+use teamster_core::provider::{CommandId, SessionCommand};
 use teamster_core::{AgentEvent, Decision, PermissionAnswer, PermissionMode, ToolKind};
 
 use crate::sessions::play::Play;
@@ -13,11 +13,11 @@ fn the_conversation_is_cleared_without_a_turn() {
         let mut play = Play::new(&scenario);
         is_plain(&play.play("[[mock:two]] x"), "Answer two.", cost);
         let old = play.session_id();
-        play.order(Order::Clear(OrderId(3)));
+        play.command(SessionCommand::Clear(CommandId::new(3)));
         assert_eq!(play.written[1]["message"]["content"], "/clear");
         assert!(play.settled.is_empty());
         play.idle(r#""type":"result""#);
-        assert_eq!(play.settled, [(OrderId(3), Ok(()))]);
+        assert_eq!(play.settled, [(CommandId::new(3), Ok(()))]);
         assert_eq!(play.session.turn(), None);
         let new = play.session_id();
         assert_ne!(old, new);
@@ -42,15 +42,18 @@ fn a_turn_waits_until_the_conversation_is_cleared() {
     for (scenario, cost) in both("clear") {
         let mut play = Play::new(&scenario);
         play.play("[[mock:two]] x");
-        play.order(Order::Clear(OrderId(3)));
+        play.command(SessionCommand::Clear(CommandId::new(3)));
         play.turn("[[mock:three]] x");
-        play.order(Order::Steer(OrderId(4), "more".into()));
+        play.command(SessionCommand::Steer(CommandId::new(4), "more".into()));
         assert_eq!(play.written.len(), 2, "neither is sent yet");
         play.until(r#""type":"result""#);
         assert_eq!(play.written.len(), 4);
         assert_eq!(play.written[2]["message"]["content"], "[[mock:three]] x");
         assert_eq!(play.written[3]["message"]["content"], "more");
-        assert_eq!(play.settled, [(OrderId(3), Ok(())), (OrderId(4), Ok(()))]);
+        assert_eq!(
+            play.settled,
+            [(CommandId::new(3), Ok(())), (CommandId::new(4), Ok(()))]
+        );
         let turn = play.end();
         assert_eq!(turn.result.text, "Answer three.Answer three.");
         assert_eq!(turn.cost(), times(cost, 2.0));
@@ -61,9 +64,9 @@ fn a_turn_waits_until_the_conversation_is_cleared() {
 fn the_capture_without_ids_is_cleared_too() {
     let mut play = Play::new("2.1.197/persist_clear");
     is_plain(&play.play("[[mock:text]] one"), HELLO, COST);
-    play.order(Order::Clear(OrderId(3)));
+    play.command(SessionCommand::Clear(CommandId::new(3)));
     play.idle(r#""type":"result""#);
-    assert_eq!(play.settled, [(OrderId(3), Ok(()))]);
+    assert_eq!(play.settled, [(CommandId::new(3), Ok(()))]);
     is_plain(&play.play("[[mock:text]] after clear"), HELLO, COST);
     play.rest();
 }
@@ -72,19 +75,22 @@ fn the_capture_without_ids_is_cleared_too() {
 fn requests_are_settled_by_the_cli_s_answers() {
     for (scenario, _) in both("setters") {
         let mut play = Play::new(&scenario);
-        play.order(Order::SetPermission(OrderId(1), PermissionMode::Bypass));
-        play.order(Order::SetPermission(
-            OrderId(2),
+        play.command(SessionCommand::SetPermission(
+            CommandId::new(1),
+            PermissionMode::Bypass,
+        ));
+        play.command(SessionCommand::SetPermission(
+            CommandId::new(2),
             PermissionMode::AcceptEdits,
         ));
-        play.order(Order::SetModel(OrderId(3), "haiku".into()));
+        play.command(SessionCommand::SetModel(CommandId::new(3), "haiku".into()));
         assert_eq!(play.written[1]["request"]["mode"], "acceptEdits");
         assert_eq!(play.written[2]["request"]["model"], "haiku");
         play.idle(&play.written[2]["request_id"].to_string());
         let [
-            (OrderId(1), Err(error)),
-            (OrderId(2), Ok(())),
-            (OrderId(3), Ok(())),
+            (CommandId::new(1), Err(error)),
+            (CommandId::new(2), Ok(())),
+            (CommandId::new(3), Ok(())),
         ] = &play.settled[..]
         else {
             panic!("{:?}", play.settled);
@@ -99,8 +105,14 @@ fn requests_are_settled_by_the_cli_s_answers() {
         assert_eq!(turn.result.text, "Answer two.");
         assert!(turn.result.model.unwrap().contains("haiku"));
 
-        play.order(Order::SetPermission(OrderId(4), PermissionMode::Default));
-        play.order(Order::SetModel(OrderId(5), "claude-sonnet-4-5".into()));
+        play.command(SessionCommand::SetPermission(
+            CommandId::new(4),
+            PermissionMode::Default,
+        ));
+        play.command(SessionCommand::SetModel(
+            CommandId::new(5),
+            "claude-sonnet-4-5".into(),
+        ));
         let turn = play.play("[[mock:two]] second");
         assert_eq!(turn.count("session"), 1, "its model is another");
         assert_eq!(turn.result.model.as_deref(), Some("claude-sonnet-4-5"));
@@ -109,7 +121,7 @@ fn requests_are_settled_by_the_cli_s_answers() {
         assert_eq!(turn.tokens(), ONE);
         assert_eq!(turn.cost(), Some(411.0));
         assert_eq!(play.settled.len(), 5);
-        play.order(Order::Close);
+        play.command(SessionCommand::Close);
         assert_eq!(
             play.written.last().unwrap()["request"]["subtype"],
             "end_session"
@@ -130,7 +142,7 @@ fn the_cli_asks_and_is_answered() {
     assert_eq!(request.input["file_path"], "/tmp/ws/denied.txt");
     assert_eq!(request.message.as_deref(), Some("denied.txt"));
     play.written.clear();
-    play.order(Order::Answer(request.id, PermissionAnswer::Allow));
+    play.command(SessionCommand::Answer(request.id, PermissionAnswer::Allow));
     let answer = &play.written[0]["response"];
     assert_eq!(answer["request_id"], "67677322-a61e-4123-8ebd-3edc78471bec");
     assert_eq!(
@@ -141,11 +153,11 @@ fn the_cli_asks_and_is_answered() {
     let second = play.asked.pop().unwrap();
     assert_ne!(second.id, request.id);
     let no = PermissionAnswer::Deny(Some("no thanks".into()));
-    play.order(Order::Answer(second.id, no));
+    play.command(SessionCommand::Answer(second.id, no));
     let answer = &play.written[1]["response"]["response"];
     assert_eq!(answer, &json!({"behavior": "deny", "message": "no thanks"}));
     // A second answer is ignored.
-    play.order(Order::Answer(second.id, PermissionAnswer::Allow));
+    play.command(SessionCommand::Answer(second.id, PermissionAnswer::Allow));
     assert_eq!(play.written.len(), 2);
     let turn = play.end();
     let decisions: Vec<_> = (turn.events.iter())
@@ -175,7 +187,10 @@ fn always_allow_holds_for_this_session_only() {
         for _ in 0..2 {
             play.until(r#""subtype":"can_use_tool""#);
             let request = play.asked.pop().unwrap();
-            play.order(Order::Answer(request.id, PermissionAnswer::AllowAlways));
+            play.command(SessionCommand::Answer(
+                request.id,
+                PermissionAnswer::AllowAlways,
+            ));
         }
         let rules = |n: usize| &play.written[n]["response"]["response"]["updatedPermissions"];
         // The CLI suggests accepting all edits, which would allow more than the request.

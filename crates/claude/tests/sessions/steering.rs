@@ -1,6 +1,6 @@
 //! Messages during a turn.
 
-use teamster_core::provider::{Order, OrderId};
+use teamster_core::provider::{CommandId, SessionCommand};
 use teamster_core::{ErrorKind, RunStatus};
 
 use crate::sessions::play::Play;
@@ -12,9 +12,9 @@ fn a_message_while_a_tool_runs_joins_the_turn() {
         let mut play = Play::new(&scenario);
         play.turn("[[mock:sleep2]] first");
         play.until(r#""type":"tool_use""#);
-        play.order(Order::Steer(OrderId(7), "/second".into()));
+        play.command(SessionCommand::Steer(CommandId::new(7), "/second".into()));
         assert_eq!(play.written[1]["message"]["content"], " /second");
-        assert_eq!(play.settled, [(OrderId(7), Ok(()))]);
+        assert_eq!(play.settled, [(CommandId::new(7), Ok(()))]);
         let turn = play.end();
         assert_eq!(turn.result.text, "Sleeping.Slept.");
         assert_eq!(turn.tools(), [("Bash", "toolu_mock_001_1")]);
@@ -31,7 +31,10 @@ fn several_messages_while_tools_run_end_with_the_same_turn() {
         play.turn("[[mock:two_tools]] first");
         play.until(r#""name":"Bash""#);
         for n in 2..5 {
-            play.order(Order::Steer(OrderId(n), format!("steer {n}")));
+            play.command(SessionCommand::Steer(
+                CommandId::new(n),
+                format!("steer {n}"),
+            ));
         }
         let turn = play.end();
         assert_eq!(turn.result.text, "A.B.C.");
@@ -56,7 +59,10 @@ fn a_message_while_the_model_writes_joins_the_turn() {
         play.turn("[[mock:slow]] first");
         play.until("word3 ");
         for n in 0..steers {
-            play.order(Order::Steer(OrderId(n), format!("steer {n}")));
+            play.command(SessionCommand::Steer(
+                CommandId::new(n),
+                format!("steer {n}"),
+            ));
         }
         let turn = play.end();
         assert_eq!(turn.result.status, RunStatus::Completed);
@@ -78,11 +84,11 @@ fn a_message_at_the_end_of_the_turn_still_joins_it() {
         let mut play = Play::new(&scenario);
         play.turn("[[mock:text]] first");
         play.until(r#""message_stop""#);
-        play.order(Order::Steer(OrderId(1), "second".into()));
+        play.command(SessionCommand::Steer(CommandId::new(1), "second".into()));
         let turn = play.end();
         assert_eq!(turn.result.text, format!("{HELLO}Answer two."));
         assert_eq!(turn.end(), (Some((24, 50)), times(cost, 2.0)));
-        play.order(Order::Steer(OrderId(2), "too late".into()));
+        play.command(SessionCommand::Steer(CommandId::new(2), "too late".into()));
         let (_, too_late) = &play.settled[1];
         assert!(
             too_late
@@ -99,7 +105,10 @@ fn a_message_that_cuts_the_answer_short_is_of_the_same_turn() {
     let mut play = Play::new("2.1.197/persist_queue_now");
     play.turn("[[mock:slow5]] first");
     play.until("word3 ");
-    play.order(Order::Steer(OrderId(1), "[[mock:text]] second".into()));
+    play.command(SessionCommand::Steer(
+        CommandId::new(1),
+        "[[mock:text]] second".into(),
+    ));
     let turn = play.end();
     assert_eq!(turn.result.text, format!("word0 word1 word2 word3 {HELLO}"));
     assert_eq!(turn.result.status, RunStatus::Completed);
@@ -121,14 +130,20 @@ fn a_prompt_that_a_hook_holds_back_ends_its_turn() {
 
         play.turn("[[mock:sleep2]] second");
         play.until(r#""name":"Bash""#);
-        play.order(Order::Steer(OrderId(1), "BLOCK this".into()));
+        play.command(SessionCommand::Steer(
+            CommandId::new(1),
+            "BLOCK this".into(),
+        ));
         let turn = play.end();
         assert_eq!(turn.result.text, "Sleeping.Slept.");
         assert_eq!(turn.cost(), times(cost, 2.0));
 
         play.turn("[[mock:slow]] third");
         play.until("word5 ");
-        play.order(Order::Steer(OrderId(2), "BLOCK that".into()));
+        play.command(SessionCommand::Steer(
+            CommandId::new(2),
+            "BLOCK that".into(),
+        ));
         let turn = play.end();
         assert_eq!(turn.result.status, RunStatus::Completed);
         assert!(turn.result.text.ends_with("word39 "), "{turn:#?}");

@@ -1,7 +1,7 @@
 //! Consecutive turns.
 
 use serde_json::json;
-use teamster_core::provider::{Exchange, Exit, Order, OrderId};
+use teamster_core::provider::{CommandId, Exit, Outbox, SessionCommand};
 use teamster_core::{AgentEvent, ErrorKind, Image, ImageSource, RunStatus, Turn};
 
 use crate::sessions::play::Play;
@@ -243,8 +243,8 @@ fn a_killed_process_ends_its_turn_and_settles_open_orders() {
     play.turn("[[mock:slow]] go");
     play.until("word5 ");
     let id = play.session_id();
-    play.order(Order::SetModel(OrderId(1), "x".into()));
-    play.order(Order::Clear(OrderId(2)));
+    play.command(SessionCommand::SetModel(CommandId::new(1), "x".into()));
+    play.command(SessionCommand::Clear(CommandId::new(2)));
     assert!(play.settled.is_empty());
     let exit = Exit {
         signal: Some("SIGKILL".into()),
@@ -257,7 +257,7 @@ fn a_killed_process_ends_its_turn_and_settles_open_orders() {
     };
     assert_eq!(done.result.status, RunStatus::Failed);
     assert_eq!(done.result.exit_signal.as_deref(), Some("SIGKILL"));
-    let settled = play.session.exchange(Exchange::take_settled);
+    let settled = play.session.outbox(Outbox::take_answers);
     let orders: Vec<_> = settled
         .iter()
         .map(|(order, it)| (order.0, it.is_err()))

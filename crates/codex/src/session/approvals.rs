@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use teamster_core::provider::{Events, Exchange};
+use teamster_core::provider::{Events, Outbox};
 use teamster_core::{
     AgentEvent, Decision, Id, Permission, PermissionAnswer, PermissionRequest, ToolKind,
 };
@@ -59,7 +59,7 @@ impl Approvals {
         id: &Value,
         params: &Object<'_>,
         asker: Option<&Asker<'_>>,
-        exchange: &mut Exchange,
+        outbox: &mut Outbox,
         out: &mut Events,
     ) -> Option<()> {
         let sort = Sort::of(method, params)?;
@@ -69,8 +69,7 @@ impl Approvals {
             self.request(self.last, method, params, asker)
         });
         let Some(request) = request else {
-            exchange
-                .write(&json!({"id": id, "result": sort.answer(&PermissionAnswer::Deny(None))}));
+            outbox.write(&json!({"id": id, "result": sort.answer(&PermissionAnswer::Deny(None))}));
             return Some(());
         };
         out.push(AgentEvent::Permission(Box::new(
@@ -85,7 +84,7 @@ impl Approvals {
             is_agent: asker.is_some_and(|asker| asker.is_agent),
         };
         self.open.insert(request.id, asked);
-        exchange.ask(request);
+        outbox.ask(request);
         Some(())
     }
 
@@ -166,30 +165,30 @@ impl Approvals {
     }
 
     /// Answers the request with our number `id`.
-    pub(super) fn answer(&mut self, id: u64, answer: &PermissionAnswer, exchange: &mut Exchange) {
+    pub(super) fn answer(&mut self, id: u64, answer: &PermissionAnswer, outbox: &mut Outbox) {
         if let Some(asked) = self.open.remove(&id) {
-            exchange.write(&json!({"id": asked.id, "result": asked.sort.answer(answer)}));
+            outbox.write(&json!({"id": asked.id, "result": asked.sort.answer(answer)}));
         }
     }
 
     /// Withdraws the request with the CLI's number `id`, which needs no answer any more.
-    pub(super) fn resolved(&mut self, id: &Value, exchange: &mut Exchange) {
+    pub(super) fn resolved(&mut self, id: &Value, outbox: &mut Outbox) {
         self.open.retain(|number, asked| {
             let is_it = asked.id == *id;
             if is_it {
-                exchange.withdraw(*number);
+                outbox.withdraw(*number);
             }
             !is_it
         });
     }
 
     /// Withdraws all requests, because their turn has ended.
-    pub(super) fn withdraw_all(&mut self, exchange: &mut Exchange) {
+    pub(super) fn withdraw_all(&mut self, outbox: &mut Outbox) {
         let denied = PermissionAnswer::Deny(None);
         for (number, asked) in std::mem::take(&mut self.open) {
-            exchange.withdraw(number);
+            outbox.withdraw(number);
             if asked.is_agent {
-                exchange.write(&json!({"id": asked.id, "result": asked.sort.answer(&denied)}));
+                outbox.write(&json!({"id": asked.id, "result": asked.sort.answer(&denied)}));
             }
         }
     }

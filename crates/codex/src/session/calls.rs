@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use teamster_core::provider::{Exchange, OrderId};
+use teamster_core::provider::{CommandId, Outbox};
 use teamster_core::{AgentError, ErrorKind};
 
 use crate::decoder::errors;
@@ -22,9 +22,9 @@ pub(super) enum Call {
     Interrupt,
     /// Interrupts an agent's turn, by its thread and id.
     InterruptAgent(String, String),
-    Steer(OrderId),
+    Steer(CommandId),
     /// Starts another turn of the main agent, which belongs to the turn that waits for agents.
-    Resume(OrderId),
+    Resume(CommandId),
     /// A request whose response has no effect.
     Other,
 }
@@ -40,14 +40,14 @@ impl Calls {
     /// Writes a request and returns its number.
     pub(super) fn call(
         &mut self,
-        exchange: &mut Exchange,
+        outbox: &mut Outbox,
         call: Call,
         method: &str,
         params: &Value,
     ) -> u64 {
         self.last += 1;
         self.waiting.insert(self.last, call);
-        exchange.write(&json!({"id": self.last, "method": method, "params": params}));
+        outbox.write(&json!({"id": self.last, "method": method, "params": params}));
         self.last
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
-use teamster_core::provider::{Events, OrderId};
+use teamster_core::provider::{CommandId, Events};
 use teamster_core::{AgentError, AgentEvent, PermissionMode, Session, Turn, TurnEnd};
 
 use super::calls::Call;
@@ -88,32 +88,32 @@ impl CodexSession {
         if let Some(current) = &mut self.current {
             current.started = true;
         }
-        for (order, text) in std::mem::take(&mut self.waiting.steers) {
-            self.steer(order, text);
+        for (command, text) in std::mem::take(&mut self.waiting.steers) {
+            self.steer(command, text);
         }
         self.interrupt_if_wanted();
     }
 
-    pub(super) fn steer(&mut self, order: OrderId, text: String) {
+    pub(super) fn steer(&mut self, command: CommandId, text: String) {
         if self.current.is_none() && self.waiting.turn.is_none() {
-            return self.exchange.settle(order, Err(AgentError::no_turn()));
+            return self.outbox.answer(command, Err(AgentError::no_turn()));
         }
         let turn = self.current.as_ref().filter(|current| current.started);
         if turn.is_some_and(|turn| turn.held.is_some()) {
-            return self.resume(order, &text);
+            return self.resume(command, &text);
         }
         let ids = turn.and_then(|turn| Some((turn.id.clone()?, self.thread.as_ref()?.id.clone())));
         let Some((turn, thread)) = ids else {
-            self.waiting.steers.push((order, text));
+            self.waiting.steers.push((command, text));
             return;
         };
         let params =
             json!({"threadId": thread, "expectedTurnId": turn, "input": [text_item(&text)]});
-        self.call(Call::Steer(order), "turn/steer", &params);
+        self.call(Call::Steer(command), "turn/steer", &params);
     }
 
     /// Begins another turn of the main agent while other agents are at work. It belongs to the same turn of ours.
-    fn resume(&mut self, order: OrderId, text: &str) {
+    fn resume(&mut self, command: CommandId, text: &str) {
         let thread = self.thread.as_ref().map(|thread| &*thread.id);
         let mut params = json!({"threadId": thread, "input": [text_item(text)]});
         if let Some(schema) = &self.start.output_schema {
@@ -122,18 +122,18 @@ impl CodexSession {
         if let Some(current) = &mut self.current {
             current.is_resuming = true;
         }
-        self.call(Call::Resume(order), "turn/start", &params);
+        self.call(Call::Resume(command), "turn/start", &params);
     }
 
     pub(super) fn resumed(
         &mut self,
-        order: OrderId,
+        command: CommandId,
         result: Result<Object<'_>, AgentError>,
         out: &mut Events,
     ) {
         let id = result.as_ref().ok().and_then(|it| it.object("turn"));
         let id = id.and_then(|turn| turn.text("id")).map(Cow::into_owned);
-        self.exchange.settle(order, result.map(|_| ()));
+        self.outbox.answer(command, result.map(|_| ()));
         let Some(current) = &mut self.current else {
             return;
         };
@@ -243,9 +243,9 @@ impl CodexSession {
             }
         }
         self.waiting.turn = None;
-        self.approvals.withdraw_all(&mut self.exchange);
-        for (order, _) in self.waiting.steers.drain(..) {
-            self.exchange.settle(order, Err(AgentError::no_turn()));
+        self.approvals.withdraw_all(&mut self.outbox);
+        for (command, _) in self.waiting.steers.drain(..) {
+            self.outbox.answer(command, Err(AgentError::no_turn()));
         }
         self.interrupted = ended.interrupted;
         out.push(AgentEvent::TurnEnd(Box::new(

@@ -79,7 +79,7 @@ impl CodexSession {
             "mcpServer/startupStatus/updated" => server(params, out)?,
             "serverRequest/resolved" => {
                 let id = params.value("request_id")?;
-                self.approvals.resolved(&id, &mut self.exchange);
+                self.approvals.resolved(&id, &mut self.outbox);
             }
             "thread/closed" if self.is_ours(params) => self.closed(),
             "thread/closed" => self.agent_gone(params, out),

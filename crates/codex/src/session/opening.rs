@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
-use teamster_core::provider::{Events, OrderId};
+use teamster_core::provider::{CommandId, Events};
 use teamster_core::{AgentError, Id, Image, ImageSource, PermissionMode};
 
 use super::calls::Call;
@@ -40,7 +40,7 @@ impl CodexSession {
             },
         });
         self.call(Call::Initialize, "initialize", &params);
-        self.exchange.write(&json!({"method": "initialized"}));
+        self.outbox.write(&json!({"method": "initialized"}));
         self.opening = Some(self.first_opening());
     }
 
@@ -60,17 +60,17 @@ impl CodexSession {
     }
 
     /// Replaces this session by a new one.
-    pub(super) fn clear(&mut self, order: OrderId) {
+    pub(super) fn clear(&mut self, command: CommandId) {
         if let Some(before) = self.opening.take().and_then(|opening| opening.clear) {
             let error = AgentError::invalid_params("the session was cleared again");
-            self.exchange.settle(before, Err(error));
+            self.outbox.answer(before, Err(error));
         }
         // This also applies to later openings: if the CLI loses the new session, the old one must not be resumed.
         self.start.resume = None;
         self.baseline = Baseline::default();
         self.opening = Some(Opening {
             kind: OpeningKind::New,
-            clear: Some(order),
+            clear: Some(command),
             call: None,
             baseline: Baseline::default(),
         });
@@ -228,8 +228,8 @@ impl CodexSession {
             self.call(Call::Other, "thread/unsubscribe", &params);
         }
         self.agents.clear();
-        if let Some(order) = opening.clear {
-            self.exchange.settle(order, Ok(()));
+        if let Some(command) = opening.clear {
+            self.outbox.answer(command, Ok(()));
         }
         if self.waiting.turn.is_some() {
             self.report_session(out);
@@ -246,8 +246,8 @@ impl CodexSession {
 
     pub(super) fn not_opened(&mut self, error: AgentError, out: &mut Events) {
         let opening = self.opening.take();
-        if let Some(order) = opening.and_then(|opening| opening.clear) {
-            self.exchange.settle(order, Err(error));
+        if let Some(command) = opening.and_then(|opening| opening.clear) {
+            self.outbox.answer(command, Err(error));
         } else if self.waiting.turn.is_some() {
             self.fail(error, out);
         }

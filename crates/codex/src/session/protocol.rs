@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 use teamster_core::provider::{
-    Decoder, Events, Exchange, Exit, Order, OrderId, RunSummary, SessionProtocol,
+    CommandId, Decoder, Events, Exit, Outbox, RunSummary, SessionCommand, SessionProtocol,
 };
 use teamster_core::text::without_colors;
 use teamster_core::{AgentError, ErrorKind, Id, PermissionAnswer, PermissionMode};
@@ -44,12 +44,12 @@ impl CodexSession {
             work: current.work(worker, &self.agents).0,
             is_agent: matches!(worker, Worker::Agent { .. }),
         });
-        let known =
-            self.approvals
-                .asked(method, id, params, asker.as_ref(), &mut self.exchange, out);
+        let known = self
+            .approvals
+            .asked(method, id, params, asker.as_ref(), &mut self.outbox, out);
         if known.is_none() {
             let error = json!({"code": -32601, "message": "method not found"});
-            self.exchange.write(&json!({"id": id, "error": error}));
+            self.outbox.write(&json!({"id": id, "error": error}));
         }
     }
 
@@ -81,32 +81,32 @@ impl CodexSession {
                 self.agents.completed(&thread, &turn);
                 self.end_with_agents(out);
             }
-            (Call::Resume(order), result) => self.resumed(order, result, out),
-            (Call::Steer(order), result) => self.exchange.settle(order, result.map(|_| ())),
+            (Call::Resume(command), result) => self.resumed(command, result, out),
+            (Call::Steer(command), result) => self.outbox.answer(command, result.map(|_| ())),
             _ => {}
         }
         Some(())
     }
 
-    fn set_permission(&mut self, order: OrderId, mode: PermissionMode) {
+    fn set_permission(&mut self, command: CommandId, mode: PermissionMode) {
         if !crate::CAPABILITIES.permission_modes.contains(&mode) {
             let problem = format!("Codex has no mode {mode}");
             let error = AgentError::refused("permission", problem);
-            return self.exchange.settle(order, Err(error));
+            return self.outbox.answer(command, Err(error));
         }
         self.mode = mode;
         self.mode_changed = true;
-        self.exchange.settle(order, Ok(()));
+        self.outbox.answer(command, Ok(()));
     }
 
-    fn set_model(&mut self, order: OrderId, model: String) {
+    fn set_model(&mut self, command: CommandId, model: String) {
         if model.trim().is_empty() {
             let error = AgentError::refused("model", "it is empty");
-            return self.exchange.settle(order, Err(error));
+            return self.outbox.answer(command, Err(error));
         }
         self.model = Some(model);
         self.model_changed = true;
-        self.exchange.settle(order, Ok(()));
+        self.outbox.answer(command, Ok(()));
     }
 
     /// Sends requests that were waiting for the CLI to be ready.
@@ -184,8 +184,8 @@ impl Decoder for CodexSession {
 }
 
 impl SessionProtocol for CodexSession {
-    fn exchange(&mut self) -> &mut Exchange {
-        &mut self.exchange
+    fn outbox(&mut self) -> &mut Outbox {
+        &mut self.outbox
     }
 
     fn open(&mut self) {
@@ -193,16 +193,16 @@ impl SessionProtocol for CodexSession {
         self.advance();
     }
 
-    fn order(&mut self, order: Order, out: &mut Events) {
-        match order {
-            Order::Turn(turn) => self.order_turn(turn, out),
-            Order::Interrupt => self.interrupt(out),
-            Order::Steer(order, text) => self.steer(order, text),
-            Order::Clear(order) => self.clear(order),
-            Order::SetModel(order, model) => self.set_model(order, model),
-            Order::SetPermission(order, mode) => self.set_permission(order, mode),
-            Order::Answer(id, answer) => {
-                self.approvals.answer(id, &answer, &mut self.exchange);
+    fn command(&mut self, command: SessionCommand, out: &mut Events) {
+        match command {
+            SessionCommand::Turn(turn) => self.order_turn(turn, out),
+            SessionCommand::Interrupt => self.interrupt(out),
+            SessionCommand::Steer(command, text) => self.steer(command, text),
+            SessionCommand::Clear(command) => self.clear(command),
+            SessionCommand::SetModel(command, model) => self.set_model(command, model),
+            SessionCommand::SetPermission(command, mode) => self.set_permission(command, mode),
+            SessionCommand::Answer(id, answer) => {
+                self.approvals.answer(id, &answer, &mut self.outbox);
             }
             // The end of its input is enough to make the CLI exit.
             _ => {}

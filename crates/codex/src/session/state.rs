@@ -1,7 +1,7 @@
 //! The state of one `codex app-server` process.
 
 use serde_json::Value;
-use teamster_core::provider::{Exchange, OrderId};
+use teamster_core::provider::{CommandId, Outbox};
 use teamster_core::{Id, PermissionMode, SessionOptions};
 
 use super::agents::Agents;
@@ -17,7 +17,7 @@ use crate::transcript;
 /// State of one process and its session.
 #[derive(Debug)]
 pub(super) struct CodexSession {
-    pub(super) exchange: Exchange,
+    pub(super) outbox: Outbox,
     pub(super) calls: Calls,
     pub(super) start: Start,
     /// Usage of the resumed session before this process.
@@ -58,7 +58,7 @@ impl CodexSession {
             None => Baseline::default(),
         };
         Self {
-            exchange: Exchange::new(),
+            outbox: Outbox::new(),
             calls: Calls::default(),
             mode: start.permission,
             mode_changed: false,
@@ -82,7 +82,7 @@ impl CodexSession {
     }
 
     pub(super) fn call(&mut self, call: Call, method: &str, params: &Value) -> u64 {
-        self.calls.call(&mut self.exchange, call, method, params)
+        self.calls.call(&mut self.outbox, call, method, params)
     }
 
     /// Continues the request numbers from this one, as if requests had been made before.
@@ -113,7 +113,7 @@ pub(super) struct Thread {
 pub(super) struct Opening {
     pub(super) kind: OpeningKind,
     /// The order that waits for the thread, if it replaces another one.
-    pub(super) clear: Option<OrderId>,
+    pub(super) clear: Option<CommandId>,
     /// The number of the request, once it was sent.
     pub(super) call: Option<u64>,
     pub(super) baseline: Baseline,

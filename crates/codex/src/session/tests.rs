@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use teamster_core::provider::{Exchange, Exit, Order, OrderId, SessionAssembler, grammar};
+use teamster_core::provider::{CommandId, Exit, Outbox, SessionAssembler, SessionCommand, grammar};
 use teamster_core::{
     AgentEvent, Decision, PermissionAnswer, PermissionMode, PermissionPolicy, PermissionRequest,
     RunResult, SessionOptions, Turn,
@@ -15,11 +15,11 @@ use super::state::CodexSession;
 mod agents;
 mod any;
 mod approvals;
+mod commands;
 mod dialogs;
 mod edges;
 mod launching;
 mod mixed;
-mod orders;
 mod permissions;
 mod recorded;
 mod shown;
@@ -47,7 +47,7 @@ struct Peer {
     /// Written lines that were not inspected yet.
     written: Vec<Value>,
     /// The settled orders.
-    settled: Vec<(OrderId, Result<(), String>)>,
+    settled: Vec<(CommandId, Result<(), String>)>,
     unknown: u64,
 }
 
@@ -84,14 +84,14 @@ impl Peer {
     }
 
     fn look(&mut self) {
-        let written = self.session.exchange(Exchange::take_written);
+        let written = self.session.outbox(Outbox::take_input);
         for line in written
             .split(|b| *b == b'\n')
             .filter(|line| !line.is_empty())
         {
             self.written.push(serde_json::from_slice(line).unwrap());
         }
-        let settled = self.session.exchange(Exchange::take_settled);
+        let settled = self.session.outbox(Outbox::take_answers);
         self.settled.extend(
             (settled.into_iter()).map(|(order, result)| (order, result.map_err(|e| e.message))),
         );
@@ -106,8 +106,8 @@ impl Peer {
         self.line(&line.to_string());
     }
 
-    fn order(&mut self, order: Order) {
-        self.session.order(order);
+    fn command(&mut self, order: SessionCommand) {
+        self.session.command(order);
         self.look();
     }
 
@@ -173,7 +173,7 @@ impl Peer {
     /// Runs recorded lines until the CLI asks for permission.
     fn asked(&mut self) -> PermissionRequest {
         loop {
-            let asked = self.session.exchange(Exchange::take_asked);
+            let asked = self.session.outbox(Outbox::take_requests);
             if let Some(asked) = asked.into_iter().next() {
                 return asked;
             }

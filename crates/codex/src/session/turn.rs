@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use teamster_core::provider::{Events, OrderId};
+use teamster_core::provider::{CommandId, Events};
 use teamster_core::{NoticeLevel, NoticeSource, Turn};
 
 use super::agents::Agents;
@@ -65,13 +65,13 @@ pub(super) enum Interrupt {
     Sent,
 }
 
-/// Orders for a turn that is not ready for them.
+/// Commands for a turn that is not ready for them.
 #[derive(Debug, Default)]
 pub(super) struct Waiting {
     /// A turn that was not sent to the CLI yet.
     pub(super) turn: Option<Turn>,
     /// Messages to send as soon as the turn takes them.
-    pub(super) steers: Vec<(OrderId, String)>,
+    pub(super) steers: Vec<(CommandId, String)>,
 }
 
 /// End of the last turn.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use teamster_core::provider::{
-    Activity, Decoder, Events, Exchange, Exit, Order, RecordFiles, RunSummary, SessionProtocol,
+    Activity, Decoder, Events, Exit, Outbox, RecordFiles, RunSummary, SessionCommand,
+    SessionProtocol,
 };
 use teamster_core::{ErrorKind, Id, PermissionAnswer, Usage};
 
@@ -82,16 +83,16 @@ impl<P: Decoder + ?Sized> Decoder for Watched<P> {
 }
 
 impl<P: SessionProtocol + ?Sized> SessionProtocol for Watched<P> {
-    fn exchange(&mut self) -> &mut Exchange {
-        self.inner.exchange()
+    fn outbox(&mut self) -> &mut Outbox {
+        self.inner.outbox()
     }
 
     fn open(&mut self) {
         self.inner.open();
     }
 
-    fn order(&mut self, order: Order, out: &mut Events) {
-        self.inner.order(order, out);
+    fn command(&mut self, command: SessionCommand, out: &mut Events) {
+        self.inner.command(command, out);
     }
 
     fn unsupported_answer(&self, id: u64, answer: &PermissionAnswer) -> Option<String> {

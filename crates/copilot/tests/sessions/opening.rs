@@ -13,22 +13,22 @@ fn a_session_begins_again() {
     let id = replay.assembler().session_id();
     assert_eq!(id.as_deref(), Some("fd958a8a-86b9-40c4-822b-3734c2f5463c"));
     assert_eq!(
-        replay.order(|id| Order::SetModel(id, "other".into())),
+        replay.command(|id| SessionCommand::SetModel(id, "other".into())),
         Ok(())
     );
     let second = replay.turn("text");
     assert_eq!(tokens(result(&second).usage), (Some(1200), Some(34)));
     assert_eq!(result(&second).model.as_deref(), Some("other"));
     // The option does not revoke what the flag allows.
-    let mode = |mode| move |id| Order::SetPermission(id, mode);
-    let refused = replay.order(mode(PermissionMode::Default));
+    let mode = |mode| move |id| SessionCommand::SetPermission(id, mode);
+    let refused = replay.command(mode(PermissionMode::Default));
     assert!(refused.unwrap_err().message.starts_with("permission: "));
-    assert_eq!(replay.order(mode(PermissionMode::Bypass)), Ok(()));
+    assert_eq!(replay.command(mode(PermissionMode::Bypass)), Ok(()));
     assert_eq!(result(&replay.turn("shell")).status, RunStatus::Completed);
-    assert_eq!(replay.order(mode(PermissionMode::Bypass)), Ok(()));
+    assert_eq!(replay.command(mode(PermissionMode::Bypass)), Ok(()));
 
     replay.written();
-    assert_eq!(replay.order(Order::Clear), Ok(()));
+    assert_eq!(replay.command(SessionCommand::Clear), Ok(()));
     let id = replay.assembler().session_id();
     assert_eq!(id, None, "it has no turn yet");
     // A new session has the model of the process's start.

@@ -28,7 +28,7 @@ fn tools_denied_by_rules_need_no_request() {
     assert_eq!(decisions(&events), []);
     // An option cannot allow what rules deny.
     let error = replay
-        .order(|id| Order::SetPermission(id, PermissionMode::Bypass))
+        .command(|id| SessionCommand::SetPermission(id, PermissionMode::Bypass))
         .unwrap_err();
     assert_eq!(error.kind, ErrorKind::Invalid);
 }
@@ -41,11 +41,11 @@ fn the_permission_mode_can_be_changed() {
     assert_eq!(decisions(&replay.turn("write")), []);
     let asked = [Decision::Requested, Decision::Denied];
     assert_eq!(decisions(&replay.turn("shell")), asked);
-    let mode = |mode| move |id| Order::SetPermission(id, mode);
-    assert_eq!(replay.order(mode(PermissionMode::Bypass)), Ok(()));
+    let mode = |mode| move |id| SessionCommand::SetPermission(id, mode);
+    assert_eq!(replay.command(mode(PermissionMode::Bypass)), Ok(()));
     assert_eq!(decisions(&replay.turn("shell")), []);
-    assert!(replay.order(mode(PermissionMode::Default)).is_err());
-    assert_eq!(replay.order(mode(PermissionMode::AcceptEdits)), Ok(()));
+    assert!(replay.command(mode(PermissionMode::Default)).is_err());
+    assert_eq!(replay.command(mode(PermissionMode::AcceptEdits)), Ok(()));
     let events = replay.turn("shell");
     assert_eq!(decisions(&events), asked);
     assert_eq!(result(&events).status, RunStatus::Incomplete);

@@ -21,19 +21,19 @@ use crate::{AgentError, Id, PermissionAnswer, PermissionMode, PermissionRequest,
 /// - [`finish`](Decoder::finish) is called once for each turn, at its end. If the process continues, the
 ///   [`Exit`](crate::provider::Exit) has neither code nor signal.
 ///
-/// Input for the CLI goes to [`exchange`](Self::exchange), which the engine empties after each call. Lines between
+/// Input for the CLI goes to [`outbox`](Self::outbox), which the engine empties after each call. Lines between
 /// turns are passed to [`Decoder::line`] as well. If such a line yields events that only a turn has, the CLI
 /// has begun an unasked turn.
 pub trait SessionProtocol: Decoder {
-    /// Returns the exchange between the protocol and the engine.
-    fn exchange(&mut self) -> &mut Exchange;
+    /// Returns what the protocol has for the engine.
+    fn outbox(&mut self) -> &mut Outbox;
 
     /// Called once after the start of the process.
     fn open(&mut self) {}
 
-    /// Executes an order. The engine only sends orders within [`SessionCapabilities`](crate::SessionCapabilities).
+    /// Executes a command. The engine only sends commands within [`SessionCapabilities`](crate::SessionCapabilities).
     /// Events, such as the error of a turn that cannot begin, go to `out`.
-    fn order(&mut self, order: Order, out: &mut Events);
+    fn command(&mut self, command: SessionCommand, out: &mut Events);
 
     /// Returns the reason why the CLI does not support this answer to the request with this id, or `None` if it does.
     /// An unsupported answer becomes a denial with this reason.
@@ -67,43 +67,50 @@ pub trait SessionProtocol: Decoder {
     }
 }
 
-/// An order of the engine to a [`SessionProtocol`].
+/// A command of the engine to a [`SessionProtocol`].
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Order {
+pub enum SessionCommand {
     /// Start this turn, as soon as the process is ready.
     Turn(Turn),
     /// Interrupt the turn in progress.
     Interrupt,
-    /// Send this message to the turn in progress. MUST be [settled](Exchange::settle).
-    Steer(OrderId, String),
-    /// Begin a new session in the same process. MUST be [settled](Exchange::settle).
-    Clear(OrderId),
-    /// Change the model. MUST be [settled](Exchange::settle).
-    SetModel(OrderId, String),
-    /// Change the permission mode. MUST be [settled](Exchange::settle).
-    SetPermission(OrderId, PermissionMode),
+    /// Send this message to the turn in progress. MUST be [answered](Outbox::answer).
+    Steer(CommandId, String),
+    /// Begin a new session in the same process. MUST be [answered](Outbox::answer).
+    Clear(CommandId),
+    /// Change the model. MUST be [answered](Outbox::answer).
+    SetModel(CommandId, String),
+    /// Change the permission mode. MUST be [answered](Outbox::answer).
+    SetPermission(CommandId, PermissionMode),
     /// Answer the [`PermissionRequest`] with this id.
     Answer(u64, PermissionAnswer),
     /// End the process. The engine closes stdin after the pending input is written.
     Close,
 }
 
-/// Id of an [`Order`] whose caller waits for the outcome.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct OrderId(pub u64);
+/// Id of a [`SessionCommand`] whose caller waits for the outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CommandId(u64);
 
-/// Exchange between a [`SessionProtocol`] and the engine.
+impl CommandId {
+    /// Creates the id with this number. The numbers of a process's commands MUST differ.
+    pub fn new(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+/// What a [`SessionProtocol`] has for the engine: input for the CLI, answers to commands, and requests.
 #[derive(Debug, Default)]
-pub struct Exchange {
-    written: Vec<u8>,
-    settled: Vec<(OrderId, Result<(), AgentError>)>,
-    asked: Vec<PermissionRequest>,
+pub struct Outbox {
+    input: Vec<u8>,
+    answers: Vec<(CommandId, Result<(), AgentError>)>,
+    requests: Vec<PermissionRequest>,
     withdrawn: Vec<u64>,
 }
 
-impl Exchange {
-    /// Creates an empty exchange.
+impl Outbox {
+    /// Creates an empty outbox.
     pub fn new() -> Self {
         Self::default()
     }
@@ -111,45 +118,45 @@ impl Exchange {
     /// Writes one line of JSON to the CLI. Every line is complete and valid, because several CLIs exit at an invalid
     /// line.
     pub fn write(&mut self, message: &impl Serialize) {
-        let from = self.written.len();
-        if serde_json::to_writer(&mut self.written, message).is_ok() {
-            self.written.push(b'\n');
+        let from = self.input.len();
+        if serde_json::to_writer(&mut self.input, message).is_ok() {
+            self.input.push(b'\n');
         } else {
             // Only keys that are not strings can fail, and no protocol writes those.
             debug_assert!(false, "a message that is no JSON");
-            self.written.truncate(from);
+            self.input.truncate(from);
         }
     }
 
-    /// Reports the outcome of an order.
-    pub fn settle(&mut self, order: OrderId, result: Result<(), AgentError>) {
-        self.settled.push((order, result));
+    /// Reports the outcome of a command.
+    pub fn answer(&mut self, command: CommandId, result: Result<(), AgentError>) {
+        self.answers.push((command, result));
     }
 
-    /// Adds a permission request. [`Order::Answer`] will answer it.
+    /// Adds a permission request. [`SessionCommand::Answer`] will answer it.
     pub fn ask(&mut self, request: PermissionRequest) {
-        self.asked.push(request);
+        self.requests.push(request);
     }
 
     /// Withdraws a request that needs no answer any more.
     pub fn withdraw(&mut self, id: u64) {
-        self.asked.retain(|asked| asked.id != id);
+        self.requests.retain(|request| request.id != id);
         self.withdrawn.push(id);
     }
 
     /// Takes the pending input of the CLI.
-    pub fn take_written(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.written)
+    pub fn take_input(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.input)
     }
 
-    /// Takes the outcomes of orders.
-    pub fn take_settled(&mut self) -> Vec<(OrderId, Result<(), AgentError>)> {
-        std::mem::take(&mut self.settled)
+    /// Takes the outcomes of commands.
+    pub fn take_answers(&mut self) -> Vec<(CommandId, Result<(), AgentError>)> {
+        std::mem::take(&mut self.answers)
     }
 
     /// Takes the permission requests.
-    pub fn take_asked(&mut self) -> Vec<PermissionRequest> {
-        std::mem::take(&mut self.asked)
+    pub fn take_requests(&mut self) -> Vec<PermissionRequest> {
+        std::mem::take(&mut self.requests)
     }
 
     /// Takes the ids of withdrawn requests.

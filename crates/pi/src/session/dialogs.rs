@@ -64,7 +64,7 @@ impl PiSession {
         out.push(AgentEvent::Permission(Box::new(
             Permission::new(EXTENSION, Decision::Requested).reason(Some(question)),
         )));
-        self.exchange.ask(request);
+        self.outbox.ask(request);
         self.dialogs.push(Open {
             number,
             id: dialog.id.clone(),
@@ -104,7 +104,7 @@ impl PiSession {
     /// Closes all questions as if their user had.
     pub(super) fn close_dialogs(&mut self) {
         for open in std::mem::take(&mut self.dialogs) {
-            self.exchange.withdraw(open.number);
+            self.outbox.withdraw(open.number);
             self.respond(&open.id, json!({"cancelled": true}));
         }
     }
@@ -112,6 +112,6 @@ impl PiSession {
     fn respond(&mut self, id: &str, mut answer: Value) {
         answer["type"] = json!("extension_ui_response");
         answer["id"] = json!(id);
-        self.exchange.write(&answer);
+        self.outbox.write(&answer);
     }
 }

@@ -108,10 +108,10 @@ impl PiSession {
                 }
             }
             Purpose::Abort => self.abort_answered = true,
-            Purpose::Steer(order) => self.exchange.settle(order, Ok(())),
+            Purpose::Steer(order) => self.outbox.answer(order, Ok(())),
             Purpose::Clear(order) if data.cancelled => {
                 let error = refused("new_session", "an extension rejected it");
-                self.exchange.settle(order, Err(error));
+                self.outbox.answer(order, Err(error));
             }
             Purpose::Clear(order) => {
                 self.ask(Purpose::Cleared(order), json!({"type": "get_state"}));
@@ -119,12 +119,12 @@ impl PiSession {
             Purpose::Cleared(order) => {
                 self.state(data);
                 self.resumable = None;
-                self.exchange.settle(order, Ok(()));
+                self.outbox.answer(order, Ok(()));
             }
             Purpose::SetModel(order) => {
                 self.decoder.model = data.id;
                 self.model_provider = data.provider;
-                self.exchange.settle(order, Ok(()));
+                self.outbox.answer(order, Ok(()));
             }
             Purpose::Prompt | Purpose::Unimportant => {}
         }
@@ -132,8 +132,8 @@ impl PiSession {
 
     fn refused(&mut self, purpose: &Purpose, response: &Response, out: &mut Events) {
         let error = refused(&response.command, &response.error);
-        if let Some(order) = purpose.order() {
-            self.exchange.settle(order, Err(error));
+        if let Some(order) = purpose.command() {
+            self.outbox.answer(order, Err(error));
         } else if matches!(purpose, Purpose::Prompt) && self.in_turn {
             out.error(error);
             self.over(true, out);

@@ -1,7 +1,7 @@
 //! Hand-made lines. A recorded conversation is in `tests/sessions.rs` of the crate.
 
 use serde_json::{Value, json};
-use teamster_core::provider::{Exchange, Order, OrderId, SessionAssembler, grammar};
+use teamster_core::provider::{CommandId, Outbox, SessionAssembler, SessionCommand, grammar};
 use teamster_core::{
     AgentError, AgentEvent, ErrorKind, Image, RunResult, RunStatus, SessionOptions,
     SessionProvider, Turn,
@@ -50,14 +50,14 @@ impl Talk {
     }
 
     fn written(&self) -> Vec<Value> {
-        let written = self.session.exchange(Exchange::take_written);
+        let written = self.session.outbox(Outbox::take_input);
         let lines = String::from_utf8(written).unwrap();
         let lines = lines.lines().map(serde_json::from_str);
         lines.collect::<Result<_, _>>().unwrap()
     }
 
-    fn settled(&self) -> Vec<(OrderId, Result<(), AgentError>)> {
-        self.session.exchange(Exchange::take_settled)
+    fn settled(&self) -> Vec<(CommandId, Result<(), AgentError>)> {
+        self.session.outbox(Outbox::take_answers)
     }
 
     /// Begins a turn, with the CLI's start of it.
@@ -155,10 +155,11 @@ fn images_go_with_a_prompt() {
 fn a_message_in_a_turn_is_steering() {
     let mut talk = Talk::ready();
     talk.session
-        .order(Order::Steer(OrderId(1), "too early".into()));
+        .command(SessionCommand::Steer(CommandId::new(1), "too early".into()));
     assert!(talk.settled()[0].1.is_err());
     talk.turn();
-    talk.session.order(Order::Steer(OrderId(2), "/stop".into()));
+    talk.session
+        .command(SessionCommand::Steer(CommandId::new(2), "/stop".into()));
     let steer = talk.written().remove(0);
     assert_eq!(
         (&steer["type"], &steer["message"]),
@@ -166,7 +167,7 @@ fn a_message_in_a_turn_is_steering() {
     );
     assert!(talk.settled().is_empty());
     talk.answer(&steer, &json!({}));
-    assert_eq!(talk.settled(), [(OrderId(2), Ok(()))]);
+    assert_eq!(talk.settled(), [(CommandId::new(2), Ok(()))]);
     // The turn ends before the agent takes the message.
     talk.say(&json!({"type": "queue_update", "steering": [" /stop"], "followUp": []}));
     talk.answered("Hi.", "stop");
@@ -179,8 +180,8 @@ fn a_message_in_a_turn_is_steering() {
 fn an_interrupted_turn_is_aborted_also_if_it_had_not_begun() {
     let mut talk = Talk::ready();
     talk.turn();
-    talk.session.order(Order::Interrupt);
-    talk.session.order(Order::Interrupt);
+    talk.session.command(SessionCommand::Interrupt);
+    talk.session.command(SessionCommand::Interrupt);
     let written = talk.written();
     let types: Vec<_> = written.iter().map(|line| line["type"].clone()).collect();
     assert_eq!(types, ["clear_queue", "abort"]);
@@ -189,7 +190,7 @@ fn an_interrupted_turn_is_aborted_also_if_it_had_not_begun() {
     assert_eq!(result.status, RunStatus::Aborted);
 
     talk.session.begin(Turn::new("x"));
-    talk.session.order(Order::Interrupt);
+    talk.session.command(SessionCommand::Interrupt);
     let written = talk.written();
     talk.answer(&written[2], &json!({}));
     talk.answer(&written[0], &json!({}));
@@ -217,7 +218,7 @@ fn a_turn_that_waits_for_a_retry_is_aborted() {
             &json!({"type": "auto_retry_start", "attempt": 1, "maxAttempts": 3, "delayMs": 2000,
             "errorMessage": "429 Slow down."}),
         );
-        talk.session.order(Order::Interrupt);
+        talk.session.command(SessionCommand::Interrupt);
         talk.say(
             &json!({"type": "auto_retry_end", "success": false, "attempt": 1,
             "finalError": "Retry cancelled"}),
@@ -263,13 +264,14 @@ fn a_prompt_that_an_extension_took_ends_its_turn() {
 #[test]
 fn a_cleared_session_has_another_id() {
     let mut talk = Talk::ready();
-    talk.session.order(Order::Clear(OrderId(7)));
+    talk.session
+        .command(SessionCommand::Clear(CommandId::new(7)));
     let new = talk.written().remove(0);
     talk.answer(&new, &json!({"data": {"cancelled": false}}));
     assert!(talk.settled().is_empty());
     let state = talk.written().remove(0);
     talk.answer(&state, &json!({"data": {"sessionId": "s-2"}}));
-    assert_eq!(talk.settled(), [(OrderId(7), Ok(()))]);
+    assert_eq!(talk.settled(), [(CommandId::new(7), Ok(()))]);
     talk.turn();
     talk.answered("Hi.", "stop");
     assert_eq!(talk.end().1.session_id.as_deref(), Some("s-2"));
@@ -280,7 +282,7 @@ fn a_model_has_its_provider_with_it_or_that_of_the_model_before() {
     let mut talk = Talk::ready();
     for (model, provider, id) in [("a/b/c", "a", "b/c"), ("n", "p", "n")] {
         talk.session
-            .order(Order::SetModel(OrderId(1), model.into()));
+            .command(SessionCommand::SetModel(CommandId::new(1), model.into()));
         let set = talk.written().remove(0);
         assert_eq!(
             (&set["provider"], &set["modelId"]),
@@ -304,7 +306,7 @@ fn asked(
     }
     talk.say(&line);
     assert!(talk.written().is_empty());
-    let mut asked = talk.session.exchange(Exchange::take_asked);
+    let mut asked = talk.session.outbox(Outbox::take_requests);
     assert_eq!(asked.len(), 1);
     talk.session.answer(&asked[0], answer);
     let written = talk.written();

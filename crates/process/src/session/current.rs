@@ -4,14 +4,14 @@ use teamster_core::AbortHandle;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
-use crate::orders::Orders;
 use crate::queue::Producer;
+use crate::stop_signals::StopSignals;
 use crate::watchdog::Limits;
 
 /// Turn in progress.
 pub(super) struct Current {
     pub(super) queue: Producer,
-    pub(super) orders: Orders,
+    pub(super) stop_signals: StopSignals,
     pub(super) limits: Limits,
     pub(super) begun: Instant,
     /// Start of the time limits, unless the last line was later.
@@ -29,7 +29,7 @@ impl Current {
     ) -> Self {
         Self {
             queue,
-            orders: Orders::new(abort),
+            stop_signals: StopSignals::new(abort),
             limits,
             begun: Instant::now(),
             since: Instant::now(),

@@ -1,11 +1,11 @@
-//! The turns of a session: decodes lines to events and sends orders as lines.
+//! The turns of a session: decodes lines to events and sends commands as lines.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use teamster_core::provider::{
-    Events, Exchange, Exit, Order, Phase, RecordFiles, Stop, TurnOrigin,
+    Events, Exit, Outbox, Phase, RecordFiles, SessionCommand, Stop, TurnOrigin,
 };
 use teamster_core::time::millis;
 use teamster_core::{
@@ -19,7 +19,7 @@ use super::commands::CommandTimes;
 use super::current::Current;
 use super::replies::Replies;
 use super::setting::Setting;
-use super::shared::{Command, GRACE_WITHOUT_TOOLS, NewTurn, Wish};
+use super::shared::{Command, CommandKind, GRACE_WITHOUT_TOOLS, NewTurn};
 use super::silence::Silence;
 use crate::framing::Frame;
 use crate::guard::panic_error;
@@ -94,13 +94,13 @@ impl SessionReading {
             Command::Turn(turn) if self.current.is_none() => self.begin(*turn),
             Command::Turn(turn) => self.waiting = Some(turn),
             Command::Interrupt => self.interrupt(),
-            Command::Order(Wish::Steer(_), to) if self.current.is_none() => {
+            Command::WithOutcome(CommandKind::Steer(_), to) if self.current.is_none() => {
                 // The caller may be gone.
                 let _ = to.send(Err(AgentError::no_turn()));
             }
-            Command::Order(wish, to) => {
+            Command::WithOutcome(kind, to) => {
                 let id = self.replies.add(to);
-                self.setting.assembler.order(wish.order(id));
+                self.setting.assembler.command(kind.command(id));
             }
             // A turn that was sent before runs first, and a later one goes to the next process.
             Command::CloseIfIdle if self.current.is_some() || self.closing => {}
@@ -155,7 +155,7 @@ impl SessionReading {
         }
         let grace = if self.setting.interruptible {
             let phase = self.setting.assembler.phase();
-            self.setting.assembler.order(Order::Interrupt);
+            self.setting.assembler.command(SessionCommand::Interrupt);
             match phase {
                 Phase::Startup | Phase::Model => {
                     self.setting.interrupt_grace.min(GRACE_WITHOUT_TOOLS)
@@ -169,22 +169,22 @@ impl SessionReading {
         self.asking.withdraw_all();
     }
 
-    /// Processes the exchange of the protocol.
+    /// Processes the outbox of the protocol.
     fn settle(&mut self) {
         loop {
             let assembler = &mut self.setting.assembler;
-            for (id, result) in assembler.exchange(Exchange::take_settled) {
+            for (id, result) in assembler.outbox(Outbox::take_answers) {
                 if let Some(to) = self.replies.take(id) {
                     self.setting.known.set_session_id(assembler.session_id());
                     // The caller may have stopped waiting.
                     let _ = to.send(result);
                 }
             }
-            for id in assembler.exchange(Exchange::take_withdrawn) {
+            for id in assembler.outbox(Outbox::take_withdrawn) {
                 self.asking.withdraw(id);
             }
-            let asked = assembler.exchange(Exchange::take_asked);
-            let written = assembler.exchange(Exchange::take_written);
+            let asked = assembler.outbox(Outbox::take_requests);
+            let written = assembler.outbox(Outbox::take_input);
             self.input.extend(written);
             let over = self.current.is_some() && self.setting.assembler.is_over();
             if over && !self.stopping {
@@ -203,8 +203,8 @@ impl SessionReading {
         if self.closing && self.current.is_none() && !self.close_reported {
             self.close_reported = true;
             self.setting.known.set_gone();
-            self.setting.assembler.order(Order::Close);
-            let written = self.setting.assembler.exchange(Exchange::take_written);
+            self.setting.assembler.command(SessionCommand::Close);
+            let written = self.setting.assembler.outbox(Outbox::take_input);
             self.input.extend(written);
         }
         self.silence.settle(&self.setting.assembler);
@@ -299,7 +299,7 @@ impl Reader for SessionReading {
             news = true;
         }
         if let Some(current) = &mut self.current
-            && current.orders.poll(cx)
+            && current.stop_signals.poll(cx)
         {
             self.interrupt();
             news = true;
@@ -398,7 +398,7 @@ impl Reader for SessionReading {
     }
 
     fn force(&self) -> bool {
-        (self.current.as_ref()).is_some_and(|current| current.orders.force)
+        (self.current.as_ref()).is_some_and(|current| current.stop_signals.force)
     }
 
     fn stop_requested(&mut self) {

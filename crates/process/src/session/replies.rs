@@ -1,41 +1,41 @@
-//! Orders that wait for their outcome.
+//! Commands that wait for their outcome.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use teamster_core::provider::OrderId;
+use teamster_core::provider::CommandId;
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// Time limit of an order.
+/// Time limit of a command.
 const ORDER_LIMIT: Duration = Duration::from_secs(30);
 
-/// Channel for an order's outcome.
+/// Channel for a command's outcome.
 pub(crate) type Outcome = oneshot::Sender<Result<(), AgentError>>;
 
-/// Callers that wait for the outcome of an order.
+/// Callers that wait for the outcome of a command.
 #[derive(Default)]
 pub(crate) struct Replies {
-    waiting: HashMap<OrderId, (Outcome, Instant)>,
+    waiting: HashMap<CommandId, (Outcome, Instant)>,
     next: u64,
 }
 
 impl Replies {
-    /// Adds a caller and returns the id of its order.
-    pub(crate) fn add(&mut self, to: Outcome) -> OrderId {
-        let id = OrderId(self.next);
+    /// Adds a caller and returns the id of its command.
+    pub(crate) fn add(&mut self, to: Outcome) -> CommandId {
+        let id = CommandId::new(self.next);
         self.next += 1;
         self.waiting.insert(id, (to, Instant::now() + ORDER_LIMIT));
         id
     }
 
-    /// Removes and returns the caller that waits for this order.
-    pub(crate) fn take(&mut self, id: OrderId) -> Option<Outcome> {
+    /// Removes and returns the caller that waits for this command.
+    pub(crate) fn take(&mut self, id: CommandId) -> Option<Outcome> {
         self.waiting.remove(&id).map(|(to, _)| to)
     }
 
-    /// Fails the orders that have reached the time limit. Returns whether there were any.
+    /// Fails the commands that have reached the time limit. Returns whether there were any.
     pub(crate) fn give_up(&mut self) -> bool {
         let now = Instant::now();
         let late = self.waiting.extract_if(|_, (_, until)| *until <= now);
@@ -50,12 +50,12 @@ impl Replies {
         any
     }
 
-    /// Returns the time at which the next order reaches its limit.
+    /// Returns the time at which the next command reaches its limit.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.waiting.values().map(|(_, until)| *until).min()
     }
 
-    /// Drops all orders without an outcome.
+    /// Drops all commands without an outcome.
     pub(crate) fn clear(&mut self) {
         self.waiting.clear();
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use teamster_core::provider::{Order, OrderId};
+use teamster_core::provider::{CommandId, SessionCommand};
 use teamster_core::sync::lock;
 use teamster_core::{AbortHandle, EventStream, Id, PermissionMode, Turn};
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
@@ -26,29 +26,29 @@ const UNASKED: usize = 16;
 pub(crate) enum Command {
     Turn(Box<NewTurn>),
     Interrupt,
-    /// An order that has to be settled, and the channel for its outcome.
-    Order(Wish, Outcome),
+    /// A command of which the caller learns the outcome, and the channel for it.
+    WithOutcome(CommandKind, Outcome),
     /// End the process, unless a turn is in progress.
     CloseIfIdle,
     /// Interrupt the turn in progress, and end the process.
     Close,
 }
 
-/// An order without its number.
-pub(crate) enum Wish {
+/// A command without its number.
+pub(crate) enum CommandKind {
     Steer(String),
     Clear,
     Model(String),
     Permission(PermissionMode),
 }
 
-impl Wish {
-    pub(crate) fn order(self, id: OrderId) -> Order {
+impl CommandKind {
+    pub(crate) fn command(self, id: CommandId) -> SessionCommand {
         match self {
-            Self::Steer(text) => Order::Steer(id, text),
-            Self::Clear => Order::Clear(id),
-            Self::Model(model) => Order::SetModel(id, model),
-            Self::Permission(mode) => Order::SetPermission(id, mode),
+            Self::Steer(text) => SessionCommand::Steer(id, text),
+            Self::Clear => SessionCommand::Clear(id),
+            Self::Model(model) => SessionCommand::SetModel(id, model),
+            Self::Permission(mode) => SessionCommand::SetPermission(id, mode),
         }
     }
 }

@@ -134,7 +134,7 @@ fn a_page_is_a_question_with_its_address() {
     let asked = talk.asked().remove(0);
     assert_eq!(asked.input, json!({"url": "https://example.com/login"}));
     talk.line(json!({"jsonrpc": "2.0", "method": "elicitation/complete", "params": {"elicitationId": "e1"}}));
-    talk.order(Order::Answer(asked.id, PermissionAnswer::Allow));
+    talk.command(SessionCommand::Answer(asked.id, PermissionAnswer::Allow));
     assert_eq!(talk.written()[0]["result"]["action"], "accept");
 }
 
@@ -174,9 +174,9 @@ fn a_question_ends_with_its_turn_or_when_the_agent_cancels_it() {
                 json!({"jsonrpc": "2.0", "method": "$/cancel_request", "params": {"requestId": 7}}),
             );
         } else {
-            talk.order(Order::Interrupt);
+            talk.command(SessionCommand::Interrupt);
         }
-        assert_eq!(talk.assembler.exchange(Exchange::take_withdrawn), [id]);
+        assert_eq!(talk.assembler.outbox(Outbox::take_withdrawn), [id]);
         assert_eq!(
             talk.written()[0],
             json!({"jsonrpc": "2.0", "id": 7, "result": {"action": "cancel"}})

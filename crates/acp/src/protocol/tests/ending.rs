@@ -137,7 +137,7 @@ fn a_run_waits_for_work_in_the_background() {
                        "content": {"type": "text", "text": "It runs. "}}),
     );
     answer(&mut talk);
-    talk.order(Order::Interrupt);
+    talk.command(SessionCommand::Interrupt);
     assert_eq!(talk.written()[0]["method"], "session/cancel");
     assert_eq!(result(&talk.ended()).status, RunStatus::Aborted);
 }

@@ -114,7 +114,10 @@ fn a_mode_that_is_a_setting_is_set_back_as_one() {
 fn a_stricter_mode_is_refused_where_the_agent_does_not_ask() {
     let mut talk = in_turn(Approve::Everything, &["yolo", "plan"]);
     talk.end("end_turn");
-    talk.order(Order::SetPermission(OrderId(1), PermissionMode::Default));
+    talk.command(SessionCommand::SetPermission(
+        CommandId::new(1),
+        PermissionMode::Default,
+    ));
     let settled = talk.settled();
     let error = settled[0].1.clone().unwrap_err();
     assert_eq!(error.kind, ErrorKind::Invalid);
@@ -123,9 +126,12 @@ fn a_stricter_mode_is_refused_where_the_agent_does_not_ask() {
     let mut talk = in_turn(Approve::Everything, &["default", "plan"]);
     let prompt = talk.request("session/prompt");
     mode_is(&mut talk, "plan");
-    talk.order(Order::SetPermission(OrderId(2), PermissionMode::Default));
+    talk.command(SessionCommand::SetPermission(
+        CommandId::new(2),
+        PermissionMode::Default,
+    ));
     talk.answer("session/set_mode", json!({}));
-    assert_eq!(talk.settled(), [(OrderId(2), Ok(()))]);
+    assert_eq!(talk.settled(), [(CommandId::new(2), Ok(()))]);
     talk.line(json!({"id": prompt, "result": {"stopReason": "end_turn"}}));
     talk.ended();
 }
@@ -148,14 +154,14 @@ fn is_approved(talk: &mut Talk, id: u64) -> bool {
 
 #[test]
 fn a_refused_mode_leaves_the_permissions_as_they_were() {
-    let bypass = |id| Order::SetPermission(OrderId(id), PermissionMode::Bypass);
+    let bypass = |id| SessionCommand::SetPermission(CommandId::new(id), PermissionMode::Bypass);
     let no = |id: &Value| json!({"id": id, "error": {"code": -32603, "message": "not now"}});
     let yes = |id: &Value| json!({"id": id, "result": {}});
     let mut talk = in_turn(Approve::Nothing, &["default", "plan"]);
     talk.request("session/prompt");
     mode_is(&mut talk, "plan");
     talk.request("session/set_mode");
-    talk.order(bypass(1));
+    talk.command(bypass(1));
     // It counts at once, and no longer after the refusal.
     let first = json!(talk.request("session/set_mode"));
     assert!(is_approved(&mut talk, 11));
@@ -164,20 +170,26 @@ fn a_refused_mode_leaves_the_permissions_as_they_were() {
     assert!(!is_approved(&mut talk, 12));
 
     // The newest of two counts, and a refusal leaves what was confirmed.
-    talk.order(bypass(2));
+    talk.command(bypass(2));
     let first = json!(talk.request("session/set_mode"));
-    talk.order(Order::SetPermission(OrderId(3), PermissionMode::Default));
+    talk.command(SessionCommand::SetPermission(
+        CommandId::new(3),
+        PermissionMode::Default,
+    ));
     let second = json!(talk.request("session/set_mode"));
     assert!(!is_approved(&mut talk, 13));
     talk.line(no(&first));
     talk.line(no(&second));
     assert!(!is_approved(&mut talk, 14));
-    talk.order(bypass(4));
+    talk.command(bypass(4));
     let first = json!(talk.request("session/set_mode"));
     talk.line(yes(&first));
     assert!(is_approved(&mut talk, 15));
     // Nothing is sent for this one: the agent is in its mode now.
-    talk.order(Order::SetPermission(OrderId(5), PermissionMode::Default));
+    talk.command(SessionCommand::SetPermission(
+        CommandId::new(5),
+        PermissionMode::Default,
+    ));
     assert!(talk.written().is_empty());
     assert!(!is_approved(&mut talk, 16));
 }
@@ -190,7 +202,10 @@ fn refused_mode_of_another_teamster_keeps_the_permissions() {
     talk.answer("session/new", json!({"sessionId": SESSION}));
     talk.begin("hi");
     talk.request("session/prompt");
-    talk.order(Order::SetPermission(OrderId(1), PermissionMode::Bypass));
+    talk.command(SessionCommand::SetPermission(
+        CommandId::new(1),
+        PermissionMode::Bypass,
+    ));
     talk.refuse("session/set_mode", -32603, "not now");
     assert!(talk.settled()[0].1.is_err());
     assert!(!is_approved(&mut talk, 11));

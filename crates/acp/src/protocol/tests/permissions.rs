@@ -136,16 +136,16 @@ fn interrupted_turn_leaves_no_open_request() {
     let prompt = talk.request("session/prompt");
     request(&mut talk, &json!(0), "edit", ALL);
     let id = talk.asked()[0].id;
-    talk.order(Order::Interrupt);
-    talk.order(Order::Interrupt);
+    talk.command(SessionCommand::Interrupt);
+    talk.command(SessionCommand::Interrupt);
     let written = talk.written();
     assert_eq!(written.len(), 2);
     assert_eq!(written[0]["result"]["outcome"]["outcome"], "cancelled");
     assert_eq!(written[1]["method"], "session/cancel");
     assert_eq!(written[1]["params"], json!({"sessionId": SESSION}));
-    assert_eq!(talk.assembler.exchange(Exchange::take_withdrawn), [id]);
+    assert_eq!(talk.assembler.outbox(Outbox::take_withdrawn), [id]);
     // Send a late answer and a late request.
-    talk.order(Order::Answer(id, PermissionAnswer::Allow));
+    talk.command(SessionCommand::Answer(id, PermissionAnswer::Allow));
     assert!(talk.written().is_empty());
     request(&mut talk, &json!(1), "edit", ALL);
     assert_eq!(
@@ -167,11 +167,11 @@ fn a_request_ends_with_its_call_and_with_its_turn() {
     talk.update(
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "t1", "status": "failed"}),
     );
-    let first = talk.assembler.exchange(Exchange::take_withdrawn);
+    let first = talk.assembler.outbox(Outbox::take_withdrawn);
     assert_eq!(first.len(), 1);
     request(&mut talk, &json!(1), "edit", ALL);
     talk.line(json!({"id": prompt, "result": {"stopReason": "end_turn"}}));
-    let second = talk.assembler.exchange(Exchange::take_withdrawn);
+    let second = talk.assembler.outbox(Outbox::take_withdrawn);
     assert_eq!(second.len(), 1);
     assert_ne!(first, second);
     talk.ended();
@@ -240,7 +240,7 @@ fn a_choice_is_not_a_permission() {
 #[test]
 fn without_a_caller_a_choice_is_skipped() {
     let (talk, _) = choice(Approve::Everything);
-    let asked = talk.assembler.exchange(Exchange::take_asked);
+    let asked = talk.assembler.outbox(Outbox::take_requests);
     for policy in [
         teamster_core::PermissionPolicy::Allow,
         teamster_core::PermissionPolicy::Deny,

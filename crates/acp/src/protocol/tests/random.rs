@@ -94,7 +94,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct Engine {
     talk: Talk,
     waiting: Vec<u64>,
-    settled: HashMap<OrderId, u32>,
+    settled: HashMap<CommandId, u32>,
     ordered: u64,
     asked: Vec<u64>,
     checker: Checker,
@@ -125,9 +125,9 @@ impl Engine {
         }
     }
 
-    fn order(&mut self, order: impl FnOnce(OrderId) -> Order) {
+    fn command(&mut self, command: impl FnOnce(CommandId) -> SessionCommand) {
         self.ordered += 1;
-        self.talk.order(order(OrderId(self.ordered)));
+        self.talk.command(command(CommandId::new(self.ordered)));
     }
 
     fn take(&mut self, step: Step) {
@@ -178,17 +178,19 @@ impl Engine {
             }
             Step::Allow(answer) => {
                 if let Some(id) = self.asked.pop() {
-                    self.talk.order(Order::Answer(id, answer));
+                    self.talk.command(SessionCommand::Answer(id, answer));
                 }
             }
-            Step::Interrupt => self.talk.order(Order::Interrupt),
+            Step::Interrupt => self.talk.command(SessionCommand::Interrupt),
             Step::Silence => self.talk.be_silent(),
             // Orders to clear are only sent between turns.
             Step::Clear if in_turn => {}
-            Step::Clear => self.order(Order::Clear),
-            Step::Model => self.order(|id| Order::SetModel(id, "m".into())),
-            Step::Mode => self.order(|id| Order::SetPermission(id, PermissionMode::Bypass)),
-            Step::Steer => self.order(|id| Order::Steer(id, "x".into())),
+            Step::Clear => self.command(SessionCommand::Clear),
+            Step::Model => self.command(|id| SessionCommand::SetModel(id, "m".into())),
+            Step::Mode => {
+                self.command(|id| SessionCommand::SetPermission(id, PermissionMode::Bypass))
+            }
+            Step::Steer => self.command(|id| SessionCommand::Steer(id, "x".into())),
             Step::Line(line) => self.talk.assembler.line(line.as_bytes()),
         }
         self.deal();

@@ -218,7 +218,7 @@ fn model_and_effort_are_chosen_as_the_session_offers_them() {
 fn a_turn_that_is_interrupted_before_it_was_sent_is_not_sent() {
     let mut talk = Talk::new(settings());
     talk.begin("hi");
-    talk.order(Order::Interrupt);
+    talk.command(SessionCommand::Interrupt);
     let events = talk.ended();
     assert_eq!(result(&events).status, RunStatus::Aborted);
     talk.initialized(json!({}));

@@ -151,7 +151,7 @@ fn late_items_are_not_those_of_the_next_turn() {
     let mut talk = Talk::ready();
     talk.begin("one");
     talk.update(json!({"sessionUpdate": "tool_call", "toolCallId": "t1", "status": "in_progress"}));
-    talk.order(Order::Interrupt);
+    talk.command(SessionCommand::Interrupt);
     talk.written();
     talk.line(json!({"id": 3, "result": {"stopReason": "cancelled"}}));
     talk.ended();

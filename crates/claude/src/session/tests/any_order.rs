@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use teamster_core::provider::grammar::Checker;
-use teamster_core::provider::{Exchange, Exit, Order, OrderId, SessionAssembler};
+use teamster_core::provider::{CommandId, Exit, Outbox, SessionAssembler, SessionCommand};
 use teamster_core::{
     PermissionAnswer, PermissionMode, PermissionPolicy, SessionOptions, SessionProvider, Turn,
 };
@@ -128,7 +128,7 @@ struct Engine {
     messages: Vec<String>,
     requests: Vec<String>,
     orders: u64,
-    settled: HashSet<OrderId>,
+    settled: HashSet<CommandId>,
 }
 
 impl Engine {
@@ -145,9 +145,9 @@ impl Engine {
         this
     }
 
-    fn next_order(&mut self) -> OrderId {
+    fn next_order(&mut self) -> CommandId {
         self.orders += 1;
-        OrderId(self.orders)
+        CommandId::new(self.orders)
     }
 
     fn settle(&mut self) {
@@ -159,7 +159,7 @@ impl Engine {
         } else {
             assert!(events.is_empty(), "{events:?}");
         }
-        let written = self.session.exchange(Exchange::take_written);
+        let written = self.session.outbox(Outbox::take_input);
         assert!(written.is_empty() || written.last() == Some(&b'\n'));
         for line in written.split(|b| *b == b'\n').filter(|l| !l.is_empty()) {
             let line: Value = serde_json::from_slice(line).expect("a line of JSON");
@@ -170,9 +170,9 @@ impl Engine {
                 self.requests.push(id.to_owned());
             }
         }
-        for (order, _) in self.session.exchange(Exchange::take_settled) {
-            assert!(self.settled.insert(order), "{order:?} twice");
-            assert!(order.0 <= self.orders);
+        for (command, _) in self.session.outbox(Outbox::take_answers) {
+            assert!(self.settled.insert(command), "{order:?} twice");
+            assert!(command <= CommandId::new(self.orders));
         }
         if self.session.is_over() {
             self.session.end_turn(0);
@@ -215,24 +215,27 @@ impl Engine {
                 }
             }
             Step::Steer => {
-                let order = self.next_order();
-                self.session.order(Order::Steer(order, "more".into()));
+                let command = self.next_order();
+                self.session
+                    .command(SessionCommand::Steer(command, "more".into()));
             }
             Step::Interrupt => {
                 self.session.stop_requested();
-                self.session.order(Order::Interrupt);
+                self.session.command(SessionCommand::Interrupt);
             }
             Step::Clear => {
-                let order = self.next_order();
-                self.session.order(Order::Clear(order));
+                let command = self.next_order();
+                self.session.command(SessionCommand::Clear(command));
             }
             Step::SetModel => {
-                let order = self.next_order();
-                self.session.order(Order::SetModel(order, "m".into()));
+                let command = self.next_order();
+                self.session
+                    .command(SessionCommand::SetModel(command, "m".into()));
             }
             Step::SetPermission(mode) => {
-                let order = self.next_order();
-                self.session.order(Order::SetPermission(order, *mode));
+                let command = self.next_order();
+                self.session
+                    .command(SessionCommand::SetPermission(command, *mode));
             }
             Step::Answer(id, yes) => {
                 let answer = if *yes {
@@ -240,7 +243,7 @@ impl Engine {
                 } else {
                     PermissionAnswer::Deny(None)
                 };
-                self.session.order(Order::Answer(*id, answer));
+                self.session.command(SessionCommand::Answer(*id, answer));
             }
             Step::Exit => {
                 let exit = Exit {

@@ -1,7 +1,7 @@
 //! Requests of MCP servers for input, and answers with a changed input.
 
 use serde_json::json;
-use teamster_core::provider::{Exchange, Order};
+use teamster_core::provider::{Outbox, SessionCommand};
 use teamster_core::{AgentEvent, Decision, PermissionAnswer};
 
 use super::{OLD, Talk, ask, result};
@@ -14,10 +14,11 @@ fn answered(answer: PermissionAnswer) -> serde_json::Value {
         "request": {"subtype": "elicitation", "mcp_server_name": "ask", "message": "Which colour?",
                     "mode": "form", "requested_schema": {"type": "object", "x": 1}}}));
     assert!(talk.written().is_empty());
-    let asked = talk.session.exchange(Exchange::take_asked);
+    let asked = talk.session.outbox(Outbox::take_requests);
     assert_eq!(asked[0].schema, Some(json!({"type": "object", "x": 1})));
     assert_eq!(asked[0].input, json!({"server": "ask"}));
-    talk.session.order(Order::Answer(asked[0].id, answer));
+    talk.session
+        .command(SessionCommand::Answer(asked[0].id, answer));
     let written = talk.written();
     talk.emit(&result(OLD, &json!({})));
     let (events, _) = talk.end();
@@ -57,7 +58,7 @@ fn a_tool_is_allowed_with_another_input() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
     talk.emit(&ask("Bash"));
-    let asked = talk.session.exchange(Exchange::take_asked);
+    let asked = talk.session.outbox(Outbox::take_requests);
     assert!(asked[0].takes_input);
     let answer = PermissionAnswer::AllowWith(json!({"command": "true"}));
     talk.session.answer(&asked[0], answer);

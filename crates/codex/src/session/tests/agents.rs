@@ -260,7 +260,7 @@ fn an_interrupt_ends_agents_at_every_depth_and_waits_for_them() {
     peer.agent("c1", "a", "ta");
     peer.json(&of("a", command("started", "ta", "x1", "inProgress")));
     peer.written.clear();
-    peer.order(Order::Interrupt);
+    peer.command(SessionCommand::Interrupt);
     let notified = |peer: &mut Peer| -> Vec<_> {
         let written = std::mem::take(&mut peer.written);
         let notified = written.iter().map(|line| {
@@ -301,7 +301,7 @@ fn an_interrupt_ends_agents_at_every_depth_and_waits_for_them() {
 fn an_agent_that_outlives_an_interrupt_holds_nothing_up() {
     let mut peer = open_session(&bypassing());
     peer.agent("c1", "a", "ta");
-    peer.order(Order::Interrupt);
+    peer.command(SessionCommand::Interrupt);
     peer.json(&turn_ended("t1", "interrupted"));
     assert!(!peer.session.is_over());
     let id = peer.written.last().unwrap()["id"].clone();
@@ -327,7 +327,7 @@ fn agents_can_be_interrupted_when_the_main_one_is_done() {
     peer.json(&message("completed", "t1", "m1", "not waiting"));
     peer.json(&turn_ended("t1", "completed"));
     peer.written.clear();
-    peer.order(Order::Interrupt);
+    peer.command(SessionCommand::Interrupt);
     assert_eq!(
         peer.params("turn/interrupt"),
         &json!({"threadId": "a", "turnId": "ta"})
@@ -345,7 +345,7 @@ fn a_message_while_only_agents_are_at_work() {
     peer.agent("c1", "a", "ta");
     peer.json(&turn_ended("t1", "completed"));
     peer.written.clear();
-    peer.order(Order::Steer(OrderId(1), "and this".into()));
+    peer.command(SessionCommand::Steer(CommandId::new(1), "and this".into()));
     assert_eq!(
         peer.params("turn/start"),
         &json!({"threadId": THREAD,
@@ -355,7 +355,7 @@ fn a_message_while_only_agents_are_at_work() {
     peer.json(&ends("a", "ta", "completed", &Value::Null));
     assert!(!peer.session.is_over());
     peer.json(&turn_answer(4, "t2"));
-    assert_eq!(peer.settled, [(OrderId(1), Ok(()))]);
+    assert_eq!(peer.settled, [(CommandId::new(1), Ok(()))]);
     peer.json(&turn_started("t2"));
     peer.json(&message("completed", "t2", "m1", "heard"));
     peer.json(&turn_ended("t2", "completed"));
@@ -368,9 +368,9 @@ fn a_message_while_only_agents_are_at_work() {
     peer.all(activity("t3", "c2", "interacted", "a"));
     peer.json(&begins("a", "tb", "t3"));
     peer.json(&turn_ended("t3", "completed"));
-    peer.order(Order::Steer(OrderId(2), "more".into()));
+    peer.command(SessionCommand::Steer(CommandId::new(2), "more".into()));
     peer.json(&json!({"id": 6, "error": {"code": -32600, "message": "no"}}));
-    assert_eq!(peer.settled[1], (OrderId(2), Err("no".into())));
+    assert_eq!(peer.settled[1], (CommandId::new(2), Err("no".into())));
     assert!(!peer.session.is_over());
     // The agent works for the call that last sent it a message.
     peer.json(&of("a", message("completed", "tb", "m2", "again")));

@@ -176,7 +176,7 @@ proptest! {
         let mut orders = 0;
         let mut number = || {
             orders += 1;
-            OrderId(orders)
+            CommandId::new(orders)
         };
         for step in steps {
             match step {
@@ -186,14 +186,14 @@ proptest! {
                 }
                 // Like the engine: one turn at a time.
                 Step::Turn(prompt) if peer.session.turn().is_none() => peer.begin(&prompt),
-                Step::Interrupt => peer.order(Order::Interrupt),
-                Step::Steer => peer.order(Order::Steer(number(), "x".into())),
-                Step::Clear if peer.session.turn().is_none() => peer.order(Order::Clear(number())),
-                Step::Model => peer.order(Order::SetModel(number(), "m".into())),
-                Step::Permission(mode) => peer.order(Order::SetPermission(number(), mode)),
+                Step::Interrupt => peer.command(SessionCommand::Interrupt),
+                Step::Steer => peer.command(SessionCommand::Steer(number(), "x".into())),
+                Step::Clear if peer.session.turn().is_none() => peer.command(SessionCommand::Clear(number())),
+                Step::Model => peer.command(SessionCommand::SetModel(number(), "m".into())),
+                Step::Permission(mode) => peer.command(SessionCommand::SetPermission(number(), mode)),
                 Step::Answer(id, allow) => {
                     let answer = if allow { PermissionAnswer::Allow } else { PermissionAnswer::Deny(None) };
-                    peer.order(Order::Answer(id, answer));
+                    peer.command(SessionCommand::Answer(id, answer));
                 }
                 Step::Turn(_) | Step::Clear | Step::Look => {}
             }

@@ -14,7 +14,7 @@ fn asking() -> Peer {
 
 /// Returns the request that the CLI has just made.
 fn asked(peer: &mut Peer) -> PermissionRequest {
-    let mut asked = peer.session.exchange(Exchange::take_asked);
+    let mut asked = peer.session.outbox(Outbox::take_requests);
     assert_eq!(asked.len(), 1);
     asked.remove(0)
 }
@@ -267,10 +267,10 @@ fn an_agent_asks_for_the_turn_and_is_not_left_waiting() {
     peer.json(&turn_ended("t1", "completed"));
     assert!(!peer.session.is_over(), "it waits for the answer");
     // The agent cannot be interrupted, so its end is not awaited.
-    peer.order(Order::Interrupt);
+    peer.command(SessionCommand::Interrupt);
     let id = peer.written.last().unwrap()["id"].clone();
     peer.json(&json!({"id": id, "error": {"code": -32600, "message": "no active turn"}}));
-    let withdrawn = peer.session.exchange(Exchange::take_withdrawn);
+    let withdrawn = peer.session.outbox(Outbox::take_withdrawn);
     assert_eq!(withdrawn, [request.id]);
     let declined = json!({"id": 7, "result": {"decision": "decline"}});
     assert!(peer.written.contains(&declined));
@@ -283,24 +283,18 @@ fn a_request_that_needs_no_answer_any_more_is_withdrawn() {
     peer.json(&command("started", "t1", "c1", "inProgress"));
     peer.json(&command_request(0, THREAD, "t1"));
     peer.json(&command_request(1, THREAD, "t1"));
-    let asked = peer.session.exchange(Exchange::take_asked);
+    let asked = peer.session.outbox(Outbox::take_requests);
     peer.json(&notification(
         "serverRequest/resolved",
         json!({"requestId": 0}),
     ));
-    assert_eq!(
-        peer.session.exchange(Exchange::take_withdrawn),
-        [asked[0].id]
-    );
+    assert_eq!(peer.session.outbox(Outbox::take_withdrawn), [asked[0].id]);
     peer.written.clear();
     peer.answer(&asked[0], PermissionAnswer::Allow);
     assert!(peer.written.is_empty(), "it is not answered");
     // The end of the turn withdraws the other requests.
     peer.json(&turn_ended("t1", "interrupted"));
-    assert_eq!(
-        peer.session.exchange(Exchange::take_withdrawn),
-        [asked[1].id]
-    );
+    assert_eq!(peer.session.outbox(Outbox::take_withdrawn), [asked[1].id]);
     peer.over();
     peer.answer(&asked[1], PermissionAnswer::Allow);
     assert!(!peer.methods().contains(&"answer".to_owned()));

@@ -68,14 +68,14 @@ fn interrupted() {
     dialog.begin(3, "[[sleep_tool]]");
     // The command is the last reported item.
     dialog.peer.until(|line| line["id"] == 4);
-    dialog.peer.order(Order::Interrupt);
+    dialog.peer.command(SessionCommand::Interrupt);
     let (events, result) = dialog.end();
     assert!(result.aborted);
     assert_eq!(result.open_tool_ids.len(), 1);
     assert_eq!(events[1], "text msg_0002: starting");
     dialog.begin(6, "[[slow]]");
     dialog.peer.until(|line| line["id"] == 7);
-    dialog.peer.order(Order::Interrupt);
+    dialog.peer.command(SessionCommand::Interrupt);
     let (_, result) = dialog.end();
     assert_eq!(result.text, "one ");
     // The end of that command does not belong to this turn.
@@ -101,9 +101,10 @@ fn steered() {
     let mut dialog = Dialog::new("steered", &options(PermissionMode::Bypass));
     dialog.begin(3, "[[slow]]");
     dialog.peer.until(|line| line["id"] == 4);
-    dialog
-        .peer
-        .order(Order::Steer(OrderId(1), "and [[show]]".into()));
+    dialog.peer.command(SessionCommand::Steer(
+        CommandId::new(1),
+        "and [[show]]".into(),
+    ));
     let (events, result) = dialog.end();
     assert_eq!(
         events,
@@ -117,7 +118,7 @@ fn steered() {
         ]
     );
     assert_eq!(result.text, "saw: and [[show]]");
-    assert_eq!(dialog.peer.settled, [(OrderId(1), Ok(()))]);
+    assert_eq!(dialog.peer.settled, [(CommandId::new(1), Ok(()))]);
     dialog.over();
 }
 
@@ -339,7 +340,7 @@ fn agents_interrupted() {
     let mut dialog = with_agents("agents_interrupted");
     dialog.begin(3, "Start them.");
     dialog.peer.until(|line| line["id"] == 5);
-    dialog.peer.order(Order::Interrupt);
+    dialog.peer.command(SessionCommand::Interrupt);
     let (_, result) = dialog.end();
     assert!(result.aborted);
     // The commands of the three, which were asked to end.
@@ -393,11 +394,14 @@ fn cleared() {
         ]
     );
     let before = dialog.peer.session.session_id();
+    dialog.peer.command(SessionCommand::SetModel(
+        CommandId::new(1),
+        "gpt-5.4".into(),
+    ));
+    let mode = PermissionMode::AcceptEdits;
     dialog
         .peer
-        .order(Order::SetModel(OrderId(1), "gpt-5.4".into()));
-    let mode = PermissionMode::AcceptEdits;
-    dialog.peer.order(Order::SetPermission(OrderId(2), mode));
+        .command(SessionCommand::SetPermission(CommandId::new(2), mode));
     let (events, _) = dialog.turn(4, "[[two_turn]]");
     assert_eq!(
         events[..3],
@@ -408,7 +412,9 @@ fn cleared() {
         ]
     );
     dialog.peer.until(|line| line["id"] == 6);
-    dialog.peer.order(Order::Clear(OrderId(3)));
+    dialog
+        .peer
+        .command(SessionCommand::Clear(CommandId::new(3)));
     let (events, result) = dialog.turn(8, "[[two_turn]]");
     // The model knows nothing of the earlier conversation.
     assert_eq!(events[2], "text msg_0012: users: 2");

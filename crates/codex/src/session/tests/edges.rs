@@ -166,7 +166,7 @@ fn a_turn_that_the_cli_begins_by_itself() {
         Some(teamster_core::provider::TurnOrigin::Unasked)
     );
     peer.methods();
-    peer.order(Order::Interrupt);
+    peer.command(SessionCommand::Interrupt);
     assert_eq!(peer.methods(), ["turn/interrupt"]);
     peer.json(&turn_ended("t2", "interrupted"));
     let (events, _) = peer.over();
@@ -184,7 +184,7 @@ fn turn_begun_by_the_cli_joins_the_next_prompt() {
     peer.over();
     peer.json(&turn_started("t2"));
     peer.begin("again");
-    peer.order(Order::Interrupt);
+    peer.command(SessionCommand::Interrupt);
     peer.methods();
     peer.json(&turn_answer(4, "t2"));
     assert_eq!(peer.methods(), ["turn/interrupt"], "it was started already");

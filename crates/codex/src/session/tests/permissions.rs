@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn order(number: u64) -> OrderId {
-    OrderId(number)
+fn command(number: u64) -> CommandId {
+    CommandId::new(number)
 }
 
 #[test]
@@ -127,8 +127,14 @@ fn directories_are_added_to_those_of_the_user() {
         json!({"sandbox_workspace_write.writable_roots": ["/a", "/u", "/v"]})
     );
     // A turn with another mode has them, too.
-    peer.order(Order::SetPermission(order(1), PermissionMode::ReadOnly));
-    peer.order(Order::SetPermission(order(2), PermissionMode::AcceptEdits));
+    peer.command(SessionCommand::SetPermission(
+        command(1),
+        PermissionMode::ReadOnly,
+    ));
+    peer.command(SessionCommand::SetPermission(
+        command(2),
+        PermissionMode::AcceptEdits,
+    ));
     peer.begin("hi");
     peer.json(&opened(3));
     assert_eq!(
@@ -136,7 +142,7 @@ fn directories_are_added_to_those_of_the_user() {
         json!({"type": "workspaceWrite", "writableRoots": ["/a", "/u", "/v"],
                "networkAccess": true, "excludeTmpdirEnvVar": false, "excludeSlashTmp": true})
     );
-    assert_eq!(peer.settled, [(order(1), Ok(())), (order(2), Ok(()))]);
+    assert_eq!(peer.settled, [(command(1), Ok(())), (command(2), Ok(()))]);
 }
 
 #[test]
@@ -145,7 +151,10 @@ fn the_default_of_a_session_that_began_otherwise_is_looked_up() {
     peer.json(&turn_ended("t1", "completed"));
     peer.over();
     peer.methods();
-    peer.order(Order::SetPermission(order(1), PermissionMode::Default));
+    peer.command(SessionCommand::SetPermission(
+        command(1),
+        PermissionMode::Default,
+    ));
     peer.begin("again");
     assert_eq!(peer.methods(), ["config/read"]);
     peer.json(&settings(4, &json!({"sandbox_mode": "workspace-write"})));

@@ -280,7 +280,7 @@ fn a_turn_that_is_interrupted_leaves_its_command_open() {
     peer.until(|line| line["id"] == 4);
     peer.methods();
     peer.session.stop_requested();
-    peer.order(Order::Interrupt);
+    peer.command(SessionCommand::Interrupt);
     assert_eq!(
         *peer.params("turn/interrupt"),
         json!({"threadId": "01a1ffe2-b2d8-76e3-9a39-aac8ff6d8823",
@@ -312,7 +312,10 @@ fn a_message_in_the_middle_of_a_turn() {
     let mut peer = Peer::recorded("app_steer", &bypassing());
     peer.begin("hi");
     peer.until(|line| line["id"] == 4);
-    peer.order(Order::Steer(OrderId(7), "and quickly".into()));
+    peer.command(SessionCommand::Steer(
+        CommandId::new(7),
+        "and quickly".into(),
+    ));
     assert_eq!(
         *peer.params("turn/steer"),
         json!({"threadId": "01a1ffe2-c72d-7e13-a932-542222b2eada",
@@ -333,7 +336,7 @@ fn a_message_in_the_middle_of_a_turn() {
         Some(used(2400, 0, 0, 80, 0)),
     );
     assert_eq!(result.status, RunStatus::Completed);
-    assert_eq!(peer.settled, [(OrderId(7), Ok(()))]);
+    assert_eq!(peer.settled, [(CommandId::new(7), Ok(()))]);
     peer.rest();
 }
 

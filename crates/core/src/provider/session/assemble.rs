@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::provider::{
-    Activity, Decoder, Events, Exchange, Exit, Order, Phase, RecordFiles, RunAssembler, RunSummary,
-    Secrets, SessionProtocol, Stop,
+    Activity, Decoder, Events, Exit, Outbox, Phase, RecordFiles, RunAssembler, RunSummary, Secrets,
+    SessionCommand, SessionProtocol, Stop,
 };
 use crate::sync::lock;
 use crate::{
@@ -31,7 +31,7 @@ pub enum TurnOrigin {
 /// It is pure, and both the engine and tests use it.
 ///
 /// [`out`](Self::out) has the events of the current turn only. After each call, the caller takes them, ends the turn
-/// if [`is_over`](Self::is_over) returns true, and processes [`exchange`](Self::exchange).
+/// if [`is_over`](Self::is_over) returns true, and processes [`outbox`](Self::outbox).
 pub struct SessionAssembler {
     protocol: Shared,
     include_native: bool,
@@ -103,7 +103,7 @@ impl SessionAssembler {
         for entry in self.head.drain(..) {
             self.out.push_entry(entry);
         }
-        self.order(Order::Turn(turn));
+        self.command(SessionCommand::Turn(turn));
     }
 
     /// Creates the state of a turn; of an unasked one without `turn`.
@@ -205,15 +205,15 @@ impl SessionAssembler {
         self.protocol.lock().record_line(line);
     }
 
-    /// Passes an order to the protocol.
-    pub fn order(&mut self, order: Order) {
+    /// Passes a command to the protocol.
+    pub fn command(&mut self, command: SessionCommand) {
         if let Some(turn) = &mut self.turn {
             let protocol = &self.protocol;
             turn.assembler
-                .events(&mut self.out, |out| protocol.lock().order(order, out));
+                .events(&mut self.out, |out| protocol.lock().command(command, out));
         } else {
             let mut out = Events::new();
-            self.protocol.lock().order(order, &mut out);
+            self.protocol.lock().command(command, &mut out);
             let room = HEAD.saturating_sub(self.head.len());
             let kept = out.drain_entries(0).filter(is_kept);
             self.head.extend(kept.take(room));
@@ -229,7 +229,7 @@ impl SessionAssembler {
         }
         let answered = request.answered(&answer);
         self.runtime_event(AgentEvent::Permission(Box::new(answered)));
-        self.order(Order::Answer(request.id, answer));
+        self.command(SessionCommand::Answer(request.id, answer));
     }
 
     /// Adds an event of the engine to the turn in progress, or to the next one.
@@ -329,9 +329,9 @@ impl SessionAssembler {
         }
     }
 
-    /// Calls `take` with the exchange between the protocol and the engine.
-    pub fn exchange<T>(&self, take: impl FnOnce(&mut Exchange) -> T) -> T {
-        take(self.protocol.lock().exchange())
+    /// Calls `take` with the outbox between the protocol and the engine.
+    pub fn outbox<T>(&self, take: impl FnOnce(&mut Outbox) -> T) -> T {
+        take(self.protocol.lock().outbox())
     }
 }
 

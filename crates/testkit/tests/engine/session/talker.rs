@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use teamster_core::provider::{
-    Decoder, Events, Exchange, Exit, Launch, Order, OrderId, RunSummary, SessionProtocol, Stdin,
+    CommandId, Decoder, Events, Exit, Launch, Outbox, RunSummary, SessionCommand, SessionProtocol,
+    Stdin,
 };
 use teamster_core::{
     AgentError, AgentEvent, AgentSession, Capabilities, CliInfo, CliProvider, Decision, ErrorCode,
@@ -128,10 +129,10 @@ impl SessionProvider for Talker {
 #[derive(Default)]
 pub(super) struct Talk {
     lines: Lines,
-    exchange: Exchange,
+    outbox: Outbox,
     session_id: Option<Id>,
     cut: bool,
-    order: Option<OrderId>,
+    command: Option<CommandId>,
 }
 
 impl Decoder for Talk {
@@ -161,7 +162,7 @@ impl Decoder for Talk {
                 Decision::Requested,
             ))));
             let request = PermissionRequest::new(1, tool, ToolKind::Edit, json!({}));
-            self.exchange.ask(request);
+            self.outbox.ask(request);
         } else {
             self.lines.line(line, out);
         }
@@ -182,20 +183,20 @@ fn shown(image: &Image) -> String {
 
 impl Talk {
     fn settle(&mut self, result: Result<(), AgentError>) {
-        if let Some(order) = self.order.take() {
-            self.exchange.settle(order, result);
+        if let Some(command) = self.command.take() {
+            self.outbox.answer(command, result);
         }
     }
 }
 
 impl SessionProtocol for Talk {
-    fn exchange(&mut self) -> &mut Exchange {
-        &mut self.exchange
+    fn outbox(&mut self) -> &mut Outbox {
+        &mut self.outbox
     }
 
-    fn order(&mut self, order: Order, _: &mut Events) {
-        let message = match order {
-            Order::Turn(turn) => {
+    fn command(&mut self, command: SessionCommand, _: &mut Events) {
+        let message = match command {
+            SessionCommand::Turn(turn) => {
                 assert_ne!(turn.prompt, "panic", "as the test wants it");
                 self.lines = Lines::default();
                 self.cut = false;
@@ -204,25 +205,25 @@ impl SessionProtocol for Talk {
                     None => json!({"prompt": turn.prompt}),
                 }
             }
-            Order::Interrupt => json!({"stop": 1}),
-            Order::Steer(id, text) => {
-                self.exchange.settle(id, Ok(()));
+            SessionCommand::Interrupt => json!({"stop": 1}),
+            SessionCommand::Steer(id, text) => {
+                self.outbox.answer(id, Ok(()));
                 json!({"steer": text})
             }
-            Order::Clear(id) => {
-                self.order = Some(id);
+            SessionCommand::Clear(id) => {
+                self.command = Some(id);
                 json!({"clear": 1})
             }
-            Order::SetModel(id, model) => {
-                self.order = Some(id);
+            SessionCommand::SetModel(id, model) => {
+                self.command = Some(id);
                 json!({"model": model})
             }
-            Order::Answer(1, PermissionAnswer::Allow) => json!({"answer": "yes"}),
-            Order::Answer(1, _) => json!({"answer": "no"}),
-            Order::Close => json!({"close": 1}),
+            SessionCommand::Answer(1, PermissionAnswer::Allow) => json!({"answer": "yes"}),
+            SessionCommand::Answer(1, _) => json!({"answer": "no"}),
+            SessionCommand::Close => json!({"close": 1}),
             _ => return,
         };
-        self.exchange.write(&message);
+        self.outbox.write(&message);
     }
 
     fn unsupported_answer(&self, _: u64, answer: &PermissionAnswer) -> Option<String> {

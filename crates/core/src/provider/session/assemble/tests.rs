@@ -9,7 +9,7 @@ use crate::{
 /// A protocol with the lines `{"say":"…"}`, `{"end":bool}`, `{"cut":true}`, `{"note":"…"}` and `{"ask":"…"}`.
 #[derive(Default)]
 struct Toy {
-    exchange: Exchange,
+    outbox: Outbox,
     ended: Option<bool>,
     cut: bool,
     prompts: usize,
@@ -57,13 +57,13 @@ impl Decoder for Toy {
 }
 
 impl SessionProtocol for Toy {
-    fn exchange(&mut self) -> &mut Exchange {
-        &mut self.exchange
+    fn outbox(&mut self) -> &mut Outbox {
+        &mut self.outbox
     }
 
-    fn order(&mut self, order: Order, out: &mut Events) {
-        match order {
-            Order::Turn(turn) if turn.prompt.is_empty() => {
+    fn command(&mut self, command: SessionCommand, out: &mut Events) {
+        match command {
+            SessionCommand::Turn(turn) if turn.prompt.is_empty() => {
                 out.error(AgentError::invalid_params("an empty prompt"));
                 self.ended = Some(true);
                 out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
@@ -73,11 +73,11 @@ impl SessionProtocol for Toy {
                     cost_usd: None,
                 })));
             }
-            Order::Turn(turn) => {
+            SessionCommand::Turn(turn) => {
                 self.prompts += 1;
-                self.exchange.write(&turn.prompt);
+                self.outbox.write(&turn.prompt);
             }
-            Order::SetModel(id, model) => self.exchange.settle(
+            SessionCommand::SetModel(id, model) => self.outbox.answer(
                 id,
                 if model == "x" {
                     Ok(())
@@ -128,7 +128,7 @@ fn each_turn_has_its_own_text_and_end() {
     let mut session = session();
     assert_eq!(session.phase(), Phase::Idle);
     session.begin(Turn::new("one"));
-    assert_eq!(session.exchange(Exchange::take_written), b"\"one\"\n");
+    assert_eq!(session.outbox(Outbox::take_input), b"\"one\"\n");
     assert_eq!(session.phase(), Phase::Startup);
     lines(&mut session, &[r#"{"say":"a"}"#, r#"{"end":false}"#]);
     assert!(session.is_over());
@@ -266,10 +266,16 @@ fn a_turn_that_was_not_requested_is_a_turn() {
 #[test]
 fn an_order_is_settled_also_between_turns() {
     let mut session = session();
-    session.order(Order::SetModel(crate::provider::OrderId(4), "x".into()));
-    session.order(Order::SetModel(crate::provider::OrderId(5), "y".into()));
-    let settled = session.exchange(Exchange::take_settled);
-    assert_eq!(settled[0], (crate::provider::OrderId(4), Ok(())));
+    session.command(SessionCommand::SetModel(
+        crate::provider::CommandId::new(4),
+        "x".into(),
+    ));
+    session.command(SessionCommand::SetModel(
+        crate::provider::CommandId::new(5),
+        "y".into(),
+    ));
+    let settled = session.outbox(Outbox::take_answers);
+    assert_eq!(settled[0], (crate::provider::CommandId::new(4), Ok(())));
     assert!(settled[1].1.is_err());
 }
 

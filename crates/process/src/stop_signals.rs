@@ -9,7 +9,7 @@ use teamster_core::AbortHandle;
 type Signalled = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Requests of the caller.
-pub(crate) struct Orders {
+pub(crate) struct StopSignals {
     handle: AbortHandle,
     /// The waker of the task that the next request wakes.
     waker: Option<Waker>,
@@ -21,7 +21,7 @@ pub(crate) struct Orders {
     pub(crate) force: bool,
 }
 
-impl Orders {
+impl StopSignals {
     pub(crate) fn new(handle: &AbortHandle) -> Self {
         let (abort, kill) = (handle.clone(), handle.clone());
         Self {

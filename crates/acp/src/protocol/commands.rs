@@ -1,6 +1,6 @@
-//! Orders to the agent.
+//! Commands to the agent.
 
-use teamster_core::provider::{Events, Order, OrderId};
+use teamster_core::provider::{CommandId, Events, SessionCommand};
 use teamster_core::{AgentError, PermissionMode};
 
 use super::start::Stage;
@@ -9,9 +9,9 @@ use crate::settings::ModeSwitch;
 use crate::write;
 
 impl AcpProtocol {
-    pub(super) fn obey(&mut self, order: Order, out: &mut Events) {
-        match order {
-            Order::Turn(turn) => {
+    pub(super) fn run_command(&mut self, command: SessionCommand, out: &mut Events) {
+        match command {
+            SessionCommand::Turn(turn) => {
                 self.interrupted = false;
                 if self.end.take().is_some() {
                     // Left by a turn of the agent's own that had no events.
@@ -20,34 +20,36 @@ impl AcpProtocol {
                 self.waiting = Some(turn);
                 self.advance(out);
             }
-            Order::Interrupt => self.interrupt(out),
-            Order::Answer(number, answer) => self.answer_permission(number, &answer, out),
-            Order::Steer(id, _) => {
+            SessionCommand::Interrupt => self.interrupt(out),
+            SessionCommand::Answer(number, answer) => self.answer_permission(number, &answer, out),
+            SessionCommand::Steer(id, _) => {
                 let error = AgentError::invalid_params(format!(
                     "{} does not take messages during a turn",
                     self.dialect.name()
                 ));
-                self.exchange.settle(id, Err(error));
+                self.outbox.answer(id, Err(error));
             }
-            Order::Clear(_) | Order::SetModel(..) | Order::SetPermission(..)
+            SessionCommand::Clear(_)
+            | SessionCommand::SetModel(..)
+            | SessionCommand::SetPermission(..)
                 if self.stage != Stage::Ready =>
             {
-                self.late.push(order);
+                self.late.push(command);
                 self.advance(out);
             }
-            Order::Clear(id) => {
+            SessionCommand::Clear(id) => {
                 let number = self.ask(Ask::Clear(id));
                 let meta = self.session_meta.as_ref();
-                write::new_session(&mut self.exchange, number, &self.settings, meta);
+                write::new_session(&mut self.outbox, number, &self.settings, meta);
             }
-            Order::SetModel(id, model) => {
+            SessionCommand::SetModel(id, model) => {
                 if let Some(session) = self.session.clone() {
                     self.choose_model(&session, Ask::Model(id, model.clone()), &model);
                 }
             }
-            Order::SetPermission(id, mode) => {
+            SessionCommand::SetPermission(id, mode) => {
                 if let Err(error) = self.set_permission(id, mode) {
-                    self.exchange.settle(id, Err(error));
+                    self.outbox.answer(id, Err(error));
                 }
             }
             // Closing needs no message: the agent sees the end of its input. Unknown orders are ignored.
@@ -55,7 +57,7 @@ impl AcpProtocol {
         }
     }
 
-    fn set_permission(&mut self, id: OrderId, mode: PermissionMode) -> Result<(), AgentError> {
+    fn set_permission(&mut self, id: CommandId, mode: PermissionMode) -> Result<(), AgentError> {
         let mut switch = self.dialect.mode(mode)?;
         let Some(session) = self.session.clone() else {
             return Ok(());
@@ -71,7 +73,7 @@ impl AcpProtocol {
         }
         let ask = Ask::Mode(id, switch.clone(), approve);
         if !self.switch_mode(&session, ask, &switch) {
-            self.exchange.settle(id, Ok(()));
+            self.outbox.answer(id, Ok(()));
         }
         Ok(())
     }
@@ -86,10 +88,10 @@ impl AcpProtocol {
             self.cancelling = true;
             // The agent waits for these responses before it ends the turn.
             for pending in std::mem::take(&mut self.permissions) {
-                pending.cancel(&mut self.exchange);
+                pending.cancel(&mut self.outbox);
             }
             if let Some(session) = &self.session {
-                write::cancel(&mut self.exchange, session);
+                write::cancel(&mut self.outbox, session);
             }
         } else if self.waiting.is_some() {
             self.interrupted = true;

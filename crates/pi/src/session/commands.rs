@@ -1,24 +1,26 @@
-//! Orders to the CLI.
+//! Commands to the CLI.
 
 use serde_json::{Value, json};
-use teamster_core::provider::{Events, Order, OrderId};
+use teamster_core::provider::{CommandId, Events, SessionCommand};
 use teamster_core::{AgentError, Turn};
 
 use super::{PiSession, Purpose};
 use crate::launch::{base64, not_a_command};
 
 impl PiSession {
-    pub(super) fn obey(&mut self, order: Order, out: &mut Events) {
+    pub(super) fn run_command(&mut self, order: SessionCommand, out: &mut Events) {
         match order {
-            Order::Turn(turn) => self.begin(&turn, out),
-            Order::Interrupt => {
+            SessionCommand::Turn(turn) => self.begin(&turn, out),
+            SessionCommand::Interrupt => {
                 self.close_dialogs();
                 self.stop();
             }
-            Order::Answer(number, answer) => self.answer_dialog(number, &answer),
-            Order::Steer(id, text) => self.steer(id, &text),
-            Order::Clear(id) => self.ask(Purpose::Clear(id), json!({"type": "new_session"})),
-            Order::SetModel(id, model) => self.set_model(id, &model),
+            SessionCommand::Answer(number, answer) => self.answer_dialog(number, &answer),
+            SessionCommand::Steer(id, text) => self.steer(id, &text),
+            SessionCommand::Clear(id) => {
+                self.ask(Purpose::Clear(id), json!({"type": "new_session"}))
+            }
+            SessionCommand::SetModel(id, model) => self.set_model(id, &model),
             // The CLI exits at the end of its stdin.
             _ => {}
         }
@@ -29,7 +31,7 @@ impl PiSession {
         self.commands += 1;
         let id = format!("t{}", self.commands);
         command["id"] = id.as_str().into();
-        self.exchange.write(&command);
+        self.outbox.write(&command);
         self.pending.insert(id, purpose);
     }
 
@@ -85,7 +87,7 @@ impl PiSession {
         self.ask(Purpose::Abort, json!({"type": "abort"}));
     }
 
-    fn steer(&mut self, id: OrderId, text: &str) {
+    fn steer(&mut self, id: CommandId, text: &str) {
         let why_not = if !self.in_turn {
             "no turn is in progress"
         } else if self.interrupt {
@@ -98,11 +100,11 @@ impl PiSession {
             return self.ask(Purpose::Steer(id), command);
         };
         let error = AgentError::refused("steer", why_not);
-        self.exchange.settle(id, Err(error));
+        self.outbox.answer(id, Err(error));
     }
 
     /// Sets the model. The CLI requires its provider: it is the part before a `/`, or stays unchanged.
-    fn set_model(&mut self, id: OrderId, model: &str) {
+    fn set_model(&mut self, id: CommandId, model: &str) {
         let (provider, name) = match (model.split_once('/'), &self.model_provider) {
             (Some((provider, name)), _) => (provider.to_owned(), name),
             (None, Some(provider)) => (provider.clone(), model),
@@ -111,7 +113,7 @@ impl PiSession {
                     "model",
                     "Pi names a model with its provider, as in anthropic/claude-sonnet-4-5",
                 );
-                return self.exchange.settle(id, Err(error));
+                return self.outbox.answer(id, Err(error));
             }
         };
         let command = json!({"type": "set_model", "provider": provider, "modelId": name});

@@ -1,12 +1,12 @@
-//! Orders, and the messages for them. The lines are hand-made.
+//! Commands, and the messages for them. The lines are hand-made.
 
 use teamster_core::{AgentError, Image, ImageSource};
 
 use super::shown::shown;
 use super::*;
 
-fn order(number: u64) -> OrderId {
-    OrderId(number)
+fn command(number: u64) -> CommandId {
+    CommandId::new(number)
 }
 
 #[test]
@@ -70,15 +70,18 @@ fn changed_mode_and_model_apply_from_the_next_turn() {
     options.params.effort = Some("high".into());
     options.permissions = PermissionPolicy::Allow;
     let mut peer = open_session(&options);
-    peer.order(Order::SetModel(order(1), "gpt-6".into()));
-    peer.order(Order::SetModel(order(2), " ".into()));
-    peer.order(Order::SetPermission(order(3), PermissionMode::Bypass));
+    peer.command(SessionCommand::SetModel(command(1), "gpt-6".into()));
+    peer.command(SessionCommand::SetModel(command(2), " ".into()));
+    peer.command(SessionCommand::SetPermission(
+        command(3),
+        PermissionMode::Bypass,
+    ));
     assert_eq!(
         peer.settled,
         [
-            (order(1), Ok(())),
-            (order(2), Err("model: it is empty".into())),
-            (order(3), Ok(()))
+            (command(1), Ok(())),
+            (command(2), Err("model: it is empty".into())),
+            (command(3), Ok(()))
         ]
     );
     peer.json(&turn_ended("t1", "completed"));
@@ -95,7 +98,10 @@ fn changed_mode_and_model_apply_from_the_next_turn() {
     assert_eq!(shown(&events)[0], "session gpt-6");
     assert_eq!(result.model.as_deref(), Some("gpt-6"));
     // Back to the session's original settings, which the CLI has reported.
-    peer.order(Order::SetPermission(order(4), PermissionMode::Default));
+    peer.command(SessionCommand::SetPermission(
+        command(4),
+        PermissionMode::Default,
+    ));
     peer.begin("and again");
     let params = peer.params("turn/start");
     assert_eq!(params["model"], "gpt-6");
@@ -116,7 +122,7 @@ fn a_new_session_in_the_same_process() {
     peer.over();
     assert_eq!(peer.session.session_id().as_deref(), Some(THREAD));
     peer.methods();
-    peer.order(Order::Clear(order(1)));
+    peer.command(SessionCommand::Clear(command(1)));
     assert_eq!(peer.methods(), ["thread/start"]);
     assert!(peer.settled.is_empty());
     // A turn that is too early waits.
@@ -126,7 +132,7 @@ fn a_new_session_in_the_same_process() {
         4,
         &json!({"thread": {"id": "other"}, "model": "m"}),
     ));
-    assert_eq!(peer.settled, [(order(1), Ok(()))]);
+    assert_eq!(peer.settled, [(command(1), Ok(()))]);
     assert_eq!(peer.params("thread/unsubscribe")["threadId"], THREAD);
     assert_eq!(peer.params("turn/start")["threadId"], "other");
     // The session is not on disk yet.
@@ -156,13 +162,13 @@ fn a_session_that_is_cleared_before_it_is_there() {
         peer.methods(),
         ["initialize", "initialized", "thread/resume"]
     );
-    peer.order(Order::Clear(order(1)));
+    peer.command(SessionCommand::Clear(command(1)));
     assert_eq!(peer.methods(), ["thread/start"]);
     peer.json(&opened(2));
     assert!(peer.settled.is_empty());
     assert_eq!(peer.methods(), ["thread/unsubscribe"]);
     peer.json(&answer(3, &json!({"thread": {"id": "other"}})));
-    assert_eq!(peer.settled, [(order(1), Ok(()))]);
+    assert_eq!(peer.settled, [(command(1), Ok(()))]);
     peer.begin("hi");
     assert_eq!(peer.params("turn/start")["threadId"], "other");
 }
@@ -172,9 +178,9 @@ fn a_new_session_that_is_refused_leaves_the_old_one() {
     let mut peer = open_session(&bypassing());
     peer.json(&turn_ended("t1", "completed"));
     peer.over();
-    peer.order(Order::Clear(order(1)));
+    peer.command(SessionCommand::Clear(command(1)));
     peer.json(&json!({"id": 4, "error": {"code": -32603, "message": "it rained"}}));
-    assert_eq!(peer.settled, [(order(1), Err("it rained".into()))]);
+    assert_eq!(peer.settled, [(command(1), Err("it rained".into()))]);
     peer.begin("again");
     assert_eq!(peer.params("turn/start")["threadId"], THREAD);
 }
@@ -185,13 +191,13 @@ fn a_turn_is_interrupted_as_soon_as_it_can_be() {
     peer.begin("hi");
     peer.json(&opened(2));
     peer.methods();
-    peer.order(Order::Interrupt);
+    peer.command(SessionCommand::Interrupt);
     peer.json(&turn_answer(3, "t1"));
     // The CLI would report that no turn is active at this point.
     assert!(peer.methods().is_empty());
     peer.json(&turn_started("t1"));
     assert_eq!(peer.methods(), ["turn/interrupt"]);
-    peer.order(Order::Interrupt);
+    peer.command(SessionCommand::Interrupt);
     peer.json(&delta("t1", "m1", "a"));
     assert!(peer.methods().is_empty(), "once is enough");
     // The CLI nevertheless reports that there is none. The request is repeated after the next line of the turn.
@@ -213,7 +219,7 @@ fn a_turn_is_interrupted_as_soon_as_it_can_be() {
 fn a_turn_that_the_cli_has_not_heard_of_ends_at_once() {
     let mut peer = Peer::new(&bypassing());
     peer.begin("hi");
-    peer.order(Order::Interrupt);
+    peer.command(SessionCommand::Interrupt);
     assert!(peer.session.interrupted());
     let (events, _) = peer.over();
     assert_eq!(
@@ -242,7 +248,7 @@ fn commands_of_a_turn_end_with_it_when_it_is_interrupted() {
         &json!({"method": "turn/started", "params": {"threadId": "old",
         "turn": {"id": "a0", "rootTurnId": "t0"}}}),
     );
-    peer.order(Order::Interrupt);
+    peer.command(SessionCommand::Interrupt);
     assert_eq!(
         peer.params("turn/interrupt"),
         &json!({"threadId": THREAD, "turnId": "t1"})
@@ -260,13 +266,13 @@ fn commands_of_a_turn_end_with_it_when_it_is_interrupted() {
 #[test]
 fn early_messages_wait_and_late_ones_are_refused() {
     let mut peer = Peer::new(&bypassing());
-    peer.order(Order::Steer(order(1), "no turn".into()));
+    peer.command(SessionCommand::Steer(command(1), "no turn".into()));
     assert_eq!(
         peer.settled,
-        [(order(1), Err(AgentError::no_turn().message))]
+        [(command(1), Err(AgentError::no_turn().message))]
     );
     peer.begin("hi");
-    peer.order(Order::Steer(order(2), "early".into()));
+    peer.command(SessionCommand::Steer(command(2), "early".into()));
     peer.json(&opened(2));
     peer.json(&turn_answer(3, "t1"));
     assert_eq!(peer.settled.len(), 1);
@@ -276,17 +282,17 @@ fn early_messages_wait_and_late_ones_are_refused() {
     peer.json(&json!({"id": 4, "error": {"code": -32600, "message": "no active turn to steer"}}));
     assert_eq!(
         peer.settled[1],
-        (order(2), Err("no active turn to steer".into()))
+        (command(2), Err("no active turn to steer".into()))
     );
     peer.json(&turn_ended("t1", "completed"));
     peer.over();
 
     peer.begin("again");
-    peer.order(Order::Steer(order(3), "early".into()));
+    peer.command(SessionCommand::Steer(command(3), "early".into()));
     peer.json(&json!({"id": 5, "error": {"code": -32602, "message": "too long"}}));
     assert_eq!(
         peer.settled[2],
-        (order(3), Err(AgentError::no_turn().message))
+        (command(3), Err(AgentError::no_turn().message))
     );
     let (events, _) = peer.over();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Orders outside of turns.
+//! Commands outside of turns.
 
 use teamster_core::{ErrorKind, PermissionMode};
 
@@ -7,7 +7,7 @@ use super::*;
 #[test]
 fn a_refused_order_has_the_agents_message() {
     let mut talk = Talk::ready();
-    talk.order(Order::SetModel(OrderId(1), "m2".into()));
+    talk.command(SessionCommand::SetModel(CommandId::new(1), "m2".into()));
     talk.refuse("session/set_model", -32602, "no such model");
     let settled = talk.settled();
     assert_eq!(settled.len(), 1);
@@ -15,11 +15,14 @@ fn a_refused_order_has_the_agents_message() {
     assert_eq!(error.message, "no such model");
     assert_eq!(error.kind, ErrorKind::Invalid);
 
-    talk.order(Order::SetModel(OrderId(2), "m3".into()));
+    talk.command(SessionCommand::SetModel(CommandId::new(2), "m3".into()));
     talk.answer("session/set_model", json!({}));
-    assert_eq!(talk.settled(), [(OrderId(2), Ok(()))]);
-    talk.order(Order::Steer(OrderId(3), "more".into()));
-    talk.order(Order::SetPermission(OrderId(4), PermissionMode::ReadOnly));
+    assert_eq!(talk.settled(), [(CommandId::new(2), Ok(()))]);
+    talk.command(SessionCommand::Steer(CommandId::new(3), "more".into()));
+    talk.command(SessionCommand::SetPermission(
+        CommandId::new(4),
+        PermissionMode::ReadOnly,
+    ));
     let settled = talk.settled();
     assert_eq!(settled.len(), 2);
     assert!(settled.iter().all(|(_, result)| result.is_err()));
@@ -29,15 +32,15 @@ fn a_refused_order_has_the_agents_message() {
 #[test]
 fn orders_wait_for_the_session_and_are_refused_with_it() {
     let mut talk = Talk::new(settings());
-    talk.order(Order::SetModel(OrderId(1), "m2".into()));
+    talk.command(SessionCommand::SetModel(CommandId::new(1), "m2".into()));
     talk.initialized(json!({}));
     talk.answer("session/new", json!({"sessionId": SESSION}));
     talk.answer("session/set_model", json!({}));
-    assert_eq!(talk.settled(), [(OrderId(1), Ok(()))]);
+    assert_eq!(talk.settled(), [(CommandId::new(1), Ok(()))]);
 
     let mut talk = Talk::new(settings());
-    talk.order(Order::Clear(OrderId(1)));
-    talk.order(Order::SetModel(OrderId(2), "m2".into()));
+    talk.command(SessionCommand::Clear(CommandId::new(1)));
+    talk.command(SessionCommand::SetModel(CommandId::new(2), "m2".into()));
     talk.refuse("initialize", -32000, "no");
     let settled = talk.settled();
     assert_eq!(settled.len(), 2);
@@ -51,11 +54,14 @@ fn clear_opens_another_session_with_the_chosen_model() {
     talk.text("a");
     talk.end("end_turn");
     assert_eq!(talk.assembler.session_id().as_deref(), Some(SESSION));
-    talk.order(Order::SetModel(OrderId(1), "m2".into()));
+    talk.command(SessionCommand::SetModel(CommandId::new(1), "m2".into()));
     talk.answer("session/set_model", json!({}));
-    talk.order(Order::Clear(OrderId(2)));
+    talk.command(SessionCommand::Clear(CommandId::new(2)));
     talk.answer("session/new", json!({"sessionId": "s2"}));
-    assert_eq!(talk.settled(), [(OrderId(1), Ok(())), (OrderId(2), Ok(()))]);
+    assert_eq!(
+        talk.settled(),
+        [(CommandId::new(1), Ok(())), (CommandId::new(2), Ok(()))]
+    );
     assert_eq!(talk.assembler.session_id(), None);
     talk.begin("two");
     let written = talk.written();
@@ -69,7 +75,7 @@ fn clear_opens_another_session_with_the_chosen_model() {
     assert_eq!(result(&events).session_id.as_deref(), Some("s2"));
     assert_eq!(result(&events).model.as_deref(), Some("m2"));
 
-    talk.order(Order::Clear(OrderId(3)));
+    talk.command(SessionCommand::Clear(CommandId::new(3)));
     talk.refuse("session/new", -32603, "no");
     assert!(talk.settled()[0].1.is_err());
     talk.begin("three");
@@ -82,7 +88,7 @@ fn clear_opens_another_session_with_the_chosen_model() {
 #[test]
 fn new_session_without_an_asking_mode_keeps_the_current_one() {
     let mut talk = Talk::ready();
-    talk.order(Order::Clear(OrderId(1)));
+    talk.command(SessionCommand::Clear(CommandId::new(1)));
     talk.answer(
         "session/new",
         json!({"sessionId": "s2", "modes": {"currentModeId": "yolo", "availableModes": []}}),
@@ -99,7 +105,7 @@ fn a_cancellation_error_is_an_interruption() {
     let mut talk = Talk::ready();
     talk.begin("one");
     let prompt = talk.request("session/prompt");
-    talk.order(Order::Interrupt);
+    talk.command(SessionCommand::Interrupt);
     talk.line(json!({"id": prompt, "error": {"code": -32800, "message": "Request cancelled"}}));
     let events = talk.ended();
     assert!(result(&events).aborted);

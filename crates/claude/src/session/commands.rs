@@ -1,7 +1,7 @@
-//! Orders to the CLI.
+//! Commands to the CLI.
 
 use serde_json::{Value, json};
-use teamster_core::provider::{Events, Order, OrderId, RunAssembler};
+use teamster_core::provider::{CommandId, Events, RunAssembler, SessionCommand};
 use teamster_core::{AgentError, AgentEvent, PermissionAnswer, PermissionMode, Turn, TurnEnd};
 
 use super::{ClaudeSession, Clearing, CurrentTurn, Interrupt, Question, Request, Waiting, wire};
@@ -11,34 +11,34 @@ use crate::launch::{content, not_a_command};
 const DENIED: &str = "The user did not allow this.";
 
 impl ClaudeSession {
-    pub(super) fn obey(&mut self, order: Order, out: &mut Events) {
+    pub(super) fn run_command(&mut self, order: SessionCommand, out: &mut Events) {
         match order {
-            Order::Turn(turn) => {
+            SessionCommand::Turn(turn) => {
                 self.decoder.next_turn();
                 self.interrupt = None;
                 self.interrupted = false;
                 self.current.get_or_insert_with(CurrentTurn::default);
                 if self.clearing.is_some() || !self.held.is_empty() {
-                    self.held.push_back(Order::Turn(turn));
+                    self.held.push_back(SessionCommand::Turn(turn));
                 } else {
                     self.send(&turn, out);
                 }
             }
-            Order::Interrupt => self.stop(out),
-            Order::Steer(id, text) => self.steer(id, text),
-            Order::Clear(id) => {
-                self.held.push_back(Order::Clear(id));
+            SessionCommand::Interrupt => self.stop(out),
+            SessionCommand::Steer(id, text) => self.steer(id, text),
+            SessionCommand::Clear(id) => {
+                self.held.push_back(SessionCommand::Clear(id));
                 if self.current.is_none() && self.held.len() == 1 {
                     self.go_on(out);
                 }
             }
-            Order::SetModel(id, model) => {
+            SessionCommand::SetModel(id, model) => {
                 let request = json!({"subtype": "set_model", "model": model});
                 self.request(Request::Change(id), &request);
             }
-            Order::SetPermission(id, mode) => self.set_permission(id, mode),
-            Order::Answer(id, answer) => self.answer(id, answer),
-            Order::Close => self.request(Request::End, &json!({"subtype": "end_session"})),
+            SessionCommand::SetPermission(id, mode) => self.set_permission(id, mode),
+            SessionCommand::Answer(id, answer) => self.answer(id, answer),
+            SessionCommand::Close => self.request(Request::End, &json!({"subtype": "end_session"})),
             _ => {}
         }
     }
@@ -49,12 +49,12 @@ impl ClaudeSession {
             && let Some(order) = self.held.pop_front()
         {
             match order {
-                Order::Clear(id) if self.current.is_some() => {
-                    return self.held.push_front(Order::Clear(id));
+                SessionCommand::Clear(id) if self.current.is_some() => {
+                    return self.held.push_front(SessionCommand::Clear(id));
                 }
-                Order::Clear(id) => self.clear(id),
-                Order::Turn(turn) => self.send(&turn, out),
-                Order::Steer(id, text) => self.steer(id, text),
+                SessionCommand::Clear(id) => self.clear(id),
+                SessionCommand::Turn(turn) => self.send(&turn, out),
+                SessionCommand::Steer(id, text) => self.steer(id, text),
                 _ => {}
             }
         }
@@ -84,7 +84,7 @@ impl ClaudeSession {
 
     fn send_message(&mut self, is_prompt: bool, content: &Value) {
         let uuid = self.ids.uuid();
-        self.exchange.write(&wire::message(&uuid, content));
+        self.outbox.write(&wire::message(&uuid, content));
         self.waiting.push(Waiting {
             uuid,
             is_prompt,
@@ -106,7 +106,7 @@ impl ClaudeSession {
         }
     }
 
-    fn steer(&mut self, id: OrderId, text: String) {
+    fn steer(&mut self, id: CommandId, text: String) {
         let sent = self.current.as_ref().is_some_and(|turn| turn.sent);
         let why_not = if !self.is_in_turn() {
             Some("no turn is in progress")
@@ -119,27 +119,27 @@ impl ClaudeSession {
         };
         if let Some(why) = why_not {
             let error = AgentError::refused("steer", why);
-            self.exchange.settle(id, Err(error));
+            self.outbox.answer(id, Err(error));
         } else if sent {
             // Never send a command: the CLI would not add it to the turn.
             let text = Value::from(not_a_command(&text, false));
             self.send_message(false, &text);
             // The agent may read it much later.
-            self.exchange.settle(id, Ok(()));
+            self.outbox.answer(id, Ok(()));
         } else {
-            self.held.push_back(Order::Steer(id, text));
+            self.held.push_back(SessionCommand::Steer(id, text));
         }
     }
 
-    fn clear(&mut self, order: OrderId) {
+    fn clear(&mut self, order: CommandId) {
         let from = self.decoder.session_id().cloned();
         if from.is_none() && self.resumable.is_none() {
             // The session has no message yet.
-            return self.exchange.settle(order, Ok(()));
+            return self.outbox.answer(order, Ok(()));
         }
         let uuid = self.ids.uuid();
         let command = Value::from("/clear");
-        self.exchange.write(&wire::message(&uuid, &command));
+        self.outbox.write(&wire::message(&uuid, &command));
         self.clearing = Some(Clearing { order, from });
     }
 
@@ -178,10 +178,10 @@ impl ClaudeSession {
         let held = std::mem::take(&mut self.held);
         for order in held {
             match order {
-                Order::Turn(_) => {}
-                Order::Steer(id, _) => {
+                SessionCommand::Turn(_) => {}
+                SessionCommand::Steer(id, _) => {
                     let error = RunAssembler::aborted_error();
-                    self.exchange.settle(id, Err(error));
+                    self.outbox.answer(id, Err(error));
                 }
                 order => self.held.push_back(order),
             }
@@ -190,10 +190,10 @@ impl ClaudeSession {
         self.give_up(out);
     }
 
-    fn set_permission(&mut self, id: OrderId, mode: PermissionMode) {
+    fn set_permission(&mut self, id: CommandId, mode: PermissionMode) {
         let word = match mode {
             PermissionMode::ReadOnly if self.read_only => {
-                return self.exchange.settle(id, Ok(()));
+                return self.outbox.answer(id, Ok(()));
             }
             PermissionMode::Default if !self.read_only => "default",
             PermissionMode::AcceptEdits if !self.read_only => "acceptEdits",
@@ -204,7 +204,7 @@ impl ClaudeSession {
                     "Claude Code sets a session's tools when it opens, so read-only cannot change \
                      later; open another session",
                 );
-                return self.exchange.settle(id, Err(error));
+                return self.outbox.answer(id, Err(error));
             }
         };
         let request = json!({"subtype": "set_permission_mode", "mode": word});
@@ -235,13 +235,13 @@ impl ClaudeSession {
             }
             _ => json!({"behavior": "deny", "message": DENIED}),
         };
-        self.exchange
+        self.outbox
             .write(&wire::answer(&question.request_id, &response));
     }
 
     fn request(&mut self, what: Request, request: &Value) {
         let id = self.ids.request();
-        self.exchange.write(&wire::request(&id, request));
+        self.outbox.write(&wire::request(&id, request));
         self.requests.insert(id, what);
     }
 }
