@@ -97,7 +97,7 @@ impl View {
         out: &mut Vec<SessionUpdate>,
     ) {
         match event {
-            AgentEvent::Session(session) if session.model.is_some() => {
+            AgentEvent::SessionStarted(session) if session.model.is_some() => {
                 self.model.clone_from(&session.model);
             }
             AgentEvent::Text(text) => {

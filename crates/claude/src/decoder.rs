@@ -23,8 +23,8 @@ use std::path::PathBuf;
 use teamster_core::provider::json_line::{self, parse, type_of};
 use teamster_core::provider::{Activity, Decoder, Events, Exit, RecordFiles, RunSummary};
 use teamster_core::{
-    AgentEvent, Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, Permission,
-    RateLimit, Session, Usage,
+    AgentEvent, Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, PermissionEvent,
+    RateLimit, SessionStarted, Usage,
 };
 
 use crate::transcript;
@@ -47,7 +47,7 @@ const NOTICE_BYTES: usize = 1000;
 /// Decodes the output of one run. The run may have lines with and without partial messages.
 #[derive(Debug)]
 pub struct ClaudeDecoder {
-    session: Option<Session>,
+    session: Option<SessionStarted>,
     servers: Servers,
     /// Messages by agent: the main agent first, then sub-agents.
     lanes: Vec<Lane>,
@@ -304,7 +304,7 @@ impl ClaudeDecoder {
         }
         let failure = tool_id.as_ref().and_then(|id| self.tools.failure(id));
         out.push(AgentEvent::Permission(Box::new(
-            Permission::new(tool.unwrap_or_default().to_owned(), Decision::Denied)
+            PermissionEvent::new(tool.unwrap_or_default().to_owned(), Decision::Denied)
                 .tool_id(tool_id)
                 .reason(reason.map(str::to_owned).or(failure)),
         )));
@@ -344,14 +344,14 @@ impl ClaudeDecoder {
         if let Some(id) = id
             && self.session.as_ref().is_none_or(|s| *s.session_id != *id)
         {
-            self.session_is(Session::new(Id::from(id)), out);
+            self.session_is(SessionStarted::new(Id::from(id)), out);
         }
     }
 
-    fn session_is(&mut self, session: Session, out: &mut Events) {
+    fn session_is(&mut self, session: SessionStarted, out: &mut Events) {
         self.turns.session(&session);
         self.session = Some(session.clone());
-        out.push(AgentEvent::Session(Box::new(session)));
+        out.push(AgentEvent::SessionStarted(Box::new(session)));
     }
 }
 
@@ -362,7 +362,7 @@ fn control_request(line: ControlLine<'_>, out: &mut Events) -> Option<()> {
         return None;
     }
     out.push(AgentEvent::Permission(Box::new(
-        Permission::new(
+        PermissionEvent::new(
             request.tool_name.unwrap_or_default().into_owned(),
             Decision::Requested,
         )

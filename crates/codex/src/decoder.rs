@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use teamster_core::provider::{Activity, Decoder, Events, Exit, RecordFiles, RunSummary};
 use teamster_core::{
     AgentError, AgentEvent, ErrorCode, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource,
-    Retry, Session, Usage,
+    Retry, SessionStarted, Usage,
 };
 
 use crate::totals::{Baseline, Totals};
@@ -144,8 +144,8 @@ impl CodexDecoder {
         }
         self.recorded.session_known(&id);
         self.session = Some(id.clone());
-        out.push(AgentEvent::Session(Box::new(
-            Session::new(id).model(self.model.clone()),
+        out.push(AgentEvent::SessionStarted(Box::new(
+            SessionStarted::new(id).model(self.model.clone()),
         )));
     }
 

@@ -19,7 +19,7 @@ use teamster_core::provider::{
     Activity, BegunCalls, Decoder, Events, Exit, RecordFiles, RunSummary, surrogates,
 };
 use teamster_core::{
-    AgentEvent, Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, Permission,
+    AgentEvent, Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, PermissionEvent,
     Retry, ToolResult, Usage,
 };
 
@@ -327,7 +327,7 @@ impl CopilotDecoder {
         }
         if outcome.denied {
             out.push(AgentEvent::Permission(Box::new(
-                Permission::new(call.name, Decision::Denied)
+                PermissionEvent::new(call.name, Decision::Denied)
                     .tool_id(call.id.clone())
                     .reason(outcome.reason),
             )));

@@ -16,8 +16,9 @@ use crate::AgentError;
 pub use newer::NewerEvent;
 pub use payload::{
     ChangeKind, Decision, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool, Notice,
-    NoticeLevel, NoticeSource, Permission, Plan, PlanEntry, PlanStatus, RateLimit, Retract, Retry,
-    Session, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown, UsageReport,
+    NoticeLevel, NoticeSource, PermissionEvent, Plan, PlanEntry, PlanStatus, RateLimit, Retract,
+    Retry, SessionStarted, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown,
+    UsageReport,
 };
 
 /// An event of a run.
@@ -31,7 +32,8 @@ pub use payload::{
 #[non_exhaustive]
 pub enum AgentEvent {
     /// The session is known, for the first time or under a new id.
-    Session(Box<Session>),
+    #[serde(rename = "session")]
+    SessionStarted(Box<SessionStarted>),
     /// A piece of the agent's answer.
     Text(Text),
     /// An unfinished message is withdrawn.
@@ -47,7 +49,7 @@ pub enum AgentEvent {
     /// The agent's complete to-do list.
     Plan(Plan),
     /// A permission was requested, granted or denied.
-    Permission(Box<Permission>),
+    Permission(Box<PermissionEvent>),
     /// Usage of the run so far.
     Usage(Box<UsageReport>),
     /// The CLI itself retries a request.
@@ -99,7 +101,7 @@ impl AgentEvent {
     /// Returns the `type` of the wire format, and `newer` for [`Newer`](Self::Newer), whose own type is in its fields.
     pub fn type_name(&self) -> &'static str {
         match self {
-            Self::Session(_) => "session",
+            Self::SessionStarted(_) => "session",
             Self::Text(_) => "text",
             Self::Retract(_) => "retract",
             Self::Thinking(_) => "thinking",
@@ -157,7 +159,7 @@ impl AgentEvent {
             Self::ToolResult(e) => e.output.len(),
             Self::Notice(e) => e.message.len(),
             Self::Error(e) => e.error.message.len(),
-            Self::Session(e) => e.tools.iter().flatten().map(|t| t.len() + 24).sum(),
+            Self::SessionStarted(e) => e.tools.iter().flatten().map(|t| t.len() + 24).sum(),
             Self::Plan(e) => e.entries.iter().map(|p| p.content.len() + 32).sum(),
             Self::Unknown(e) => e.native.get().len(),
             Self::Text(_) | Self::Done(_) => 0,
@@ -198,8 +200,8 @@ macro_rules! from_payloads {
 from_payloads! {
     Text => Text, Retract => Retract, Thinking => Thinking, Plan => Plan, Unknown => Unknown,
     Done => Done, NewerEvent => Newer;
-    boxed: Session => Session, ToolUse => ToolUse, ToolResult => ToolResult,
-    FileChange => FileChange, Permission => Permission, UsageReport => Usage, Retry => Retry,
+    boxed: SessionStarted => SessionStarted, ToolUse => ToolUse, ToolResult => ToolResult,
+    FileChange => FileChange, PermissionEvent => Permission, UsageReport => Usage, Retry => Retry,
     RateLimit => RateLimit, Notice => Notice, TurnEnd => TurnEnd, ErrorEvent => Error,
 }
 

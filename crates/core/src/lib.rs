@@ -60,9 +60,9 @@ pub use cli_info::CliInfo;
 pub use error::{AgentError, BudgetKind, ErrorCode, ErrorDetail, ErrorKind, NotRetried};
 pub use event::{
     AgentEvent, ChangeKind, Decision, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool,
-    NewerEvent, Notice, NoticeLevel, NoticeSource, Permission, Plan, PlanEntry, PlanStatus,
-    RateLimit, Retract, Retry, Session, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd,
-    Unknown, UsageReport,
+    NewerEvent, Notice, NoticeLevel, NoticeSource, PermissionEvent, Plan, PlanEntry, PlanStatus,
+    RateLimit, Retract, Retry, SessionStarted, Text, Thinking, ToolKind, ToolResult, ToolUse,
+    TurnEnd, Unknown, UsageReport,
 };
 pub use image::{Image, ImageSource};
 pub use ledger::{TextLedger, ToolLedger, UsageLedger};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use teamster_core::{
     AgentError, AgentEvent, Capabilities, ErrorCode, ExecuteParams, NoticeLevel, PermissionMode,
-    Session,
+    SessionStarted,
 };
 
 use crate::config::EmbeddedConfig;
@@ -87,11 +87,12 @@ impl Context {
             self.begun = true;
         }
         let names = self.specs().into_iter().map(|spec| spec.name);
-        let session = Session::new(self.file.id())
+        let session = SessionStarted::new(self.file.id())
             .model(self.settings.target.name())
             .tools(names.collect::<Vec<_>>())
             .mcp_servers(Some(self.servers.statuses.clone()).filter(|it| !it.is_empty()));
-        emit.event(AgentEvent::Session(Box::new(session))).await;
+        emit.event(AgentEvent::SessionStarted(Box::new(session)))
+            .await;
         for notice in notices {
             emit.notice(NoticeLevel::Warning, notice).await;
         }

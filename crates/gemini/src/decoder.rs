@@ -17,8 +17,8 @@ use teamster_core::provider::json_line::{self, parse, type_of, value};
 use teamster_core::provider::surrogates::{self, Chars, Joiner};
 use teamster_core::provider::{Decoder, Events, Exit, RecordFiles, RunSummary};
 use teamster_core::{
-    AgentEvent, Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, Permission,
-    PermissionMode, Session, Text, ToolKind, ToolResult, ToolUse, Usage,
+    AgentEvent, Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, PermissionEvent,
+    PermissionMode, SessionStarted, Text, ToolKind, ToolResult, ToolUse, Usage,
 };
 
 use crate::command_line::Flags;
@@ -105,8 +105,8 @@ impl GeminiDecoder {
         }
         if self.session.as_ref() != Some(&id) {
             self.session = Some(id.clone());
-            out.push(AgentEvent::Session(Box::new(
-                Session::new(id).model(line.model),
+            out.push(AgentEvent::SessionStarted(Box::new(
+                SessionStarted::new(id).model(line.model),
             )));
         }
         Some(())
@@ -172,7 +172,7 @@ impl GeminiDecoder {
             && call.is_denied(error, self.must_be_there(&call.name))
         {
             out.push(AgentEvent::Permission(Box::new(
-                Permission::new(call.name.clone(), Decision::Denied)
+                PermissionEvent::new(call.name.clone(), Decision::Denied)
                     .tool_id(call.id.clone())
                     .reason(error.message.as_deref().map(str::to_owned)),
             )));

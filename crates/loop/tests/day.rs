@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use teamster_api::agents::SleepFile;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, CliInfo, CostSource, Done, ErrorCode, ErrorKind,
-    EventStream, ExecuteParams, Id, RunResult, RunStatus, Session, SharedRuntime, Usage,
+    EventStream, ExecuteParams, Id, RunResult, RunStatus, SessionStarted, SharedRuntime, Usage,
 };
 use teamster_loop::clock::TokioClock;
 use teamster_loop::{
@@ -174,7 +174,7 @@ impl Agent {
         let idle = self.idle;
         let events = async_stream::stream! {
             if let Some(id) = session.clone() {
-                yield AgentEvent::Session(Box::new(Session::new(id)));
+                yield AgentEvent::SessionStarted(Box::new(SessionStarted::new(id)));
             }
             let mut result = RunResult::default().session_id(session);
             let (seconds, dies, hangs) = {

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 use teamster_core::provider::{Decoder, Events, Exit, RunSummary};
 use teamster_core::{
-    AgentEvent, ErrorKind, ExecuteParams, Session, Text, ToolKind, ToolResult, ToolUse,
+    AgentEvent, ErrorKind, ExecuteParams, SessionStarted, Text, ToolKind, ToolResult, ToolUse,
 };
 
 use end::End;
@@ -61,9 +61,9 @@ impl Decoder for MagpieDecoder {
         };
         match line {
             Line::Session { id } => {
-                let mut session = Session::new(id);
+                let mut session = SessionStarted::new(id);
                 session.model.clone_from(&self.model);
-                out.push(AgentEvent::Session(Box::new(session)));
+                out.push(AgentEvent::SessionStarted(Box::new(session)));
             }
             Line::Say { text } => out.push(AgentEvent::Text(Text::new(text))),
             Line::Run { id, command } => {

@@ -20,7 +20,8 @@ use teamster_core::provider::{Decoder, Events, Exit, RunSummary};
 use teamster_core::text::excerpt;
 use teamster_core::{
     AgentError, AgentEvent, Decision, ErrorCode, ErrorKind, ExecuteParams, Id, NoticeLevel,
-    NoticeSource, Permission, Retract, Retry, Session, Text, Thinking, ToolResult, ToolUse,
+    NoticeSource, PermissionEvent, Retract, Retry, SessionStarted, Text, Thinking, ToolResult,
+    ToolUse,
 };
 
 use crate::launch::{self, Withheld};
@@ -179,8 +180,8 @@ impl OpenCodeDecoder {
         }
         let id = Id::from(id);
         self.session = Some(id.clone());
-        out.push(AgentEvent::Session(Box::new(
-            Session::new(id).model(self.model.clone()),
+        out.push(AgentEvent::SessionStarted(Box::new(
+            SessionStarted::new(id).model(self.model.clone()),
         )));
     }
 
@@ -314,7 +315,7 @@ impl OpenCodeDecoder {
                 self.denials.rejected = Some(call.name.clone());
             }
             out.push(AgentEvent::Permission(Box::new(
-                Permission::new(call.name, Decision::Denied)
+                PermissionEvent::new(call.name, Decision::Denied)
                     .tool_id(id.clone())
                     .reason(excerpt(&call.output, REASON_BYTES)),
             )));

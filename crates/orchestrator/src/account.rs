@@ -183,7 +183,7 @@ impl Account {
 
     /// Processes an event of the agent. `now_ms` is the time since the run's acceptance, in milliseconds.
     pub(crate) fn event(&mut self, event: &AgentEvent, now_ms: u64, out: &mut Vec<RunEvent>) {
-        if let AgentEvent::Session(session) = event {
+        if let AgentEvent::SessionStarted(session) = event {
             self.now.session = Some(session.session_id.clone());
             self.now.session_exists = true;
             if session.model.is_some() {

@@ -54,7 +54,7 @@ impl Estimator {
             return;
         }
         match event {
-            AgentEvent::Session(session) if session.model.is_some() => {
+            AgentEvent::SessionStarted(session) if session.model.is_some() => {
                 self.model.clone_from(&session.model);
             }
             AgentEvent::Usage(report) => self.report(report),
@@ -135,7 +135,7 @@ fn increase(now: &Usage, before: &Usage) -> Usage {
 mod tests {
     use std::path::Path;
 
-    use teamster_core::{Done, ModelUsage, Session};
+    use teamster_core::{Done, ModelUsage, SessionStarted};
 
     use super::*;
 
@@ -181,8 +181,8 @@ mod tests {
     fn each_part_costs_what_its_model_does() {
         let mut it = estimator(&Capabilities::none());
         assert_eq!(reported(&mut it, usage(1_000_000, 0)), (Some(1.0), ABOUT));
-        it.event(&mut AgentEvent::Session(Box::new(
-            Session::new("s").model("b"),
+        it.event(&mut AgentEvent::SessionStarted(Box::new(
+            SessionStarted::new("s").model("b"),
         )));
         let of_both = reported(&mut it, usage(2_000_000, 100_000));
         assert_eq!(of_both, (Some(5.0), ABOUT));
@@ -211,14 +211,14 @@ mod tests {
     fn tokens_of_a_model_without_a_price_have_no_cost() {
         let mut it = estimator(&Capabilities::none());
         assert_eq!(reported(&mut it, usage(0, 0)), (Some(0.0), ABOUT));
-        it.event(&mut AgentEvent::Session(Box::new(
-            Session::new("s").model("unknown"),
+        it.event(&mut AgentEvent::SessionStarted(Box::new(
+            SessionStarted::new("s").model("unknown"),
         )));
         assert_eq!(reported(&mut it, usage(1, 0)), (None, None));
         assert!(it.is_unpriced());
         // Part of the tokens has a price.
-        it.event(&mut AgentEvent::Session(Box::new(
-            Session::new("s").model("a"),
+        it.event(&mut AgentEvent::SessionStarted(Box::new(
+            SessionStarted::new("s").model("a"),
         )));
         assert_eq!(reported(&mut it, usage(2, 0)), (None, None));
         let result = RunResult::default().usage(usage(2, 0)).model("unknown");

@@ -16,7 +16,7 @@ use teamster_core::provider::json_line::{self, parse, type_of};
 use teamster_core::provider::{Decoder, Events, Exit, RunSummary, surrogates};
 use teamster_core::text::{excerpt, without_colors};
 use teamster_core::{
-    AgentEvent, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, Retry, Session,
+    AgentEvent, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, Retry, SessionStarted,
     UsageReport,
 };
 
@@ -152,8 +152,8 @@ impl PiDecoder {
     /// Reports the session and the model, if known.
     pub(crate) fn tell_session(&self, out: &mut Events) {
         if let Some(id) = &self.session {
-            let session = Session::new(id.clone()).model(self.model.clone());
-            out.push(AgentEvent::Session(Box::new(session)));
+            let session = SessionStarted::new(id.clone()).model(self.model.clone());
+            out.push(AgentEvent::SessionStarted(Box::new(session)));
         }
     }
 

@@ -148,7 +148,7 @@ impl RecoveredRun {
     fn event(&mut self, event: AgentEvent) {
         self.text.event(&event);
         match event {
-            AgentEvent::Session(session) => {
+            AgentEvent::SessionStarted(session) => {
                 self.result.model = session.model.or(self.result.model.take());
                 self.result.session_id = Some(session.session_id);
             }

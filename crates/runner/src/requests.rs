@@ -8,7 +8,7 @@ use teamster_api::{Answer, PendingRequest, RefusalCode};
 use teamster_core::sync::lock;
 use teamster_core::time::{epoch_ms, millis};
 use teamster_core::{
-    AgentEvent, Decision, Permission, PermissionAnswer, PermissionPolicy, PermissionRequest,
+    AgentEvent, Decision, PermissionAnswer, PermissionEvent, PermissionPolicy, PermissionRequest,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
@@ -171,7 +171,7 @@ impl Requests {
             let mut shared = lock(&self.shared);
             shared.last += 1;
             let id = format!("{}/{}", shared.run_id, shared.last);
-            let mut event = Permission::new(request.tool_name.clone(), Decision::Requested);
+            let mut event = PermissionEvent::new(request.tool_name.clone(), Decision::Requested);
             event.tool_id.clone_from(&request.tool_id);
             event.reason.clone_from(&request.message);
             event.request_id = Some(id.clone());

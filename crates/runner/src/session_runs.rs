@@ -235,7 +235,7 @@ impl SessionRuns {
                     writer.see(&entry.event);
                 }
                 match &entry.event {
-                    AgentEvent::Session(session) => {
+                    AgentEvent::SessionStarted(session) => {
                         let provider = self.session().provider().to_owned();
                         let model = session.model.clone();
                         self.model = model.map(|model| (provider, model)).or(self.model.take());

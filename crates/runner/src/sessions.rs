@@ -213,7 +213,7 @@ impl SessionWriter {
 
     /// Locks a session that an event reports as begun.
     pub fn see(&mut self, event: &AgentEvent) {
-        if let AgentEvent::Session(session) = event {
+        if let AgentEvent::SessionStarted(session) = event {
             // The session is in use already, so a failed lock changes nothing.
             let _ = self.hold(&session.session_id);
         }

@@ -91,7 +91,7 @@ impl StatusBoard {
         }
         match entry {
             RunLogEntry::Agent(entry) => match &entry.event {
-                AgentEvent::Session(session) => {
+                AgentEvent::SessionStarted(session) => {
                     board.session_id = Some(session.session_id.clone());
                     board.model = session.model.clone().or(board.model.take());
                 }

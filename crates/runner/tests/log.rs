@@ -192,9 +192,9 @@ fn the_result_of_a_killed_run_is_recovered_from_its_log() {
     let dir = tempfile::tempdir().unwrap();
     let runs = Runs::at(dir.path());
     let mut run = accept(&runs, "r");
-    let session = teamster_core::Session::new("s-1").model("m-1");
+    let session = teamster_core::SessionStarted::new("s-1").model("m-1");
     run.log.push(RunLogEntry::Agent(
-        AgentEvent::Session(Box::new(session)).into(),
+        AgentEvent::SessionStarted(Box::new(session)).into(),
     ));
     run.log.push(text("so far"));
     run.log.push(tool(7, ""));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use teamster_api::{Answer, RefusalCode, RunInfo};
 use teamster_core::{
-    AbortHandle, AgentEvent, Decision, Permission, PermissionAnswer, PermissionPolicy,
+    AbortHandle, AgentEvent, Decision, PermissionAnswer, PermissionEvent, PermissionPolicy,
     PermissionRequest, ToolKind,
 };
 use teamster_runner::client;
@@ -123,7 +123,7 @@ async fn the_first_answer_counts() {
 
     // The engine's own events about the request are written once, with its id.
     let engine = |decision| {
-        let permission = Permission::new("Bash", decision).tool_id("t1");
+        let permission = PermissionEvent::new("Bash", decision).tool_id("t1");
         runner
             .requests
             .mark("claude", AgentEvent::Permission(Box::new(permission)))
@@ -147,7 +147,7 @@ async fn without_an_answer_in_time_it_is_denied() {
         PermissionAnswer::Deny(Some("no answer within 1ms".into()))
     );
     assert_eq!(requests.pending(), []);
-    let denied = Permission::new("Bash", Decision::Denied).tool_id("t1");
+    let denied = PermissionEvent::new("Bash", Decision::Denied).tool_id("t1");
     let marked = requests.mark("claude", AgentEvent::Permission(Box::new(denied)));
     let Some(AgentEvent::Permission(denied)) = marked else {
         panic!("{marked:?}");
@@ -166,7 +166,7 @@ async fn a_client_can_stop_the_run() {
 #[test]
 fn reported_requests_are_kept_unless_answered_here() {
     let requested = || {
-        let event = Permission::new("Bash", Decision::Requested);
+        let event = PermissionEvent::new("Bash", Decision::Requested);
         AgentEvent::Permission(Box::new(event))
     };
     // Its agent denies them at once.

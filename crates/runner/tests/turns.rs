@@ -9,8 +9,8 @@ use serde_json::Value;
 use teamster_api::{RefusalCode, RunInfo, RunKind};
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentSession, Capabilities, Done, ErrorCode, ErrorKind,
-    EventStream, ExecuteParams, Id, PermissionMode, RunResult, RunStatus, Session,
-    SessionCapabilities, SessionFuture, Text, Turn, Usage,
+    EventStream, ExecuteParams, Id, PermissionMode, RunResult, RunStatus, SessionCapabilities,
+    SessionFuture, SessionStarted, Text, Turn, Usage,
 };
 use teamster_orchestrator::{Orchestrator, OrchestratorConfig};
 use teamster_runner::client::{self, Follow};
@@ -399,8 +399,8 @@ async fn settings_of_clients_reach_the_agent_and_the_log() {
 #[tokio::test]
 async fn a_turn_after_another_model_was_set_has_that_model_s_price() {
     let mut first = answers("one");
-    let named = Session::new("s").model("claude-opus-4-8");
-    first.insert(0, AgentEvent::Session(Box::new(named)));
+    let named = SessionStarted::new("s").model("claude-opus-4-8");
+    first.insert(0, AgentEvent::SessionStarted(Box::new(named)));
     // The agent names its model no more.
     let agent = Scripted::new("codex", [first, answers("two"), answers("three")]);
     let live = Live::start(&[&agent], |_| {});

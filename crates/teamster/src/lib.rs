@@ -62,12 +62,12 @@ pub use teamster_core::{
     Diagnostics, Done, ErrorCode, ErrorDetail, ErrorEvent, ErrorKind, EventStream, ExecuteParams,
     FileChange, Id, Image, ImageSource, LogEntry, McpDelivery, McpServer, McpServerStatus,
     McpSupport, McpTool, McpTools, McpTransport, Message, ModelUsage, NewerEvent, NotRetried,
-    Notice, NoticeLevel, NoticeSource, Permission, PermissionAnswer, PermissionDenial,
+    Notice, NoticeLevel, NoticeSource, PermissionAnswer, PermissionDenial, PermissionEvent,
     PermissionMode, PermissionPolicy, PermissionRequest, Plan, PlanEntry, PlanStatus,
-    PromptDelivery, RateLimit, RawJson, Retract, Retry, RunResult, RunStatus, Session,
-    SessionCapabilities, SessionFuture, SessionOptions, SessionProvider, SessionRuntime,
-    SharedRuntime, SystemPrompt, SystemPromptSupport, Text, TextPiece, Thinking, Timeouts,
-    ToolKind, ToolResult, ToolUse, Turn, TurnEnd, Unknown, Usage, UsageReport,
+    PromptDelivery, RateLimit, RawJson, Retract, Retry, RunResult, RunStatus, SessionCapabilities,
+    SessionFuture, SessionOptions, SessionProvider, SessionRuntime, SessionStarted, SharedRuntime,
+    SystemPrompt, SystemPromptSupport, Text, TextPiece, Thinking, Timeouts, ToolKind, ToolResult,
+    ToolUse, Turn, TurnEnd, Unknown, Usage, UsageReport,
 };
 pub use teamster_process::{EnvPolicy, RuntimeConfig};
 

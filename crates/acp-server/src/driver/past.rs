@@ -66,7 +66,7 @@ impl Thread {
                         _ => {}
                     },
                     RunLogEntry::Agent(entry) => {
-                        if let AgentEvent::Session(it) = entry.event {
+                        if let AgentEvent::SessionStarted(it) = entry.event {
                             session = Some((provider.clone(), it.session_id.to_string()));
                         }
                     }

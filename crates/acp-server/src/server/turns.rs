@@ -124,7 +124,7 @@ impl AcpServer {
             _ => return,
         };
         match &entry.event {
-            AgentEvent::Session(_) => self.show_changed_options(session_id, out),
+            AgentEvent::SessionStarted(_) => self.show_changed_options(session_id, out),
             AgentEvent::Permission(permission) if permission.decision != Decision::Requested => {
                 if let Some(request_id) = &permission.request_id {
                     self.settled(request_id, out);

@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use teamster_core::provider::Events;
 use teamster_core::provider::json_line::{parse, value};
-use teamster_core::{AgentEvent, Decision, Id, Permission, ToolResult, ToolUse};
+use teamster_core::{AgentEvent, Decision, Id, PermissionEvent, ToolResult, ToolUse};
 
 use super::AcpProtocol;
 use crate::dialect::Next;
@@ -126,7 +126,7 @@ impl AcpProtocol {
         if let Some(reason) = end.denied {
             self.turn.rejected = true;
             out.push(AgentEvent::Permission(Box::new(
-                Permission::new(tool.name.clone(), Decision::Denied)
+                PermissionEvent::new(tool.name.clone(), Decision::Denied)
                     .tool_id(id.clone())
                     .reason(Some(reason).filter(|reason| !reason.is_empty())),
             )));

@@ -4,7 +4,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use teamster_core::provider::Events;
 use teamster_core::provider::json_line::{parse, value};
-use teamster_core::{AgentEvent, Decision, Permission, PermissionRequest, ToolKind};
+use teamster_core::{AgentEvent, Decision, PermissionEvent, PermissionRequest, ToolKind};
 
 use super::AcpProtocol;
 use super::permissions::{Pending, Subject};
@@ -37,7 +37,7 @@ impl AcpProtocol {
         }
         let message = params.message.map(std::borrow::Cow::into_owned);
         out.push(AgentEvent::Permission(Box::new(
-            Permission::new(NAME, Decision::Requested)
+            PermissionEvent::new(NAME, Decision::Requested)
                 .tool_id(tool_id.clone())
                 .reason(message.clone()),
         )));

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use teamster_core::provider::json_line::{parse, value};
 use teamster_core::provider::{Events, Outbox};
 use teamster_core::{
-    AgentEvent, Decision, Permission, PermissionAnswer, PermissionRequest, ToolKind,
+    AgentEvent, Decision, PermissionAnswer, PermissionEvent, PermissionRequest, ToolKind,
 };
 
 use super::AcpProtocol;
@@ -102,7 +102,7 @@ impl AcpProtocol {
             }
             if self.approve() == Approve::ReadOnly {
                 out.push(AgentEvent::Permission(Box::new(
-                    Permission::new(tool.name, Decision::Denied)
+                    PermissionEvent::new(tool.name, Decision::Denied)
                         .tool_id(tool_id)
                         .reason(Some(READ_ONLY.to_owned())),
                 )));
@@ -121,7 +121,7 @@ impl AcpProtocol {
             .or_else(|| text_of(&own))
             .or_else(|| title.map(str::to_owned));
         out.push(AgentEvent::Permission(Box::new(
-            Permission::new(tool.name.clone(), Decision::Requested)
+            PermissionEvent::new(tool.name.clone(), Decision::Requested)
                 .tool_id(tool_id.clone())
                 .reason(message.clone()),
         )));

@@ -5,7 +5,7 @@ use teamster_core::provider::json_line::parse;
 use teamster_core::provider::{Events, SessionCommand};
 use teamster_core::{
     AgentError, AgentEvent, ErrorCode, ErrorKind, Id, McpTransport, NoticeLevel, NoticeSource,
-    Session,
+    SessionStarted,
 };
 
 use super::modes::Modes;
@@ -377,9 +377,10 @@ impl AcpProtocol {
         let modes = opened.modes.as_ref();
         self.mode = modes.and_then(|modes| modes.current_mode_id.clone());
         if is_new {
-            out.push(AgentEvent::Session(Box::new(Session::new(id).model(
-                self.settings.model.clone().or_else(|| self.model.clone()),
-            ))));
+            out.push(AgentEvent::SessionStarted(Box::new(
+                SessionStarted::new(id)
+                    .model(self.settings.model.clone().or_else(|| self.model.clone())),
+            )));
         }
     }
 

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use teamster_core::provider::{Events, RunSummary};
 use teamster_core::{
     AgentError, AgentEvent, CostSource, ErrorKind, Id, ModelUsage, NoticeLevel, NoticeSource,
-    Session, TurnEnd, Usage,
+    SessionStarted, TurnEnd, Usage,
 };
 
 use super::Synthetic;
@@ -97,7 +97,7 @@ impl Turns {
         turns
     }
 
-    pub(super) fn session(&mut self, session: &Session) {
+    pub(super) fn session(&mut self, session: &SessionStarted) {
         self.summary.session_id = Some(session.session_id.clone());
         if session.model.is_some() {
             self.summary.model.clone_from(&session.model);

@@ -2,14 +2,14 @@
 
 use teamster_core::provider::Events;
 use teamster_core::provider::json_line::{self, parse};
-use teamster_core::{Id, Session, ToolKind};
+use teamster_core::{Id, SessionStarted, ToolKind};
 
 use super::ClaudeDecoder;
 use super::wire::ResultLine;
 
 impl ClaudeDecoder {
     /// Returns the session, if known.
-    pub(crate) fn session(&self) -> Option<&Session> {
+    pub(crate) fn session(&self) -> Option<&SessionStarted> {
         self.session.as_ref()
     }
 

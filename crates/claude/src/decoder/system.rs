@@ -5,7 +5,7 @@ use teamster_core::provider::Events;
 use teamster_core::provider::json_line::parse;
 use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentEvent, ErrorKind, Id, McpServerStatus, NoticeLevel, NoticeSource, Retry, Session,
+    AgentEvent, ErrorKind, Id, McpServerStatus, NoticeLevel, NoticeSource, Retry, SessionStarted,
 };
 
 use super::errors::Evidence;
@@ -85,7 +85,7 @@ impl ClaudeDecoder {
                 None => odd_servers.push(name),
             }
         }
-        let session = Session::new(Id::from(line.session_id.unwrap_or_default()))
+        let session = SessionStarted::new(Id::from(line.session_id.unwrap_or_default()))
             .model(line.model)
             .tools(line.tools)
             .mcp_servers(Some(mcp_servers).filter(|servers| !servers.is_empty()));

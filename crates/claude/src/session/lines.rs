@@ -4,8 +4,8 @@ use serde_json::json;
 use teamster_core::provider::{Decoder, Events, json_line};
 use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentEvent, Decision, ErrorKind, Id, NoticeLevel, NoticeSource, Permission, PermissionRequest,
-    TurnEnd,
+    AgentEvent, Decision, ErrorKind, Id, NoticeLevel, NoticeSource, PermissionEvent,
+    PermissionRequest, TurnEnd,
 };
 
 use super::wire::{Answer, Ask, Elicitation, LineKind, SessionLine, heard};
@@ -189,7 +189,7 @@ impl ClaudeSession {
         }
         if self.is_in_turn() || self.decoder.in_turn() {
             out.push(AgentEvent::Permission(Box::new(
-                Permission::new(request.tool_name.clone(), Decision::Requested)
+                PermissionEvent::new(request.tool_name.clone(), Decision::Requested)
                     .reason(request.message.clone()),
             )));
         }

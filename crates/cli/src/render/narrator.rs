@@ -7,8 +7,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use teamster::{
-    AgentEvent, Decision, ErrorKind, Id, NoticeLevel, Permission, Plan, PlanStatus, RateLimit,
-    RunResult, RunStatus, Session, ToolKind, ToolResult, ToolUse,
+    AgentEvent, Decision, ErrorKind, Id, NoticeLevel, PermissionEvent, Plan, PlanStatus, RateLimit,
+    RunResult, RunStatus, SessionStarted, ToolKind, ToolResult, ToolUse,
 };
 use teamster_api::{LifecycleEntry, RunEvent, RunLogEntry, tool_input};
 use teamster_core::ToolLedger;
@@ -136,7 +136,7 @@ impl Narrator {
         let mut lines = self.end_pending(Some(event));
         self.activity.event(event, now);
         match event {
-            AgentEvent::Session(session) => lines.extend(self.session(session)),
+            AgentEvent::SessionStarted(session) => lines.extend(self.session(session)),
             AgentEvent::Thinking(e) => {
                 self.add_pending(
                     &e.text,
@@ -209,7 +209,7 @@ impl Narrator {
         self.activity.stop();
     }
 
-    fn session(&mut self, session: &Session) -> Option<Line> {
+    fn session(&mut self, session: &SessionStarted) -> Option<Line> {
         let new = self.session.as_ref() != Some(&session.session_id);
         let first = self.session.replace(session.session_id.clone()).is_none();
         if !new {
@@ -328,7 +328,7 @@ impl Narrator {
         Some(Line::aside(format!("plan {done}/{all}{current}")).fitting(INDENT, ""))
     }
 
-    fn permission(&mut self, permission: &Permission) -> Option<Line> {
+    fn permission(&mut self, permission: &PermissionEvent) -> Option<Line> {
         let reason = permission.reason.as_deref().unwrap_or_default();
         let name = words::one_line(&permission.tool_name);
         match permission.decision {

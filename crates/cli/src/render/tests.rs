@@ -7,7 +7,7 @@ use std::rc::Rc;
 use serde_json::{Value, json};
 use teamster::{
     AgentError, AgentEvent, Done, ErrorCode, ErrorKind, Retract, Retry, RunResult, RunStatus,
-    Session, Text, Thinking, ToolKind, ToolResult, ToolUse, Usage,
+    SessionStarted, Text, Thinking, ToolKind, ToolResult, ToolUse, Usage,
 };
 use teamster_api::{Next, RunEvent, RunLogEntry};
 
@@ -64,7 +64,9 @@ pub(crate) fn of_run(event: RunEvent) -> RunLogEntry {
 }
 
 pub(crate) fn session() -> AgentEvent {
-    AgentEvent::Session(Box::new(Session::new("s-1").model("claude-opus-4-8")))
+    AgentEvent::SessionStarted(Box::new(
+        SessionStarted::new("s-1").model("claude-opus-4-8"),
+    ))
 }
 
 pub(crate) fn text(message: &str, text: &str) -> AgentEvent {

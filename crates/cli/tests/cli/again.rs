@@ -124,7 +124,7 @@ fn a_retry_after_a_side_effect_resumes_the_session() {
     let session = events(&ended.stdout)
         .into_iter()
         .find_map(|event| match event {
-            AgentEvent::Session(session) => Some(session.session_id.to_string()),
+            AgentEvent::SessionStarted(session) => Some(session.session_id.to_string()),
             _ => None,
         });
     let second = agents.argv("claude", 2);

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use teamster_core::provider::{Events, mcp_content};
 use teamster_core::{
     AgentEvent, ChangeKind, Decision, FileChange, Id, McpTool, NoticeLevel, NoticeSource,
-    Permission, Plan, PlanEntry, PlanStatus, ToolKind, ToolResult, ToolUse,
+    PermissionEvent, Plan, PlanEntry, PlanStatus, ToolKind, ToolResult, ToolUse,
 };
 
 use super::ids::Ids;
@@ -408,7 +408,7 @@ impl Outcome {
     fn push(self, tool_name: String, id: &Id, parent: Option<Id>, out: &mut Events) {
         if self.denied {
             out.push(AgentEvent::Permission(Box::new(
-                Permission::new(tool_name, Decision::Denied)
+                PermissionEvent::new(tool_name, Decision::Denied)
                     .tool_id(id.clone())
                     .reason(self.reason),
             )));

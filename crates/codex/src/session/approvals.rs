@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use teamster_core::provider::{Events, Outbox};
 use teamster_core::{
-    AgentEvent, Decision, Id, Permission, PermissionAnswer, PermissionRequest, ToolKind,
+    AgentEvent, Decision, Id, PermissionAnswer, PermissionEvent, PermissionRequest, ToolKind,
 };
 
 use super::work::Work;
@@ -73,7 +73,7 @@ impl Approvals {
             return Some(());
         };
         out.push(AgentEvent::Permission(Box::new(
-            Permission::new(request.tool_name.clone(), Decision::Requested)
+            PermissionEvent::new(request.tool_name.clone(), Decision::Requested)
                 .tool_id(request.tool_id.clone())
                 .reason(request.message.clone()),
         )));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 use teamster_core::provider::{CommandId, Events};
-use teamster_core::{AgentError, AgentEvent, PermissionMode, Session, Turn, TurnEnd};
+use teamster_core::{AgentError, AgentEvent, PermissionMode, SessionStarted, Turn, TurnEnd};
 
 use super::calls::Call;
 use super::errors::answer_without;
@@ -272,8 +272,8 @@ impl CodexSession {
     /// Reports the session in each of its turns.
     pub(super) fn report_session(&self, out: &mut Events) {
         if let Some(thread) = &self.thread {
-            out.push(AgentEvent::Session(Box::new(
-                Session::new(thread.id.clone())
+            out.push(AgentEvent::SessionStarted(Box::new(
+                SessionStarted::new(thread.id.clone())
                     .model(self.model.clone().or_else(|| thread.model.clone())),
             )));
         }

@@ -2,7 +2,7 @@
 
 use teamster_core::provider::Events;
 use teamster_core::provider::json_line::parse;
-use teamster_core::{AgentEvent, Decision, NoticeLevel, NoticeSource, Permission, RateLimit};
+use teamster_core::{AgentEvent, Decision, NoticeLevel, NoticeSource, PermissionEvent, RateLimit};
 
 use super::CopilotDecoder;
 use super::wire::{
@@ -190,7 +190,7 @@ impl CopilotDecoder {
             .and_then(|id| self.calls.find(lane, id));
         let name = call.map_or_else(|| request.kind.text(), |call| &call.name);
         out.push(AgentEvent::Permission(Box::new(
-            Permission::new(name.to_owned(), Decision::Requested)
+            PermissionEvent::new(name.to_owned(), Decision::Requested)
                 .tool_id(call.map(|call| call.id.clone()))
                 .reason(request.intention.get().map(str::to_owned)),
         )));

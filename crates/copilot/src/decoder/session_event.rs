@@ -1,7 +1,7 @@
 //! The session, its model and its MCP servers.
 
 use teamster_core::provider::Events;
-use teamster_core::{AgentEvent, Id, McpServerStatus, NoticeLevel, NoticeSource, Session};
+use teamster_core::{AgentEvent, Id, McpServerStatus, NoticeLevel, NoticeSource, SessionStarted};
 
 use super::end::Ending;
 use super::wire::{Line, McpServer, Start};
@@ -165,8 +165,8 @@ impl SessionState {
     fn report(&mut self, id: Id, out: &mut Events) {
         self.reported = Some(id.clone());
         let servers = Some(self.servers.clone()).filter(|s| !s.is_empty());
-        out.push(AgentEvent::Session(Box::new(
-            Session::new(id)
+        out.push(AgentEvent::SessionStarted(Box::new(
+            SessionStarted::new(id)
                 .model(self.model.clone())
                 .mcp_servers(servers),
         )));

@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use super::payload::{
     ChangeKind, Decision, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool, Notice,
-    NoticeLevel, NoticeSource, Permission, Plan, PlanEntry, PlanStatus, RateLimit, Retract, Retry,
-    Session, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown, UsageReport,
+    NoticeLevel, NoticeSource, PermissionEvent, Plan, PlanEntry, PlanStatus, RateLimit, Retract,
+    Retry, SessionStarted, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown,
+    UsageReport,
 };
 use crate::setters::setters;
 use crate::{AgentError, CostSource, RawJson, RunResult, Usage};
@@ -29,7 +30,7 @@ macro_rules! payloads {
 }
 
 payloads! {
-    Session(session_id: Id) {
+    SessionStarted(session_id: Id) {
         model: String, tools: Vec<String>, mcp_servers: Vec<McpServerStatus>
     }
     McpServerStatus(name: String, status: String) {}
@@ -53,11 +54,11 @@ payloads! {
 }
 
 setters! {
-    Permission { option tool_id: Id, option reason: String, option request_id: String }
+    PermissionEvent { option tool_id: Id, option reason: String, option request_id: String }
     Retry { option max_attempts: u32, option delay_ms: u64 }
 }
 
-impl Permission {
+impl PermissionEvent {
     /// Creates a `Permission` with nothing else set.
     pub fn new(tool_name: impl Into<String>, decision: impl Into<Decision>) -> Self {
         Self {

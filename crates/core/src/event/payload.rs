@@ -12,10 +12,14 @@ pub type Id = Arc<str>;
 
 /// Payload of `session`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "Session")
+)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Session {
+pub struct SessionStarted {
     /// The id with which the session can be resumed.
     pub session_id: Id,
     /// The model that answers.
@@ -285,10 +289,14 @@ impl PlanStatus {
 
 /// Payload of `permission`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "schema",
+    derive(schemars::JsonSchema),
+    schemars(rename = "Permission")
+)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Permission {
+pub struct PermissionEvent {
     /// The tool in question.
     pub tool_name: String,
     /// The call in question.

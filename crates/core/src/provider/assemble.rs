@@ -10,8 +10,8 @@ use crate::raw_json::make_readable;
 use crate::text::excerpt;
 use crate::{
     AgentError, AgentEvent, Decision, Diagnostics, Done, ErrorCode, ErrorKind, Id, NoticeLevel,
-    NoticeSource, PermissionDenial, RawJson, RunResult, RunStatus, Session, Text, TextLedger,
-    Thinking, ToolLedger, UsageReport,
+    NoticeSource, PermissionDenial, RawJson, RunResult, RunStatus, SessionStarted, Text,
+    TextLedger, Thinking, ToolLedger, UsageReport,
 };
 
 /// Runs a [`Decoder`] on the lines of one run, enforces the grammar of the stream, and creates the [`RunResult`].
@@ -207,8 +207,8 @@ impl RunAssembler {
             && let Some(model) = self.decoder.recorded_model()
         {
             self.model = Some(model.clone());
-            let session = Session::new(id.clone()).model(model);
-            out.push(AgentEvent::Session(Box::new(session)));
+            let session = SessionStarted::new(id.clone()).model(model);
+            out.push(AgentEvent::SessionStarted(Box::new(session)));
         }
     }
 
@@ -436,7 +436,7 @@ impl RunAssembler {
                 return self.tools.start(&e.tool_id, e.tool_name.clone());
             }
             AgentEvent::ToolResult(e) => return self.tools.end(&e.tool_id).is_some(),
-            AgentEvent::Session(e) => {
+            AgentEvent::SessionStarted(e) => {
                 self.session_id = Some(e.session_id.clone());
                 if e.model.is_some() {
                     self.model.clone_from(&e.model);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::SessionFuture;
-use crate::{Decision, Id, Permission, ToolKind};
+use crate::{Decision, Id, PermissionEvent, ToolKind};
 
 /// Policy for permission requests of a CLI.
 #[derive(Clone, Default, Deserialize)]
@@ -142,12 +142,12 @@ impl PermissionRequest {
     }
 
     /// Returns the event that reports this answer.
-    pub fn answered(&self, answer: &PermissionAnswer) -> Permission {
+    pub fn answered(&self, answer: &PermissionAnswer) -> PermissionEvent {
         let (decision, reason) = match answer {
             PermissionAnswer::Deny(reason) => (Decision::Denied, reason.clone()),
             _ => (Decision::Allowed, None),
         };
-        let mut answered = Permission::new(self.tool_name.clone(), decision)
+        let mut answered = PermissionEvent::new(self.tool_name.clone(), decision)
             .tool_id(self.tool_id.clone())
             .reason(reason);
         answered.of_question = self.schema.is_some();

@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use serde_json::Value;
 use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentEvent, Decision, FileChange, Id, Permission, PermissionAnswer, PermissionPolicy,
+    AgentEvent, Decision, FileChange, Id, PermissionAnswer, PermissionEvent, PermissionPolicy,
     PermissionRequest, Plan, ToolKind, ToolResult, ToolUse,
 };
 
@@ -293,7 +293,7 @@ async fn permission(
     decision: Decision,
     reason: Option<String>,
 ) {
-    let event = Permission::new(call.name.clone(), decision)
+    let event = PermissionEvent::new(call.name.clone(), decision)
         .tool_id(id.clone())
         .reason(reason);
     emit.event(AgentEvent::Permission(Box::new(event))).await;

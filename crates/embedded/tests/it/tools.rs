@@ -189,7 +189,7 @@ async fn servers_give_tools_and_a_broken_one_is_a_warning() {
             ],
             "{model}"
         );
-        let AgentEvent::Session(session) = &events[0] else {
+        let AgentEvent::SessionStarted(session) = &events[0] else {
             panic!("{:?}", events[0]);
         };
         let servers = session.mcp_servers.as_ref().unwrap();

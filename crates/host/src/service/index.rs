@@ -451,7 +451,9 @@ impl Progress {
 
     fn event(&mut self, event: AgentEvent) {
         match event {
-            AgentEvent::Session(session) => self.session_id = Some(session.session_id.to_string()),
+            AgentEvent::SessionStarted(session) => {
+                self.session_id = Some(session.session_id.to_string())
+            }
             event @ AgentEvent::Usage(_) => self.used.event(&event),
             AgentEvent::Permission(permission) => {
                 let Some(id) = permission.request_id else {

@@ -198,7 +198,7 @@ impl AgentLoop {
     fn event(&mut self, event: &AgentEvent, own: bool) {
         let runtime = self.settings.name();
         match event {
-            AgentEvent::Session(session) if own => {
+            AgentEvent::SessionStarted(session) if own => {
                 let id = session.session_id.clone();
                 if self.written_session.as_ref() != Some(&id) {
                     self.log.line(format!("session_id={id}"));
@@ -254,7 +254,7 @@ fn is_of_loop(entry: &RunLogEntry) -> bool {
     match entry {
         RunLogEntry::Agent(entry) => matches!(
             entry.event,
-            AgentEvent::Session(_) | AgentEvent::Notice(_) | AgentEvent::Retry(_)
+            AgentEvent::SessionStarted(_) | AgentEvent::Notice(_) | AgentEvent::Retry(_)
         ),
         RunLogEntry::Run(entry) => matches!(
             entry.event,

@@ -297,7 +297,7 @@ struct Watch {
 }
 
 fn is_session(event: &AgentEvent) -> bool {
-    matches!(event, AgentEvent::Session(_))
+    matches!(event, AgentEvent::SessionStarted(_))
 }
 
 impl Driver {

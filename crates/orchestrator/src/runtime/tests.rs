@@ -85,7 +85,7 @@ fn short(events: &[AgentEvent]) -> Vec<String> {
 
 fn words(event: &AgentEvent) -> String {
     match event {
-        AgentEvent::Session(e) => format!("session {}", e.session_id),
+        AgentEvent::SessionStarted(e) => format!("session {}", e.session_id),
         AgentEvent::Text(e) => {
             format!("text {} {}", e.message_id.as_deref().unwrap_or("-"), e.text)
         }

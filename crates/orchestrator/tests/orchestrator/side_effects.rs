@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use teamster_core::{
-    AgentEvent, ChangeKind, Decision, ErrorCode, ErrorKind, Image, ImageSource, Permission,
+    AgentEvent, ChangeKind, Decision, ErrorCode, ErrorKind, Image, ImageSource, PermissionEvent,
     RawJson, Text, ToolKind, ToolUse, Unknown,
 };
 use teamster_orchestrator::{AfterSideEffects, RunRequest};
@@ -155,7 +155,7 @@ async fn a_denied_tool_does_not_count() {
     assert_resumed(&claude, request(&[&claude])).await;
     // Denied first and then allowed.
     let allowed = AgentEvent::Permission(Box::new(
-        Permission::new("X", Decision::Allowed).tool_id("t"),
+        PermissionEvent::new("X", Decision::Allowed).tool_id("t"),
     ));
     let claude = mock(
         "claude",
@@ -173,7 +173,7 @@ async fn a_denied_tool_does_not_count() {
 #[tokio::test(start_paused = true)]
 async fn a_denial_of_no_tool_in_particular_excuses_none() {
     let claude = fails_then(
-        tool(ToolKind::Execute).event(AgentEvent::Permission(Box::new(Permission::new(
+        tool(ToolKind::Execute).event(AgentEvent::Permission(Box::new(PermissionEvent::new(
             "X",
             Decision::Denied,
         )))),

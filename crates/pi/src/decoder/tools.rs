@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 use teamster_core::provider::{BegunCalls, Events, UniqueIds, media_placeholder};
 use teamster_core::{
-    AgentEvent, ChangeKind, Decision, FileChange, Id, McpTool, Permission, ToolKind, ToolResult,
-    ToolUse,
+    AgentEvent, ChangeKind, Decision, FileChange, Id, McpTool, PermissionEvent, ToolKind,
+    ToolResult, ToolUse,
 };
 
 use super::wire::{Block, ToolEnd, ToolStart};
@@ -121,7 +121,7 @@ impl Calls {
         let is_missing = output == format!("Tool {} not found", call.name);
         if line.is_error == Some(true) && is_missing && self.withheld.has(&call.name) {
             out.push(AgentEvent::Permission(Box::new(
-                Permission::new(call.name, Decision::Denied)
+                PermissionEvent::new(call.name, Decision::Denied)
                     .tool_id(call.id.clone())
                     .reason(output.clone()),
             )));

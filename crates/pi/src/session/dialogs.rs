@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use teamster_core::provider::Events;
 use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentEvent, Decision, NoticeLevel, NoticeSource, Permission, PermissionAnswer,
+    AgentEvent, Decision, NoticeLevel, NoticeSource, PermissionAnswer, PermissionEvent,
     PermissionRequest, ToolKind,
 };
 
@@ -62,7 +62,7 @@ impl PiSession {
             "type": "object", "properties": {field: answer}, "required": [field],
         }));
         out.push(AgentEvent::Permission(Box::new(
-            Permission::new(EXTENSION, Decision::Requested).reason(Some(question)),
+            PermissionEvent::new(EXTENSION, Decision::Requested).reason(Some(question)),
         )));
         self.outbox.ask(request);
         self.dialogs.push(Open {

@@ -54,6 +54,6 @@ impl Silence {
 fn is_of_the_agent(event: &AgentEvent) -> bool {
     !matches!(
         event,
-        AgentEvent::Unknown(_) | AgentEvent::Notice(_) | AgentEvent::Session(_)
+        AgentEvent::Unknown(_) | AgentEvent::Notice(_) | AgentEvent::SessionStarted(_)
     )
 }

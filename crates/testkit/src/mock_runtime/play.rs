@@ -9,8 +9,8 @@ use teamster_core::sync::lock;
 use teamster_core::time::millis;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, CostSource, Decision, ErrorCode, ErrorKind, LogEntry,
-    NoticeLevel, NoticeSource, Permission, PermissionAnswer, PermissionPolicy, PermissionRequest,
-    ToolResult, Usage,
+    NoticeLevel, NoticeSource, PermissionAnswer, PermissionEvent, PermissionPolicy,
+    PermissionRequest, ToolResult, Usage,
 };
 use tokio::time::{Instant, sleep};
 
@@ -93,7 +93,7 @@ impl Play {
     /// Emits an event of the script.
     fn emit(&mut self, mut event: AgentEvent) -> Vec<LogEntry> {
         match &mut event {
-            AgentEvent::Session(session) if session.model.is_none() => {
+            AgentEvent::SessionStarted(session) if session.model.is_none() => {
                 session.model.clone_from(&self.script.figures.model);
             }
             AgentEvent::Usage(report) => {
@@ -119,7 +119,7 @@ impl Play {
             _ => (Decision::Allowed, None),
         };
         let denied = decision == Decision::Denied;
-        let mut permission = Permission::new(request.tool_name, decision);
+        let mut permission = PermissionEvent::new(request.tool_name, decision);
         permission.tool_id.clone_from(&request.tool_id);
         permission.reason = reason;
         self.push(AgentEvent::Permission(Box::new(permission)));

@@ -9,8 +9,8 @@ use serde_json::Value;
 use teamster_core::provider::RunSummary;
 use teamster_core::{
     AgentError, AgentEvent, ChangeKind, CostSource, Decision, FileChange, Id, McpTool, NoticeLevel,
-    NoticeSource, Permission, PermissionRequest, RateLimit, Retract, Retry, RunResult, Session,
-    Text, Thinking, ToolKind, ToolResult, ToolUse, Usage, UsageReport,
+    NoticeSource, PermissionEvent, PermissionRequest, RateLimit, Retract, Retry, RunResult,
+    SessionStarted, Text, Thinking, ToolKind, ToolResult, ToolUse, Usage, UsageReport,
 };
 
 /// Events and actions of one run of a [`MockRuntime`](super::MockRuntime), step by step, and its end.
@@ -96,7 +96,9 @@ impl Script {
 
     /// Reports the session. The event includes the script's [`model`](Self::model).
     pub fn session(self, id: impl Into<Id>) -> Self {
-        self.event(AgentEvent::Session(Box::new(Session::new(id))))
+        self.event(AgentEvent::SessionStarted(Box::new(SessionStarted::new(
+            id,
+        ))))
     }
 
     /// Emits a piece of the answer without a message id.
@@ -186,7 +188,7 @@ impl Script {
         reason: impl Into<String>,
     ) -> Self {
         self.event(AgentEvent::Permission(Box::new(
-            Permission::new(tool_name, Decision::Denied)
+            PermissionEvent::new(tool_name, Decision::Denied)
                 .tool_id(tool_id.into())
                 .reason(reason.into()),
         )))

@@ -199,7 +199,7 @@ impl AgentSession for MockSession {
             let mut events = runtime.play(params, policy);
             while let Some(entry) = events.next_entry().await {
                 match &entry.event {
-                    AgentEvent::Session(session) => {
+                    AgentEvent::SessionStarted(session) => {
                         lock(&shared.params).session_id = Some(session.session_id.to_string());
                     }
                     // Cleared before the caller gets the event: then the session is idle.

@@ -11,8 +11,8 @@ use teamster_api::{
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
 use teamster_core::{
-    AgentEvent, Decision, Done, ErrorEvent, LogEntry, Permission, PermissionRequest, RunResult,
-    RunStatus, Session,
+    AgentEvent, Decision, Done, ErrorEvent, LogEntry, PermissionEvent, PermissionRequest,
+    RunResult, RunStatus, SessionStarted,
 };
 use tokio::sync::watch;
 
@@ -159,8 +159,8 @@ impl MemoryRun {
         };
         let id = id.unwrap_or("session-in-memory");
         lock(&self.data).session_id = Some(id.to_owned());
-        let session = Session::new(id);
-        self.emit(run_id, AgentEvent::Session(Box::new(session)));
+        let session = SessionStarted::new(id);
+        self.emit(run_id, AgentEvent::SessionStarted(Box::new(session)));
         let mut result = RunResult::default().status(RunStatus::Completed);
         result.session_id = Some(id.into());
         for step in (self.script)(prompt) {
@@ -217,7 +217,7 @@ impl MemoryRun {
             id
         };
         let event = |decision: Decision| {
-            let permission = Permission::new(&*tool, decision).request_id(&*id);
+            let permission = PermissionEvent::new(&*tool, decision).request_id(&*id);
             AgentEvent::Permission(Box::new(permission))
         };
         self.emit(run_id, event(Decision::Requested));

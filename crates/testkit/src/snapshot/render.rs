@@ -8,8 +8,8 @@ use serde::Serialize;
 use serde_json::Value;
 use teamster_core::{
     AgentError, AgentEvent, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool, Notice,
-    Permission, Plan, PlanEntry, RateLimit, RawJson, Retract, Retry, Session, Text, Thinking,
-    ToolResult, ToolUse, TurnEnd, Unknown, Usage,
+    PermissionEvent, Plan, PlanEntry, RateLimit, RawJson, Retract, Retry, SessionStarted, Text,
+    Thinking, ToolResult, ToolUse, TurnEnd, Unknown, Usage,
 };
 
 use super::quote::{hash, name, plain, quoted};
@@ -111,7 +111,7 @@ fn fold(events: &[AgentEvent], redactor: &mut Redactor, out: &mut String) {
 fn event(event: &AgentEvent, redactor: &mut Redactor, out: &mut String) {
     let mut line = Line::new(event.type_name(), redactor);
     match event {
-        AgentEvent::Session(e) => session(e, &mut line),
+        AgentEvent::SessionStarted(e) => session(e, &mut line),
         AgentEvent::Text(Text {
             text,
             message_id,
@@ -185,8 +185,8 @@ fn event(event: &AgentEvent, redactor: &mut Redactor, out: &mut String) {
     }
 }
 
-fn session(event: &Session, line: &mut Line) {
-    let Session {
+fn session(event: &SessionStarted, line: &mut Line) {
+    let SessionStarted {
         session_id,
         model,
         tools,
@@ -265,8 +265,8 @@ fn file_change(event: &FileChange, line: &mut Line) {
     line.id_or_dash(IdKind::Tool, tool_id.as_ref());
 }
 
-fn permission(event: &Permission, line: &mut Line) {
-    let Permission {
+fn permission(event: &PermissionEvent, line: &mut Line) {
+    let PermissionEvent {
         tool_name,
         tool_id,
         decision,

@@ -9,7 +9,7 @@ use teamster_core::provider::{
 };
 use teamster_core::{
     AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, ErrorCode, ErrorKind,
-    ExecuteParams, Id, Image, NoticeLevel, NoticeSource, Retry, Session, Text, ToolKind,
+    ExecuteParams, Id, Image, NoticeLevel, NoticeSource, Retry, SessionStarted, Text, ToolKind,
     ToolResult, ToolUse, TurnEnd, Usage,
 };
 
@@ -129,7 +129,9 @@ impl Decoder for Lines {
             ))));
         } else if let Some(id) = text("s") {
             self.has_session = true;
-            out.push(AgentEvent::Session(Box::new(Session::new(Id::from(id)))));
+            out.push(AgentEvent::SessionStarted(Box::new(SessionStarted::new(
+                Id::from(id),
+            ))));
         } else if let Some(is_error) = value["end"].as_bool() {
             self.ended = Some(is_error);
             self.more = value["more"].as_bool().unwrap_or(false);

@@ -185,7 +185,7 @@ fn odd_entry_in_the_list_of_servers_is_skipped() {
         {"name": "bad", "status": "failed"},
     ]));
     let events = run_with(&["q"], &[list, call("mcp__a__b__c"), end(&json!({}))]);
-    let AgentEvent::Session(session) = &events[0] else {
+    let AgentEvent::SessionStarted(session) = &events[0] else {
         panic!("{events:?}");
     };
     let listed = session.mcp_servers.as_deref().unwrap().iter();

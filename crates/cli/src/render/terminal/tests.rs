@@ -3,7 +3,8 @@ use std::rc::Rc;
 
 use serde_json::json;
 use teamster::{
-    AgentError, Decision, ErrorCode, ErrorKind, Permission, PermissionDenial, RunResult, RunStatus,
+    AgentError, Decision, ErrorCode, ErrorKind, PermissionDenial, PermissionEvent, RunResult,
+    RunStatus,
 };
 
 use super::*;
@@ -260,7 +261,7 @@ fn only_a_denial_without_an_answer_shows_a_flag() {
             "permission denied: 1 tool call (Bash): allow it with\n  --allow-tool",
         ),
     ] {
-        let mut denied = Permission::new("Bash", Decision::Denied).request_id("r/1");
+        let mut denied = PermissionEvent::new("Bash", Decision::Denied).request_id("r/1");
         denied.timed_out = timed_out;
         let result = RunResult::default().permission_denials(vec![PermissionDenial::new("Bash")]);
         let events = [AgentEvent::Permission(Box::new(denied)), ended(result)];

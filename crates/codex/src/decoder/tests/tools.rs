@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use teamster_core::provider::{Events, Phase, RunAssembler};
 use teamster_core::{
-    AgentEvent, ChangeKind, Decision, Permission, PlanStatus, ToolKind, ToolResult, ToolUse,
+    AgentEvent, ChangeKind, Decision, PermissionEvent, PlanStatus, ToolKind, ToolResult, ToolUse,
 };
 
 use super::*;
@@ -28,7 +28,7 @@ fn results(events: &[AgentEvent]) -> Vec<&ToolResult> {
         .collect()
 }
 
-fn permissions(events: &[AgentEvent]) -> Vec<&Permission> {
+fn permissions(events: &[AgentEvent]) -> Vec<&PermissionEvent> {
     events
         .iter()
         .filter_map(|event| match event {

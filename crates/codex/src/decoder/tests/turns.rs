@@ -480,7 +480,7 @@ fn the_model_is_the_requested_one() {
     params.model = Some("gpt-5.5".into());
     let lines = [thread(), turn(), end(10, 0, 1)];
     let (events, result) = run_with(CodexDecoder::for_run(&params), &lines, exit(0));
-    let AgentEvent::Session(session) = &events[0] else {
+    let AgentEvent::SessionStarted(session) = &events[0] else {
         panic!("{events:?}");
     };
     assert_eq!(session.model.as_deref(), Some("gpt-5.5"));

@@ -8,7 +8,7 @@ pub(super) fn shown(events: &[AgentEvent]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for event in events {
         let line = match event {
-            AgentEvent::Session(e) => {
+            AgentEvent::SessionStarted(e) => {
                 format!("session {}", e.model.as_deref().unwrap_or("-"))
             }
             AgentEvent::Usage(_) => continue,

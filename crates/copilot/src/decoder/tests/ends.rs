@@ -3,15 +3,15 @@
 use serde_json::{Value, json};
 use teamster_core::provider::{Exit, Stop};
 use teamster_core::{
-    AgentEvent, ErrorCode, ErrorKind, ExecuteParams, NoticeLevel, RunStatus, Session,
+    AgentEvent, ErrorCode, ErrorKind, ExecuteParams, NoticeLevel, RunStatus, SessionStarted,
 };
 
 use super::super::CopilotDecoder;
 use super::{SESSION, line, message, names, result, run, run_for, run_to, turn};
 
-fn sessions(events: &[AgentEvent]) -> Vec<&Session> {
+fn sessions(events: &[AgentEvent]) -> Vec<&SessionStarted> {
     let found = events.iter().filter_map(|e| match e {
-        AgentEvent::Session(session) => Some(&**session),
+        AgentEvent::SessionStarted(session) => Some(&**session),
         _ => None,
     });
     found.collect()

@@ -84,7 +84,7 @@ fn a_server_of_a_sub_agent_is_none_of_the_sessions() {
     let listed: Vec<Vec<String>> = events
         .iter()
         .filter_map(|event| match event {
-            AgentEvent::Session(session) => session.mcp_servers.as_ref(),
+            AgentEvent::SessionStarted(session) => session.mcp_servers.as_ref(),
             _ => None,
         })
         .map(|servers| servers.iter().map(|s| s.name.clone()).collect())

@@ -9,7 +9,7 @@ use super::*;
 use crate::provider::grammar;
 use crate::provider::{RunSummary, Stop};
 use crate::{
-    ChangeKind, FileChange, Permission, Retract, Text, ToolKind, ToolResult, ToolUse, TurnEnd,
+    ChangeKind, FileChange, PermissionEvent, Retract, Text, ToolKind, ToolResult, ToolUse, TurnEnd,
 };
 use serde_json::Value;
 
@@ -60,7 +60,7 @@ impl Decoder for Scripted {
             out.push(AgentEvent::FileChange(Box::new(change)));
         } else if let Some(id) = v["no"].as_str() {
             let id = Some(id).filter(|id| !id.is_empty()).map(Id::from);
-            let denied = Permission::new("Bash", Decision::Denied).tool_id(id);
+            let denied = PermissionEvent::new("Bash", Decision::Denied).tool_id(id);
             out.push(AgentEvent::Permission(Box::new(denied)));
         } else if let Some(is_error) = v["end"].as_bool() {
             self.ended = Some(is_error);

@@ -351,7 +351,7 @@ fn is_of_a_turn(event: &AgentEvent) -> bool {
 fn is_kept(entry: &LogEntry) -> bool {
     matches!(
         entry.event,
-        AgentEvent::Session(_)
+        AgentEvent::SessionStarted(_)
             | AgentEvent::Notice(_)
             | AgentEvent::RateLimit(_)
             | AgentEvent::Unknown(_)

@@ -175,7 +175,7 @@ fn the_session_is_reported_once_with_the_requested_model() {
     params.model = Some("mocka/m1".into());
     let decoder = OpenCodeDecoder::with(&params, Vec::new(), Withheld::default());
     let (events, result) = run_with(decoder, &[start("m"), finish("m", "stop")], exit(0));
-    let AgentEvent::Session(session) = &events[0] else {
+    let AgentEvent::SessionStarted(session) = &events[0] else {
         panic!("{events:?}")
     };
     assert_eq!(&*session.session_id, SESSION);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use teamster_core::{
-    AgentRuntime, ChangeKind, Decision, FileChange, NoticeLevel, Permission, Plan, PlanEntry,
+    AgentRuntime, ChangeKind, Decision, FileChange, NoticeLevel, PermissionEvent, Plan, PlanEntry,
     PlanStatus, RawJson, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown, Usage,
 };
 
@@ -42,7 +42,7 @@ fn everything() -> Script {
         )])))
         .permission_denied("Bash", "t3", "no")
         .event(AgentEvent::Permission(Box::new(
-            Permission::new("Bash", Decision::Allowed).tool_id("t4"),
+            PermissionEvent::new("Bash", Decision::Allowed).tool_id("t4"),
         )))
         .usage(used(7))
         .retry(1, error(ErrorKind::Overloaded))

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use teamster_core::{
-    AgentRuntime, CostSource, Diagnostics, Permission, RunStatus, ToolKind, Usage,
+    AgentRuntime, CostSource, Diagnostics, PermissionEvent, RunStatus, ToolKind, Usage,
 };
 
 use super::*;
@@ -181,7 +181,7 @@ async fn an_error_on_the_way_is_no_end() {
 async fn ids_that_come_again_are_others() {
     let denied = |id: &str| {
         AgentEvent::Permission(Box::new(
-            Permission::new("Bash", teamster_core::Decision::Denied).tool_id(id),
+            PermissionEvent::new("Bash", teamster_core::Decision::Denied).tool_id(id),
         ))
     };
     let child = |id: &str, text: &str| {

@@ -9,9 +9,9 @@ use teamster_core::provider::{
 };
 use teamster_core::{
     AgentError, AgentEvent, AgentSession, Capabilities, CliInfo, CliProvider, Decision, ErrorCode,
-    ErrorKind, EventStream, ExecuteParams, Id, Image, ImageSource, Permission, PermissionAnswer,
-    PermissionRequest, SessionCapabilities, SessionOptions, SessionProvider, SessionRuntime,
-    ToolKind, Turn,
+    ErrorKind, EventStream, ExecuteParams, Id, Image, ImageSource, PermissionAnswer,
+    PermissionEvent, PermissionRequest, SessionCapabilities, SessionOptions, SessionProvider,
+    SessionRuntime, ToolKind, Turn,
 };
 use teamster_process::{CliRuntime, RuntimeConfig};
 
@@ -157,7 +157,7 @@ impl Decoder for Talk {
         } else if value["cut"] == 1 {
             self.cut = true;
         } else if let Some(tool) = value["ask"].as_str() {
-            out.push(AgentEvent::Permission(Box::new(Permission::new(
+            out.push(AgentEvent::Permission(Box::new(PermissionEvent::new(
                 tool,
                 Decision::Requested,
             ))));

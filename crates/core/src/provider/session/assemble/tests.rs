@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    AgentError, Decision, ErrorCode, ExecuteParams, NoticeLevel, NoticeSource, Permission,
+    AgentError, Decision, ErrorCode, ExecuteParams, NoticeLevel, NoticeSource, PermissionEvent,
     RunStatus, Text, ToolKind, ToolUse, TurnEnd,
 };
 
@@ -286,7 +286,7 @@ fn a_denial_is_reported_once_though_two_know_of_it() {
     lines(&mut session, &[r#"{"ask":"Write"}"#]);
     let denied = || {
         AgentEvent::Permission(Box::new(
-            Permission::new("Write", Decision::Denied).tool_id("t1"),
+            PermissionEvent::new("Write", Decision::Denied).tool_id("t1"),
         ))
     };
     session.runtime_event(denied());
