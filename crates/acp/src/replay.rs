@@ -60,7 +60,7 @@ impl<'a> Replay<'a> {
     /// Creates a replay of the recording `stdout` with this protocol.
     pub fn new(protocol: Box<dyn SessionProtocol>, stdout: &'a str) -> Self {
         Self {
-            assembler: SessionAssembler::new(protocol, false),
+            assembler: SessionAssembler::new(protocol),
             lines: stdout.lines(),
             waiting: VecDeque::new(),
             written: Vec::new(),

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use futures_core::Stream;
 use futures_core::stream::BoxStream;
 use teamster_core::text::one_line;
-use teamster_core::{AgentEvent, PermissionMode, RunResult};
+use teamster_core::{AgentEvent, PermissionMode, RunResult, Stopping};
 
 use crate::{
     Accepted, Answer, AppliedChanges, Command, DiffQuery, DiscardedChanges, FileHasher, FileList,
@@ -264,12 +264,13 @@ impl RunHandle {
         self.command(Command::Answer { request_id, answer }).await
     }
 
-    /// Stops the run; with `kill`, by force.
+    /// Stops the run.
     ///
     /// # Errors
     ///
     /// Fails as [`RunService::send`] does.
-    pub async fn cancel(&self, kill: bool) -> Result<(), ServiceError> {
+    pub async fn cancel(&self, stopping: Stopping) -> Result<(), ServiceError> {
+        let kill = stopping.is_kill();
         self.command(Command::Cancel { kill }).await
     }
 
@@ -340,12 +341,13 @@ impl RunHandle {
         self.command(Command::Steer { text, from: None }).await
     }
 
-    /// Interrupts the turn in progress of a session; with `kill`, by force.
+    /// Interrupts the turn in progress of a session.
     ///
     /// # Errors
     ///
     /// Fails as [`RunService::send`] does.
-    pub async fn interrupt(&self, kill: bool) -> Result<(), ServiceError> {
+    pub async fn interrupt(&self, stopping: Stopping) -> Result<(), ServiceError> {
+        let kill = stopping.is_kill();
         self.command(Command::Interrupt { kill }).await
     }
 

@@ -8,6 +8,7 @@ use teamster_api::{
     Answer, LogLine, PendingRequest, RunList, RunQuery, RunSpec, RunSummary, RunView, SessionSpec,
     StartedRun, with_field_names,
 };
+use teamster_core::Stopping;
 
 use crate::Client;
 use crate::call::Call;
@@ -138,12 +139,13 @@ impl Client {
         Ok(last.filter(LogLine::is_end))
     }
 
-    /// Stops a run or ends a session; with `kill`, by force. Returns as soon as its runner has the command.
+    /// Stops a run or ends a session. Returns as soon as its runner has the command.
     ///
     /// # Errors
     ///
     /// Fails if the run has ended, or the server cannot be reached.
-    pub async fn cancel(&self, id: &str, kill: bool) -> Result<(), ClientError> {
+    pub async fn cancel(&self, id: &str, stopping: Stopping) -> Result<(), ClientError> {
+        let kill = stopping.is_kill();
         self.command(&["runs", id, "cancel"], &json!({ "kill": kill }))
             .await
     }

@@ -12,7 +12,7 @@ use teamster_api::{
     Reply, RunInfo, RunKind, RunList, RunQuery, RunService, RunView, ServiceError, ServiceFuture,
     Spec, ViewState, WorkspaceDiff, is_file_name,
 };
-use teamster_core::{AgentError, ErrorCode, ErrorKind};
+use teamster_core::{AgentError, ErrorCode, ErrorKind, Stopping};
 
 use crate::call::Call;
 use crate::error::ClientError;
@@ -197,7 +197,7 @@ impl Client {
         let run = self.exact(id).await?;
         let is_session = run.summary.info.kind == RunKind::Session;
         match command {
-            Command::Cancel { kill } => self.cancel(id, kill).await?,
+            Command::Cancel { kill } => self.cancel(id, Stopping::kill_if(kill)).await?,
             Command::Requests => {
                 let requests = run.summary.requests.clone();
                 return Ok(Reply::Requests { requests });
@@ -243,7 +243,7 @@ impl Client {
                 });
             }
             Command::Steer { text, from } => self.steer(id, &text, from.as_deref()).await?,
-            Command::Interrupt { kill } => self.interrupt(id, kill).await?,
+            Command::Interrupt { kill } => self.interrupt(id, Stopping::kill_if(kill)).await?,
             Command::Clear => self.clear(id).await?,
             Command::SetModel { model } => {
                 self.change(id, &SessionChange::model(model)).await?;

@@ -6,7 +6,7 @@ use hyper::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use teamster_api::{Images, ProblemCode, RunView};
-use teamster_core::{Image, PermissionMode};
+use teamster_core::{Image, PermissionMode, Stopping};
 use tokio::time::sleep;
 
 use crate::Client;
@@ -179,12 +179,13 @@ impl Client {
         self.command(&["sessions", id, "steer"], &body).await
     }
 
-    /// Interrupts the turn in progress; with `kill`, by force. The session continues.
+    /// Interrupts the turn in progress. The session continues.
     ///
     /// # Errors
     ///
     /// Fails if no turn is in progress, or the server cannot be reached.
-    pub async fn interrupt(&self, id: &str, kill: bool) -> Result<(), ClientError> {
+    pub async fn interrupt(&self, id: &str, stopping: Stopping) -> Result<(), ClientError> {
+        let kill = stopping.is_kill();
         self.command(&["sessions", id, "interrupt"], &json!({ "kill": kill }))
             .await
     }

@@ -80,7 +80,7 @@ pub use session::{
 };
 pub use session_provider::SessionProvider;
 pub use setters::IntoOption;
-pub use stream::{AbortHandle, EventStream};
+pub use stream::{AbortHandle, EventStream, Stopping};
 pub use tokio_util::sync::CancellationToken;
 pub use usage::{ModelUsage, Usage};
 pub use workspace::{WorkspaceKind, WorkspaceResult};

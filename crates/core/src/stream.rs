@@ -255,6 +255,28 @@ pub struct AbortHandle {
     forced: CancellationToken,
 }
 
+/// How a run, a turn or a session is stopped.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Stopping {
+    /// The CLI is asked to stop and may clean up. If it does not stop, it is killed.
+    #[default]
+    Graceful,
+    /// The CLI is killed at once.
+    Kill,
+}
+
+impl Stopping {
+    /// Returns [`Kill`](Self::Kill) if `kill` is true, as a flag or a field of a command says it.
+    pub fn kill_if(kill: bool) -> Self {
+        if kill { Self::Kill } else { Self::Graceful }
+    }
+
+    /// Returns whether it is [`Kill`](Self::Kill).
+    pub fn is_kill(self) -> bool {
+        self == Self::Kill
+    }
+}
+
 impl AbortHandle {
     /// Creates a handle for a run that is also stopped when `parent` is cancelled.
     pub fn new(parent: &CancellationToken) -> Self {
@@ -273,6 +295,14 @@ impl AbortHandle {
     pub fn kill(&self) {
         self.forced.cancel();
         self.graceful.cancel();
+    }
+
+    /// Stops the run as given.
+    pub fn stop(&self, stopping: Stopping) {
+        match stopping {
+            Stopping::Graceful => self.abort(),
+            Stopping::Kill => self.kill(),
+        }
     }
 
     /// Returns whether a stop of the run was requested.

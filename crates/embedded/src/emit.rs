@@ -39,7 +39,7 @@ impl Emitter {
         let summary = Arc::new(Mutex::new(RunSummary::default()));
         let decoder = Box::new(Summary(summary.clone()));
         Self {
-            assembler: RunAssembler::new(decoder, false).hide(secrets).started(),
+            assembler: RunAssembler::new(decoder).hide(secrets).started(),
             summary,
             out: Events::new(),
             to,

@@ -12,6 +12,7 @@
 use std::sync::Arc;
 
 use teamster_api::{Answer, RunHandle, RunService, RunSpec};
+use teamster_core::Stopping;
 use teamster_host::{Host, Role};
 use teamster_providers::Providers;
 use tokio::signal::unix::{SignalKind, signal};
@@ -44,7 +45,7 @@ async fn ask(runs: Arc<dyn RunService>, agent: &str) -> Result<(), Box<dyn std::
                     run.answer(request.request_id, Answer::Allow).await?;
                 }
             }
-            _ = interrupts.recv() => run.cancel(false).await?,
+            _ = interrupts.recv() => run.cancel(Stopping::Graceful).await?,
         }
     }
     println!("{}", run.result().await?.text);

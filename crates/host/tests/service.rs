@@ -14,7 +14,7 @@ use teamster_api::{
     KeptSpec, KeptTexts, MachineService, ProblemCode, Reply, RunHandle, RunInfo, RunLogEntry,
     RunService, RunSpec, SessionSpec, Worktree,
 };
-use teamster_core::{AgentEvent, ExecuteParams, Image};
+use teamster_core::{AgentEvent, ExecuteParams, Image, Stopping};
 use teamster_host::{Host, LocalMachine, LocalRuns, Notice, RunOptions, state};
 use teamster_providers::Providers;
 use teamster_runner::LogLimits;
@@ -147,7 +147,7 @@ fn images_go_with_the_prompt_of_a_run_and_of_a_turn() {
             };
             assert_eq!(result.text, expected);
         }
-        session.cancel(false).await.unwrap();
+        session.cancel(Stopping::Graceful).await.unwrap();
         session.result().await.unwrap();
     });
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use teamster_api::{Command, ProblemCode, Reply, RunHandle, RunService, SessionSpec, ViewState};
-use teamster_core::Image;
+use teamster_core::{Image, Stopping};
 use teamster_host::{Host, LocalRuns, SessionTasks};
 use teamster_providers::Providers;
 use teamster_testkit::proc::wait_until;
@@ -112,7 +112,7 @@ fn a_session_continues_the_conversation_of_its_key() {
         runtime.block_on(async {
             let (_, seq) = session.say("hello").await.unwrap();
             until_done(&session, seq).await;
-            session.cancel(false).await.unwrap();
+            session.cancel(Stopping::Graceful).await.unwrap();
             session.result().await.unwrap();
         });
     }

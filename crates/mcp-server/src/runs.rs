@@ -16,7 +16,7 @@ use teamster_api::{
 use teamster_core::sync::lock;
 use teamster_core::text::one_line;
 use teamster_core::time::millis;
-use teamster_core::{CostSource, PermissionMode, RunResult};
+use teamster_core::{CostSource, PermissionMode, RunResult, Stopping};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -366,7 +366,7 @@ impl AgentRuns {
 
     /// Stops a run.
     pub(crate) async fn cancel(&self, run_id: &str, kill: bool) -> Result<Value, String> {
-        match self.find(run_id)?.cancel(kill).await {
+        match self.find(run_id)?.cancel(Stopping::kill_if(kill)).await {
             Ok(()) => {}
             // A run that has ended needs no cancellation.
             Err(error) if error.code == Some(ProblemCode::RunEnded) => {}
@@ -389,7 +389,7 @@ impl AgentRuns {
                 let run = RunHandle::new(self.service.clone(), run_id);
                 ending.spawn(async move {
                     // Fails if the run has ended meanwhile or cannot be reached: then there is nothing to wait for.
-                    if run.cancel(false).await.is_ok() {
+                    if run.cancel(Stopping::Graceful).await.is_ok() {
                         let _ = run.result().await;
                     }
                 });

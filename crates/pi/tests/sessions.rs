@@ -26,7 +26,7 @@ struct Recorded {
 
 impl Recorded {
     fn new(stdout: &'static str) -> Self {
-        let session = SessionAssembler::new(Pi.protocol(&SessionOptions::default()), false);
+        let session = SessionAssembler::new(Pi.protocol(&SessionOptions::default()));
         let mut recorded = Self {
             session,
             lines: stdout.lines(),

@@ -156,7 +156,8 @@ async fn start(
     // Before the process starts, because it may change the files of the resumed session that the decoder reads.
     let (decoder, panicked) = Guarded::new(provider.decoder(params));
     let record = decoder.record_files();
-    let assembler = RunAssembler::new(Box::new(decoder), params.include_native)
+    let assembler = RunAssembler::new(Box::new(decoder))
+        .include_native(params.include_native)
         .hide(Secrets::of(&params.mcp_servers))
         .resumes(params.session_id.is_some())
         .may_be_silent(params.is_command())

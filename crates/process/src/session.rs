@@ -239,7 +239,8 @@ impl<P: SessionProvider> Inner<P> {
         let (protocol, panicked) =
             Guarded::<dyn SessionProtocol>::new(self.provider.protocol(&options));
         let params = &options.params;
-        let mut assembler = SessionAssembler::new(Box::new(protocol), params.include_native)
+        let mut assembler = SessionAssembler::new(Box::new(protocol))
+            .include_native(params.include_native)
             .hide(Secrets::of(&params.mcp_servers))
             .resumes(params.session_id.is_some())
             .may_be_silent(params.commands())

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use teamster_api::{Answer, Command, LiveStatus, PendingRequest, RefusalCode, Reply};
-use teamster_core::PermissionMode;
+use teamster_core::{PermissionMode, Stopping};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -111,15 +111,16 @@ pub async fn settle(run: &RunFolder) -> Result<RunState, RunsError> {
     blocking(move || run.settle()).await
 }
 
-/// Stops the run, with `kill` by force. Returns when the runner has accepted the command.
+/// Stops the run. Returns when the runner has accepted the command.
 ///
-/// With `kill`, a runner that does not answer is killed itself, with all other work of its process, and the log is
-/// completed.
+/// With [`Stopping::Kill`], a runner that does not answer is killed itself, with all other work of its process, and the
+/// log is completed.
 ///
 /// # Errors
 ///
 /// Fails with [`RunsError::NotAnswering`] if the runner does not answer, and is not or cannot be killed.
-pub async fn cancel(run: &RunFolder, kill: bool) -> Result<(), RunsError> {
+pub async fn cancel(run: &RunFolder, stopping: Stopping) -> Result<(), RunsError> {
+    let kill = stopping.is_kill();
     // The runner still answers for a moment after the end of its log.
     if !kill && run.has_end()? {
         return Err(ended(run));
@@ -269,12 +270,13 @@ pub async fn steer(
         .map(drop)
 }
 
-/// Interrupts the turn in progress and keeps the session. With `kill` by force.
+/// Interrupts the turn in progress and keeps the session.
 ///
 /// # Errors
 ///
 /// Refused with [`RefusalCode::NoTurn`] if no turn is in progress.
-pub async fn interrupt(session: &RunFolder, kill: bool) -> Result<(), RunsError> {
+pub async fn interrupt(session: &RunFolder, stopping: Stopping) -> Result<(), RunsError> {
+    let kill = stopping.is_kill();
     call(session, &Command::Interrupt { kill }).await.map(drop)
 }
 

@@ -8,6 +8,7 @@ use teamster_api::RunLogEntry;
 use teamster_core::time::millis;
 use teamster_core::{
     AgentEvent, AgentSession, Done, EventStream, NoticeLevel, NoticeSource, RunResult, RunStatus,
+    Stopping,
 };
 use teamster_orchestrator::{Closing, Orchestrator};
 use tokio::sync::{mpsc, watch};
@@ -323,7 +324,7 @@ impl Turns {
 
     /// Ends the agent's process and writes the last entries of the log.
     async fn end(&mut self) -> RunResult {
-        self.control.end(false);
+        self.control.end(Stopping::Graceful);
         self.plan.runs.close().await;
         let status = if self.cut {
             RunStatus::Aborted

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use teamster_api::{Command, RefusalCode, Reply};
-use teamster_core::AbortHandle;
+use teamster_core::{AbortHandle, Stopping};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
@@ -98,7 +98,7 @@ impl Control {
         match command {
             Command::Cancel { kill } => {
                 if let Some(session) = &self.session {
-                    session.end(kill);
+                    session.end(Stopping::kill_if(kill));
                     return Reply::Done;
                 }
                 if let Some(status) = &self.status {

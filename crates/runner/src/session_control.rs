@@ -8,7 +8,7 @@ use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentSession, BudgetKind, CancellationToken, EventStream,
-    Image, NoticeLevel, NoticeSource, PermissionMode,
+    Image, NoticeLevel, NoticeSource, PermissionMode, Stopping,
 };
 use teamster_orchestrator::Budget;
 use tokio::sync::{mpsc, oneshot};
@@ -95,11 +95,11 @@ impl SessionControl {
         (control, prompt_receiver, note_receiver)
     }
 
-    /// Ends the session and the turn in progress. With `kill` the turn is ended by force.
-    pub fn end(&self, kill: bool) {
+    /// Ends the session and the turn in progress.
+    pub fn end(&self, stopping: Stopping) {
         self.0.status.ending();
         self.0.end.cancel();
-        self.interrupt(kill);
+        self.interrupt(stopping);
     }
 
     pub(crate) async fn ended(&self) {
@@ -159,18 +159,14 @@ impl SessionControl {
     }
 
     /// Interrupts the turn. Returns whether there was one.
-    fn interrupt(&self, kill: bool) -> bool {
+    fn interrupt(&self, stopping: Stopping) -> bool {
         let mut state = self.state();
         let Some(turn) = &mut state.turn else {
             return false;
         };
-        turn.interrupted = Some(kill || turn.interrupted == Some(true));
+        turn.interrupted = Some(stopping.is_kill() || turn.interrupted == Some(true));
         if let Some(abort) = &turn.abort {
-            if kill {
-                abort.kill();
-            } else {
-                abort.abort();
-            }
+            abort.stop(stopping);
         }
         true
     }
@@ -202,7 +198,7 @@ impl SessionControl {
             } => self.send_once(prompt, images, from, key).await,
             Command::Steer { text, from } => self.steer(text, from).await?,
             Command::Interrupt { kill } => {
-                if self.interrupt(kill) {
+                if self.interrupt(Stopping::kill_if(kill)) {
                     Reply::Done
                 } else {
                     no_turn()

@@ -7,7 +7,7 @@ use tokio::net::UnixStream;
 use tokio::time::Instant;
 
 use teamster_api::{LiveState, ProblemCode, RunInfo, RunKind, ServiceError};
-use teamster_core::{AgentEvent, Text};
+use teamster_core::{AgentEvent, Stopping, Text};
 use teamster_runner::client::{self, Follow};
 use teamster_runner::{LogLimits, NewRun, Runs, RunsError};
 
@@ -45,8 +45,8 @@ async fn assert_each_command_has_an_error(run: &NewRun) {
         (LiveState::NotAnswering, Some(std::process::id()))
     );
     assert_not_answering(client::requests(folder).await);
-    assert_not_answering(client::cancel(folder, false).await);
-    assert_not_answering(client::interrupt(folder, true).await);
+    assert_not_answering(client::cancel(folder, Stopping::Graceful).await);
+    assert_not_answering(client::interrupt(folder, Stopping::Kill).await);
     assert!(began.elapsed() < LIMIT * 4);
 
     // What may take long has an error as well.
@@ -90,7 +90,9 @@ async fn runner_of_an_unknown_process_is_not_killed() {
     let dir = tempfile::tempdir().unwrap();
     let run = silent(&dir);
     fs::write(run.folder.path().join("lock"), "").unwrap();
-    let error = client::cancel(&run.folder, true).await.unwrap_err();
+    let error = client::cancel(&run.folder, Stopping::Kill)
+        .await
+        .unwrap_err();
     assert_eq!(
         error.to_string(),
         "run r does not answer: its process is unknown, or in another container"

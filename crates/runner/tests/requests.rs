@@ -6,7 +6,7 @@ use serde_json::json;
 use teamster_api::{Answer, RefusalCode, RunInfo};
 use teamster_core::{
     AbortHandle, AgentEvent, Decision, PermissionAnswer, PermissionEvent, PermissionPolicy,
-    PermissionRequest, ToolKind,
+    PermissionRequest, Stopping, ToolKind,
 };
 use teamster_runner::client;
 use teamster_runner::server::{Control, serve};
@@ -159,7 +159,9 @@ async fn without_an_answer_in_time_it_is_denied() {
 #[tokio::test]
 async fn a_client_can_stop_the_run() {
     let runner = runner();
-    client::cancel(&runner.folder, false).await.unwrap();
+    client::cancel(&runner.folder, Stopping::Graceful)
+        .await
+        .unwrap();
     assert!(runner.abort.is_aborted());
 }
 

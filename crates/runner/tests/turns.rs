@@ -10,7 +10,7 @@ use teamster_api::{RefusalCode, RunInfo, RunKind};
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentSession, Capabilities, Done, ErrorCode, ErrorKind,
     EventStream, ExecuteParams, Id, PermissionMode, RunResult, RunStatus, SessionCapabilities,
-    SessionFuture, SessionStarted, Text, Turn, Usage,
+    SessionFuture, SessionStarted, Stopping, Text, Turn, Usage,
 };
 use teamster_orchestrator::{Orchestrator, OrchestratorConfig};
 use teamster_runner::client::{self, Follow};
@@ -230,7 +230,9 @@ impl Live {
     }
 
     pub(crate) async fn end(self) -> RunResult {
-        client::cancel(&self.folder, false).await.unwrap();
+        client::cancel(&self.folder, Stopping::Graceful)
+            .await
+            .unwrap();
         self.work.await.unwrap().result
     }
 }
@@ -333,7 +335,7 @@ async fn a_turn_is_steered_and_interrupted_and_the_session_continues() {
     let live = Live::start(&[&agent], |_| {});
     for refused in [
         client::steer(&live.folder, "x", None).await,
-        client::interrupt(&live.folder, false).await,
+        client::interrupt(&live.folder, Stopping::Graceful).await,
     ] {
         assert!(
             matches!(
@@ -370,7 +372,9 @@ async fn a_turn_is_steered_and_interrupted_and_the_session_continues() {
         ),
         "{busy:?}"
     );
-    client::interrupt(&live.folder, false).await.unwrap();
+    client::interrupt(&live.folder, Stopping::Graceful)
+        .await
+        .unwrap();
     assert_eq!(status(&live.rest_of_turn(from).await), "aborted");
     assert_eq!(status(&live.turn("b").await), "completed");
     assert_eq!(agent.calls(), ["a", "[steer hurry]", "b"]);

@@ -66,8 +66,8 @@ pub use teamster_core::{
     PermissionMode, PermissionPolicy, PermissionRequest, Plan, PlanEntry, PlanStatus,
     PromptDelivery, RateLimit, RawJson, Retract, Retry, RunResult, RunStatus, SessionCapabilities,
     SessionFuture, SessionOptions, SessionProvider, SessionRuntime, SessionStarted, SharedRuntime,
-    SystemPrompt, SystemPromptSupport, Text, TextPiece, Thinking, Timeouts, ToolKind, ToolResult,
-    ToolUse, Turn, TurnEnd, Unknown, Usage, UsageReport,
+    Stopping, SystemPrompt, SystemPromptSupport, Text, TextPiece, Thinking, Timeouts, ToolKind,
+    ToolResult, ToolUse, Turn, TurnEnd, Unknown, Usage, UsageReport,
 };
 pub use teamster_process::{EnvPolicy, RuntimeConfig};
 

@@ -56,7 +56,7 @@ pub(crate) fn split(input: &[u8]) {
 /// Decodes bytes to events, as a run does.
 pub(crate) fn decode(input: &[u8]) {
     let decoder = Claude.decoder(&ExecuteParams::new(""));
-    let mut assembler = RunAssembler::new(decoder, false);
+    let mut assembler = RunAssembler::new(decoder);
     let mut lines = LineBuf::new(64 << 20);
     let mut events = Events::new();
     for chunk in input.chunks(CHUNK) {

@@ -144,7 +144,7 @@ impl TracedCall {
 /// run are excluded.
 pub fn calls(fixture: &Fixture, provider: &dyn CliProvider) -> Vec<TracedCall> {
     let params = params(fixture, provider);
-    let mut assembler = RunAssembler::new(provider.decoder(&params), false);
+    let mut assembler = RunAssembler::new(provider.decoder(&params));
     let mut calls: Vec<TracedCall> = Vec::new();
     let mut out = Events::new();
     for (number, line) in fixture.stdout.split(|byte| *byte == b'\n').enumerate() {
@@ -229,7 +229,7 @@ pub fn decode(
     lines: &[String],
     exit: Exit,
 ) -> (Vec<AgentEvent>, RunResult) {
-    let mut assembler = RunAssembler::new(Box::new(decoder), false).may_be_silent(true);
+    let mut assembler = RunAssembler::new(Box::new(decoder)).may_be_silent(true);
     let mut out = Events::new();
     for line in lines {
         assembler.line(line.as_bytes(), &mut out);
@@ -254,7 +254,8 @@ fn replay_chunks<'a>(
     duration_ms: u64,
 ) -> Replay {
     let mut read = 0;
-    let mut assembler = RunAssembler::new(provider.decoder(params), params.include_native)
+    let mut assembler = RunAssembler::new(provider.decoder(params))
+        .include_native(params.include_native)
         .resumes(params.session_id.is_some())
         .may_be_silent(params.is_command());
     let mut out = Events::new();

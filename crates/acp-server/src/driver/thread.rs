@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use teamster_api::{Command as RunnerCommand, ProblemCode, RunHandle, ServiceError};
-use teamster_core::{AgentError, ErrorCode, ErrorKind, PermissionAnswer};
+use teamster_core::{AgentError, ErrorCode, ErrorKind, PermissionAnswer, Stopping};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -171,7 +171,7 @@ impl Live {
     async fn end(&mut self) {
         let end = async {
             // Fails if it has ended already.
-            let _ = self.run.cancel(false).await;
+            let _ = self.run.cancel(Stopping::Graceful).await;
             let _ = (&mut self.follower).await;
         };
         // A service that cannot be reached delays nothing for long.
@@ -182,7 +182,7 @@ impl Live {
     async fn end_unseen(&self) {
         self.follower.abort();
         let end = async {
-            let _ = self.run.cancel(false).await;
+            let _ = self.run.cancel(Stopping::Graceful).await;
             let _ = self.run.result().await;
         };
         let _ = timeout(END_LIMIT, end).await;
@@ -465,7 +465,7 @@ impl Thread {
         }
         if let Some(live) = &self.live {
             // Fails if no turn is in progress.
-            let _ = live.run.interrupt(false).await;
+            let _ = live.run.interrupt(Stopping::Graceful).await;
         }
     }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use teamster_acp_server::{Catalog, EditorServer};
 use teamster_api::{Command, RunHandle, RunQuery, RunService, SessionSpec};
+use teamster_core::Stopping;
 use teamster_testkit::run_service::MemoryService;
 use tokio::time::sleep;
 
@@ -73,7 +74,7 @@ async fn a_prompt_that_waits_is_sent_again_after_the_turn_only() {
     // The clock is paused: it advances when all tasks wait.
     sleep(Duration::from_mins(1)).await;
     assert_eq!(sent.load(Ordering::Relaxed), 2);
-    run.interrupt(false).await.unwrap();
+    run.interrupt(Stopping::Graceful).await.unwrap();
     assert_eq!(editor.stop_reason(id).await, "end_turn");
     assert_eq!(editor.texts("agent_message_chunk").last(), Some(&"mine"));
     assert_eq!(sent.load(Ordering::Relaxed), 3);

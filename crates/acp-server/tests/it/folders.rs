@@ -11,7 +11,7 @@ use teamster_api::{
     Command, ProblemCode, RunHandle, RunQuery, RunService, ServiceError, ServiceFuture, ViewState,
     Workspace, list_all,
 };
-use teamster_core::PermissionMode;
+use teamster_core::{PermissionMode, Stopping};
 use teamster_testkit::run_service::MemoryService;
 use tokio::sync::Mutex;
 
@@ -252,7 +252,7 @@ async fn a_prompt_that_waits_has_the_mode_of_its_own_time() {
     let id = editor.prompt(&thread, "mine").await;
     // The clock is paused: it advances when all tasks wait, so that the prompt waits too.
     tokio::time::sleep(Duration::from_mins(1)).await;
-    run.cancel(false).await.unwrap();
+    run.cancel(Stopping::Graceful).await.unwrap();
     assert_eq!(editor.stop_reason(id).await, "end_turn");
     let spec = session(&service, &continued(&service, &thread).await);
     assert_eq!(spec.permission, PermissionMode::Default);

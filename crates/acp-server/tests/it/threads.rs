@@ -6,7 +6,7 @@ use teamster_api::{
     Answer, Command, ProblemCode, RunEvent, RunHandle, RunLogEntry, RunQuery, RunService,
     SessionSpec, ViewState,
 };
-use teamster_core::{McpServer, PermissionMode};
+use teamster_core::{McpServer, PermissionMode, Stopping};
 use teamster_testkit::run_service::MemoryService;
 
 use crate::{Editor, memory, server, server_of, session};
@@ -191,7 +191,7 @@ async fn a_prompt_waits_for_the_turn_of_another_client() {
     assert_eq!(editor.texts("user_message_chunk"), ["hang"]);
     let busy = run.say("refused").await.unwrap_err();
     assert_eq!(busy.code, Some(ProblemCode::SessionBusy));
-    run.interrupt(false).await.unwrap();
+    run.interrupt(Stopping::Graceful).await.unwrap();
     assert_eq!(editor.stop_reason(id).await, "end_turn");
     assert_eq!(editor.texts("agent_message_chunk").last(), Some(&"mine"));
     // While it waits, it can be cancelled.

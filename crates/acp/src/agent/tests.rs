@@ -99,7 +99,7 @@ fn unsupported_parameters_are_refused() {
 /// Returns the messages sent to the agent up to `session/new`.
 fn sent(options: &SessionOptions, capabilities: &Value) -> Vec<Value> {
     let agent = agent("x");
-    let mut assembler = SessionAssembler::new(agent.protocol(options), false);
+    let mut assembler = SessionAssembler::new(agent.protocol(options));
     assembler.begin(Turn::new("hi"));
     let answer = json!({"id": 1, "result": {"agentCapabilities": capabilities}});
     assembler.line(answer.to_string().as_bytes());
@@ -151,7 +151,7 @@ fn another_teamster_can_be_read_only() {
         let options =
             SessionOptions::new(ExecuteParams::new("").permission(PermissionMode::ReadOnly));
         assert!(teamster.launch_session(&options).is_ok(), "{command}");
-        let mut assembler = SessionAssembler::new(teamster.protocol(&options), false);
+        let mut assembler = SessionAssembler::new(teamster.protocol(&options));
         assembler.begin(Turn::new("hi"));
         for answer in [
             json!({"id": 1, "result": {"agentCapabilities": {}}}),

@@ -41,7 +41,7 @@ impl Talk {
         let protocol = AcpProtocol::new(dialect, settings);
         Self {
             // Most of these turns have only the lines that the test is about.
-            assembler: SessionAssembler::new(Box::new(protocol), false).may_be_silent(|_| true),
+            assembler: SessionAssembler::new(Box::new(protocol)).may_be_silent(|_| true),
         }
     }
 

@@ -140,7 +140,7 @@ struct Engine {
 impl Engine {
     fn new(protocol: Box<dyn SessionProtocol>) -> Self {
         Self {
-            assembler: SessionAssembler::new(protocol, false),
+            assembler: SessionAssembler::new(protocol),
             checker: Checker::new(),
             waiting: Vec::new(),
             asked: Vec::new(),

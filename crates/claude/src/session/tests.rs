@@ -25,8 +25,7 @@ impl Talk {
         let mut options = SessionOptions::default();
         change(&mut options);
         // Some of these turns have only the lines that the test is about.
-        let session =
-            SessionAssembler::new(Claude.protocol(&options), false).may_be_silent(|_| true);
+        let session = SessionAssembler::new(Claude.protocol(&options)).may_be_silent(|_| true);
         Self { session }
     }
 

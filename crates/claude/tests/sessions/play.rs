@@ -152,7 +152,7 @@ impl Play {
             }
         }
         let mut this = Self {
-            session: SessionAssembler::new(Claude.protocol(&options), false)
+            session: SessionAssembler::new(Claude.protocol(&options))
                 .may_be_silent(options.params.commands()),
             lines: read("stdout.ndjson"),
             messages,

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use teamster::{AbortHandle, AgentError, CliInfo, EventStream};
 use teamster_api::SessionSpec;
+use teamster_core::Stopping;
 use teamster_core::provider::RunAssembler;
 use teamster_host::{Answers, Guard, PreparedSession, SessionOptions, params};
 use uuid::Uuid;
@@ -113,7 +114,7 @@ fn chat(
             .show(0)
             .await;
         // Also after an error. It may have ended already.
-        let _ = handle.cancel(false).await;
+        let _ = handle.cancel(Stopping::Graceful).await;
         // A panic was reported, and the view has seen that the log has no end.
         let _ = work.await;
         crate::report::warn_of(&history.close().await, local.output.quiet);

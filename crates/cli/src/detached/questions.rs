@@ -271,7 +271,10 @@ mod tests {
             }
         }
         assert_eq!((texts, reader.ahead_bytes), (40, 0));
-        run.handle.cancel(false).await.unwrap();
+        run.handle
+            .cancel(teamster_core::Stopping::Graceful)
+            .await
+            .unwrap();
         while reader.next().await.unwrap().is_some() {}
         work.await.unwrap();
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use teamster_api::RunHandle;
+use teamster_core::Stopping;
 use tokio::sync::watch;
 
 use crate::dialog::terminal;
@@ -58,7 +59,11 @@ impl Signals {
                 if count > 1 {
                     exit_now();
                 }
-                let is_in_turn = session.interrupt(count == 1).await.is_ok() || is_shown;
+                let is_in_turn = session
+                    .interrupt(Stopping::kill_if(count == 1))
+                    .await
+                    .is_ok()
+                    || is_shown;
                 if !is_in_turn && shared.is_closing() {
                     exit_now();
                 }
@@ -66,7 +71,7 @@ impl Signals {
                     && !shared.ended.swap(true, Ordering::Relaxed)
                 {
                     // It may have ended by itself.
-                    let _ = session.cancel(false).await;
+                    let _ = session.cancel(Stopping::Graceful).await;
                     tokio::spawn(async {
                         run_ended_and_read().await;
                         exit_now();

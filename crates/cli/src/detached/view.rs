@@ -6,6 +6,7 @@ use std::io;
 use anyhow::anyhow;
 use teamster::Id;
 use teamster_api::{Command as RunCommand, LogLine, ProblemCode};
+use teamster_core::Stopping;
 use tokio::time::{MissedTickBehavior, interval};
 use uuid::Uuid;
 
@@ -264,7 +265,12 @@ impl View {
         if !at_question {
             self.screen.stopping();
         }
-        match self.run.handle.interrupt(self.interrupts > 1).await {
+        match self
+            .run
+            .handle
+            .interrupt(Stopping::kill_if(self.interrupts > 1))
+            .await
+        {
             // The turn may have just ended.
             Err(error) if !was_refused(&error) => Err(error.into()),
             _ => Ok(false),
@@ -435,12 +441,12 @@ impl View {
             self.error = self.error.or(error);
             self.signals.closing();
             // It may have ended already.
-            let _ = self.run.handle.cancel(false).await;
+            let _ = self.run.handle.cancel(Stopping::Graceful).await;
             return None;
         }
         if self.of_turn && error.is_some() {
             // It may have just ended.
-            let _ = self.run.handle.interrupt(false).await;
+            let _ = self.run.handle.interrupt(Stopping::Graceful).await;
         }
         if self.of_turn || error.is_some() {
             return Some(error.unwrap_or(exit_code::ABORTED));

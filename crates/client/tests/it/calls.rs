@@ -7,6 +7,7 @@ use teamster_api::history::ForgetRuns;
 use teamster_api::usage::UsageQuery;
 use teamster_api::{Answer, RunQuery, RunSpec, SessionSpec};
 use teamster_client::{AgentCommand, Client, ClientError, HistoryQuery, SessionChange};
+use teamster_core::Stopping;
 
 /// A call whose result is ignored.
 pub(crate) type Call = fn(Client) -> Pin<Box<dyn Future<Output = Result<(), ClientError>> + Send>>;
@@ -32,12 +33,12 @@ pub(crate) fn all() -> [(&'static str, Call); 26] {
         "requests" client => client.requests();
         "follow" client => async { client.follow("a", 0).next().await };
         "wait" client => client.wait("a");
-        "cancel" client => client.cancel("a", true);
+        "cancel" client => client.cancel("a", Stopping::Kill);
         "answer" client => client.answer("a/1", &Answer::Allow);
         "say" client => client.say("a", "x", Some("me"), Some("key"));
         "queue" client => client.queue("a", "x", None, None);
         "steer" client => client.steer("a", "x", None);
-        "interrupt" client => client.interrupt("a", false);
+        "interrupt" client => client.interrupt("a", Stopping::Graceful);
         "clear" client => client.clear("a");
         "change" client => client.change("a", &SessionChange::model("opus"));
         "changes" client => async { client.changes().next().await };

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use teamster_api::{ProblemCode, RunService, RunSpec};
 use teamster_client::ClientErrorKind;
+use teamster_core::Stopping;
 
 use crate::fake::{Fake, LIMIT, Reply, head, text, view};
 
@@ -47,7 +48,7 @@ async fn a_request_without_a_key_is_sent_once() {
     let client = fake.client();
     for error in [
         client.say("a", "x", None, None).await.unwrap_err(),
-        client.cancel("a", false).await.unwrap_err(),
+        client.cancel("a", Stopping::Graceful).await.unwrap_err(),
         client.show("a").await.unwrap_err(),
     ] {
         assert_eq!(

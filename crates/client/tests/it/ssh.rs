@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use teamster_api::{ProblemCode, RunHandle, RunService};
 use teamster_client::{Client, ClientErrorKind};
-use teamster_core::AgentEvent;
+use teamster_core::{AgentEvent, Stopping};
 use teamster_server::{Server, ServerConfig, Tokens};
 use teamster_testkit::proc::is_alive;
 use teamster_testkit::run_service::{Behavior, MemoryService, Subject, contract};
@@ -151,7 +151,7 @@ async fn log_and_commands_continue_on_another_connection() {
 
     // Its response is lost if it is sent before the loss is seen.
     let cancelled = async {
-        while run.cancel(false).await.is_err() {
+        while run.cancel(Stopping::Graceful).await.is_err() {
             moment().await;
         }
     };
@@ -333,13 +333,13 @@ async fn a_prompt_waits_for_the_end_of_another_turn() {
     let busy = client.say("s", "next", None, None).await.unwrap_err();
     assert_eq!(busy.code, Some(ProblemCode::SessionBusy));
     let queued = client.queue("s", "next", None, Some("key"));
-    let (queued, interrupted) = tokio::join!(queued, session.interrupt(false));
+    let (queued, interrupted) = tokio::join!(queued, session.interrupt(Stopping::Graceful));
     interrupted.unwrap();
     let queued = queued.unwrap();
     assert_eq!((&*first, &*queued.run_id), ("s.1", "s.2"));
     let again = client.queue("s", "next", None, Some("key")).await.unwrap();
     assert_eq!((&*again.run_id, again.known), ("s.2", true));
-    session.cancel(false).await.unwrap();
+    session.cancel(Stopping::Graceful).await.unwrap();
     let ended = client.queue("s", "late", None, None).await.unwrap_err();
     let code = ended.code;
     assert!(

@@ -59,7 +59,7 @@ impl Peer {
     fn of(protocol: CodexSession) -> Self {
         let mut peer = Self {
             // Most of these turns have only the lines that the test is about.
-            session: SessionAssembler::new(Box::new(protocol), false).may_be_silent(|_| true),
+            session: SessionAssembler::new(Box::new(protocol)).may_be_silent(|_| true),
             lines: VecDeque::new(),
             written: Vec::new(),
             settled: Vec::new(),

@@ -6,7 +6,7 @@ use super::*;
 fn run(settings: &str, output: &[u8], code: i32) -> (Vec<AgentEvent>, RunResult) {
     let settings: CommandSettings = toml::from_str(settings).unwrap();
     let decoder = TextDecoder::new(Arc::new(settings), None);
-    let mut assembler = RunAssembler::new(Box::new(decoder), true);
+    let mut assembler = RunAssembler::new(Box::new(decoder)).include_native(true);
     let mut out = Events::new();
     for line in output.split(|byte| *byte == b'\n') {
         assembler.line(line, &mut out);

@@ -136,7 +136,7 @@ mod tests {
         let protocol = AcpProtocol::new(dialect, Settings::of(&SessionOptions::default()));
         let printed = Arc::new(Printed::default());
         let watched = Watched::new(Box::new(protocol), "/work".into(), printed);
-        let mut assembler = SessionAssembler::new(Box::new(watched), false);
+        let mut assembler = SessionAssembler::new(Box::new(watched));
         assembler.begin(Turn::new("hi"));
         for (id, result) in [
             (1, json!({"protocolVersion": 1})),

@@ -67,11 +67,11 @@ pub enum Phase {
 }
 
 impl RunAssembler {
-    /// Creates an assembler for one run. `include_native` attaches the native line to every event.
-    pub fn new(decoder: Box<dyn Decoder>, include_native: bool) -> Self {
+    /// Creates an assembler for one run.
+    pub fn new(decoder: Box<dyn Decoder>) -> Self {
         Self {
             decoder,
-            include_native,
+            include_native: false,
             secrets: Secrets::default(),
             text: TextLedger::default(),
             tools: ToolLedger::default(),
@@ -92,6 +92,13 @@ impl RunAssembler {
             reset_time: |_| None,
             diagnostics: Diagnostics::default(),
         }
+    }
+
+    /// Attaches the native line to every event ([`ExecuteParams::include_native`](crate::ExecuteParams)).
+    #[must_use]
+    pub fn include_native(mut self, include_native: bool) -> Self {
+        self.include_native = include_native;
+        self
     }
 
     /// Removes secrets from notices, errors and the end of stderr, but not from the output of the agent and its tools.

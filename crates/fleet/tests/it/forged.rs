@@ -13,7 +13,7 @@ use teamster_api::{
     Placement, ProblemCode, RunHandle, RunInfo, RunService, RunSpec, RunSummary, SessionSpec,
     ViewState,
 };
-use teamster_core::{ErrorCode, PermissionMode, RunResult, RunStatus};
+use teamster_core::{ErrorCode, PermissionMode, RunResult, RunStatus, Stopping};
 use teamster_fleet::FleetRuns;
 use tokio::time::timeout;
 
@@ -371,7 +371,7 @@ fn requests_to_a_worker_do_no_more_than_who_sends_them_may() {
         assert!(!op.workers().await.unwrap()[0].drains);
         shared.go();
         assert_eq!(end(&run).await.status, RunStatus::Completed);
-        session.cancel(false).await.unwrap();
+        session.cancel(Stopping::Graceful).await.unwrap();
         w1.drain();
     });
 }

@@ -9,7 +9,7 @@ use async_nats::HeaderMap;
 use async_nats::jetstream::Context;
 use async_nats::jetstream::message::StreamMessage;
 use teamster_api::{LogLine, Placement, ProblemCode, RunHandle, RunService, RunSpec};
-use teamster_core::{Image, RunStatus};
+use teamster_core::{Image, RunStatus, Stopping};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use teamster_testkit::proc::wait_until;
 use tokio::time::timeout;
@@ -144,7 +144,7 @@ fn a_log_whose_beginning_has_aged_out_is_read_from_the_file() {
         let mut spec = RunSpec::new("claude", "hello");
         spec.placement = Placement::pool("other");
         let later = RunHandle::start(again, "run", spec).await.unwrap();
-        later.cancel(false).await.unwrap();
+        later.cancel(Stopping::Graceful).await.unwrap();
         let left = String::from_utf8(read(&later).await).unwrap();
         assert_eq!(left.lines().count(), 1, "{left}");
         assert!(left.contains("cancelled before it was started"), "{left}");

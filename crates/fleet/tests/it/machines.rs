@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::thread;
 
 use teamster_api::{LiveState, ProblemCode, RunHandle, RunService, RunSpec, ViewState};
-use teamster_core::RunStatus;
+use teamster_core::{RunStatus, Stopping};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use teamster_testkit::proc::wait_until;
 use tokio::time::timeout;
@@ -106,7 +106,7 @@ fn a_wish_to_stop_is_kept_until_the_machine_is_back() {
         );
         let live = run.view().await.unwrap().summary.live.clone().unwrap();
         assert_eq!(live.state, LiveState::NotAnswering);
-        run.cancel(true).await.unwrap();
+        run.cancel(Stopping::Kill).await.unwrap();
         machine.restart(&shared.agent());
         let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
         assert_eq!(result.status, RunStatus::Aborted);
@@ -234,7 +234,7 @@ fn a_run_that_is_cancelled_before_its_agent_starts_is_never_started() {
         let spec = RunSpec::new("claude", "hello");
         let run = RunHandle::start(service, "run", spec).await.unwrap();
         machine.until_dead();
-        run.cancel(false).await.unwrap();
+        run.cancel(Stopping::Graceful).await.unwrap();
         machine.restart(&shared.agent());
         let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
         assert_eq!(result.status, RunStatus::Aborted);
@@ -297,7 +297,7 @@ fn runs_of_two_owners_with_one_id_are_kept_apart() {
         let view = bobs.view().await.unwrap();
         assert_eq!(view.summary.info.run_id, "fix-1");
         assert_eq!(view.prompt.as_deref(), Some("of bob"));
-        bobs.cancel(true).await.unwrap();
+        bobs.cancel(Stopping::Kill).await.unwrap();
         let result = timeout(LIMIT, bobs.result()).await.unwrap().unwrap();
         assert_eq!(result.status, RunStatus::Aborted);
         shared.go();

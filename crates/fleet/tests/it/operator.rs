@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use async_nats::jetstream::stream::{DiscardPolicy, RetentionPolicy};
 use teamster_api::{ProblemCode, RunHandle, RunQuery, RunSpec};
-use teamster_core::RunStatus;
+use teamster_core::{RunStatus, Stopping};
 use teamster_fleet::{FindingVerdict, Fleet, FleetOptions};
 
 use super::contract::limits;
@@ -143,7 +143,7 @@ fn an_older_layout_is_brought_up_to_date_with_its_records_and_hints() {
             let run = RunHandle::start(service.clone(), format!("run-{number}"), spec).await;
             waiting.push(run.unwrap());
         }
-        waiting[2].cancel(false).await.unwrap();
+        waiting[2].cancel(Stopping::Graceful).await.unwrap();
         old_record(&server, "old", "w1").await;
         // What an owner has forged: no subject, and the queue of another run.
         old_record(&server, "bad", "a b").await;
@@ -218,7 +218,7 @@ fn what_is_gone_is_waited_for_once() {
         let (_, service) = runs(&server, 0).await;
         let spec = RunSpec::new("claude", "hello");
         let run = RunHandle::start(service.clone(), "run", spec).await;
-        run.unwrap().cancel(false).await.unwrap();
+        run.unwrap().cancel(Stopping::Graceful).await.unwrap();
         let client = async_nats::connect(&server.url).await.unwrap();
         let jetstream = async_nats::jetstream::new(client);
         let records = jetstream.get_stream("KV_tm_runs").await.unwrap();
@@ -310,7 +310,7 @@ fn readers_leave_no_consumer_behind() {
             let spec = RunSpec::new("claude", "hello");
             let run = RunHandle::start(service.clone(), format!("run-{number}"), spec).await;
             let run = run.unwrap();
-            run.cancel(false).await.unwrap();
+            run.cancel(Stopping::Graceful).await.unwrap();
             assert_eq!(read(&run).await.split(|byte| *byte == b'\n').count(), 2);
         }
         assert_eq!(fleet.workers().await.unwrap(), []);

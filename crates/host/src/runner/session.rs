@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use teamster_core::AgentError;
+use teamster_core::{AgentError, Stopping};
 use teamster_runner::{AtRest, Runs};
 
 use super::run::Ended;
@@ -31,7 +31,7 @@ pub(super) async fn work(
     let history = prepared.history.clone();
     let session = prepared.detached(run, Some(at_rest));
     let control = session.control();
-    stop_by_signals(signals, move |kill| control.end(kill));
+    stop_by_signals(signals, move |kill| control.end(Stopping::kill_if(kill)));
     let finished = session.work().await;
     report(host, &finished, history.close().await);
     Ok(Ended {

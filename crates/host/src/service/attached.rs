@@ -257,7 +257,10 @@ mod tests {
 
         let steered = session.steer("faster").await.unwrap_err();
         assert_eq!(steered.code, Some(ProblemCode::NoTurn));
-        session.cancel(false).await.unwrap();
+        session
+            .cancel(teamster_core::Stopping::Graceful)
+            .await
+            .unwrap();
         assert!(until(&mut log, "done").await.is_end());
         assert!(log.next().await.is_none());
         work.await.unwrap();

@@ -6,8 +6,8 @@ use std::mem;
 use std::sync::{Arc, Mutex};
 
 use teamster_api::{Accepted, Command, Reply, ServiceError, SessionSpec, Trusted};
-use teamster_core::AgentError;
 use teamster_core::sync::lock;
+use teamster_core::{AgentError, Stopping};
 use teamster_runner::SessionControl;
 use tokio::task::JoinHandle;
 
@@ -121,7 +121,7 @@ impl SessionTasks {
     pub async fn end(&self) -> Vec<Warning> {
         let live = mem::take(&mut *lock(&self.live));
         for task in live.values() {
-            task.control.end(false);
+            task.control.end(Stopping::Graceful);
         }
         for task in live.into_values() {
             // A panic was reported, and the others are awaited.

@@ -11,7 +11,7 @@ use super::PiDecoder;
 
 /// Decodes a run of these lines that ends well.
 fn run_with(params: &ExecuteParams, lines: &[Value]) -> (Vec<AgentEvent>, RunResult) {
-    let mut assembler = RunAssembler::new(Box::new(PiDecoder::for_run(params)), false)
+    let mut assembler = RunAssembler::new(Box::new(PiDecoder::for_run(params)))
         // Most of these lines are no whole run.
         .may_be_silent(true);
     let mut out = teamster_core::provider::Events::new();

@@ -18,8 +18,8 @@ impl Talk {
     fn new(change: impl FnOnce(&mut SessionOptions)) -> Self {
         let mut options = SessionOptions::default();
         change(&mut options);
-        let session = SessionAssembler::new(Pi.protocol(&options), false)
-            .may_be_silent(options.params.commands());
+        let session =
+            SessionAssembler::new(Pi.protocol(&options)).may_be_silent(options.params.commands());
         Self { session }
     }
 

@@ -14,6 +14,7 @@ use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 use serde_json::{Value, json};
 use teamster_api::RunHandle;
+use teamster_core::Stopping;
 use teamster_server::ServerConfig;
 
 use super::served::{LIMIT, Served};
@@ -168,7 +169,7 @@ fn end_without_a_server_is_reported_by_the_next_one() {
     let served = served.restart_after(
         |runs, runtime| {
             let run = RunHandle::new(Arc::new(runs.clone()), id);
-            runtime.block_on(run.cancel(false)).unwrap();
+            runtime.block_on(run.cancel(Stopping::Graceful)).unwrap();
             runtime.block_on(run.result()).unwrap();
         },
         configure,

@@ -45,7 +45,11 @@ impl Play {
             script,
             hand,
             // The script decides how the run ends.
-            assembler: Some(RunAssembler::new(decoder, include_native).may_be_silent(true)),
+            assembler: Some(
+                RunAssembler::new(decoder)
+                    .include_native(include_native)
+                    .may_be_silent(true),
+            ),
             policy,
             out: Events::new(),
             usage: None,

@@ -11,7 +11,7 @@ use teamster_api::{
     Answer, Change, Command, ProblemCode, Reply, RunHandle, RunQuery, RunService, RunSpec,
     ServiceError, SessionSpec, Spec, ViewState,
 };
-use teamster_core::RunStatus;
+use teamster_core::{RunStatus, Stopping};
 use tokio::time::timeout;
 
 /// The time limit of one step of a check.
@@ -264,7 +264,7 @@ impl Check<'_> {
         wrong.cursor = Some("not a cursor".to_owned());
         let refused = service.list(wrong).await.expect_err("it is no cursor");
         assert_eq!(code(&refused), Some(ProblemCode::InvalidParams));
-        hanging.cancel(true).await.expect("it is stopped");
+        hanging.cancel(Stopping::Kill).await.expect("it is stopped");
         self.until(&hanging, ViewState::Ended).await;
     }
 
@@ -299,11 +299,14 @@ impl Check<'_> {
         let run = self.start("contract-stop", Behavior::Hangs).await;
         let first = within("an entry", run.follow(0).next()).await;
         first.expect("an entry").expect("the log is read");
-        run.cancel(false).await.expect("it is stopped");
+        run.cancel(Stopping::Graceful).await.expect("it is stopped");
         let result = within("the end", run.result()).await.expect("it ends");
         assert_eq!(result.status, RunStatus::Aborted);
         self.until(&run, ViewState::Ended).await;
-        let again = run.cancel(false).await.expect_err("it has ended");
+        let again = run
+            .cancel(Stopping::Graceful)
+            .await
+            .expect_err("it has ended");
         assert_eq!(code(&again), Some(ProblemCode::RunEnded));
         assert_eq!(again.run_id.as_deref(), Some("contract-stop"));
     }
@@ -329,7 +332,7 @@ impl Check<'_> {
             }
         };
         of_run(ViewState::Running).await;
-        run.cancel(false).await.expect("it is stopped");
+        run.cancel(Stopping::Graceful).await.expect("it is stopped");
         of_run(ViewState::Ended).await;
         let mut forget = ForgetRuns::default();
         forget.ids = vec!["contract-change".to_owned()];
@@ -375,7 +378,7 @@ impl Check<'_> {
         assert_eq!(self.forget(one).await.expect("it has ended"), 1);
         let missing = ended.view().await.expect_err("it was forgotten");
         assert_eq!(code(&missing), Some(ProblemCode::RunNotFound));
-        live.cancel(true).await.expect("it is stopped");
+        live.cancel(Stopping::Kill).await.expect("it is stopped");
         self.until(&live, ViewState::Ended).await;
     }
 
@@ -421,7 +424,7 @@ impl Check<'_> {
             .await
             .expect("an entry")
             .expect("the log is read");
-        let ends = async { tokio::join!(session.idle(), session.interrupt(false)) };
+        let ends = async { tokio::join!(session.idle(), session.interrupt(Stopping::Graceful)) };
         let (idle, interrupted) = within("the end of the turn", ends).await;
         interrupted.expect("it is interrupted");
         idle.expect("it is idle");
@@ -430,7 +433,10 @@ impl Check<'_> {
             .await
             .expect("it is idle");
 
-        session.cancel(false).await.expect("it is ended");
+        session
+            .cancel(Stopping::Graceful)
+            .await
+            .expect("it is ended");
         within("the end", session.result()).await.expect("it ends");
         self.until(&session, ViewState::Ended).await;
         let ended = session.say("more").await.expect_err("it has ended");
@@ -457,7 +463,10 @@ impl Check<'_> {
         let continues = listed[0].info.continues.as_deref();
         assert_eq!(continues, Some("contract-thread"));
         for session in sessions {
-            session.cancel(false).await.expect("it is ended");
+            session
+                .cancel(Stopping::Graceful)
+                .await
+                .expect("it is ended");
             self.until(&session, ViewState::Ended).await;
         }
     }

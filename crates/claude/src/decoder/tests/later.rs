@@ -293,7 +293,7 @@ fn wrong_key_is_hopeless_at_once_and_a_login_the_second_time() {
         let init = format!(
             r#"{{"type":"system","subtype":"init","session_id":"s","model":"m","apiKeySource":"{source}"}}"#
         );
-        let mut assembler = RunAssembler::new(Box::new(ClaudeDecoder::new()), false);
+        let mut assembler = RunAssembler::new(Box::new(ClaudeDecoder::new()));
         let mut out = Events::new();
         assembler.line(init.as_bytes(), &mut out);
         let hopeless = [1, 2].map(|attempt| {

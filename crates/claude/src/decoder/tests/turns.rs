@@ -289,7 +289,7 @@ fn a_later_turn_without_an_end_is_no_success() {
 
 #[test]
 fn a_second_turn_is_the_models_before_its_first_text() {
-    let mut assembler = RunAssembler::new(Box::new(ClaudeDecoder::new()), false);
+    let mut assembler = RunAssembler::new(Box::new(ClaudeDecoder::new()));
     let mut out = Events::new();
     for line in [init(), end(&json!({}))] {
         assembler.line(line.as_bytes(), &mut out);

@@ -264,7 +264,7 @@ impl Engine {
 fn start() -> SessionAssembler {
     let mut options = SessionOptions::default();
     options.permissions = PermissionPolicy::Allow;
-    SessionAssembler::new(Claude.protocol(&options), false)
+    SessionAssembler::new(Claude.protocol(&options))
 }
 
 proptest! {

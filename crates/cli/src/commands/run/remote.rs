@@ -3,6 +3,7 @@
 use anyhow::{Context, anyhow};
 use teamster::AbortHandle;
 use teamster_api::{ProblemCode, RunHandle, RunLogEntry, RunSpec, ServiceError, ViewState};
+use teamster_core::Stopping;
 use teamster_host::{Output, write_output};
 
 use super::{final_text, resume_arguments};
@@ -97,9 +98,9 @@ async fn stop(run: RunHandle, abort: AbortHandle) {
         }
     };
     abort.aborted().await;
-    report(run.cancel(false).await);
+    report(run.cancel(Stopping::Graceful).await);
     abort.killed().await;
-    report(run.cancel(true).await);
+    report(run.cancel(Stopping::Kill).await);
 }
 
 impl Feed for RemoteLog {

@@ -9,6 +9,7 @@ use std::process::Command;
 use serde_json::json;
 use teamster::Providers;
 use teamster_api::{AgentDepth, RunHandle, RunSpec, SessionSpec, Spec};
+use teamster_core::Stopping;
 use teamster_host::Host;
 use teamster_testkit::proc::is_alive;
 use tempfile::TempDir;
@@ -157,7 +158,7 @@ fn agent_of_a_session_starts_no_agent_at_the_depth_limit() {
                     break;
                 }
             }
-            session.cancel(false).await.unwrap();
+            session.cancel(Stopping::Graceful).await.unwrap();
             session.result().await.unwrap();
         });
         return;

@@ -57,7 +57,7 @@ proptest! {
                 line
             })
             .collect();
-        let mut assembler = RunAssembler::new(Box::new(CodexDecoder::new()), true);
+        let mut assembler = RunAssembler::new(Box::new(CodexDecoder::new())).include_native(true);
         let mut out = Events::new();
         for line in &lines {
             assembler.line(line, &mut out);

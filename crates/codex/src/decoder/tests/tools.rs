@@ -102,7 +102,7 @@ fn ids_of_calls_are_unique_in_a_run() {
 
 #[test]
 fn a_running_command_is_the_tool_that_the_watchdog_names() {
-    let mut assembler = RunAssembler::new(Box::new(CodexDecoder::new()), false);
+    let mut assembler = RunAssembler::new(Box::new(CodexDecoder::new()));
     let mut out = Events::new();
     for line in [
         thread(),

@@ -306,7 +306,7 @@ fn files_that_a_call_changed() {
 
 /// Returns the engine's phase after these lines.
 fn phase_after(lines: &[String]) -> Phase {
-    let mut assembler = RunAssembler::new(Box::new(CopilotDecoder::new()), false);
+    let mut assembler = RunAssembler::new(Box::new(CopilotDecoder::new()));
     let mut out = Events::new();
     for line in lines {
         assembler.line(line.as_bytes(), &mut out);
@@ -335,7 +335,7 @@ fn a_call_that_was_begun_and_never_ran_is_counted() {
                 {"toolCallId": "5", "name": "view"}]}),
         ),
     ];
-    let mut assembler = RunAssembler::new(Box::new(CopilotDecoder::new()), false);
+    let mut assembler = RunAssembler::new(Box::new(CopilotDecoder::new()));
     let mut out = Events::new();
     for line in &lines {
         assembler.line(line.as_bytes(), &mut out);

@@ -98,7 +98,7 @@ impl Decoder for Scripted {
 }
 
 fn run(lines: &[&str], exit: Exit) -> (Vec<AgentEvent>, RunResult) {
-    let mut assembler = RunAssembler::new(Box::new(Scripted::default()), false);
+    let mut assembler = RunAssembler::new(Box::new(Scripted::default()));
     let mut out = Events::new();
     for line in lines {
         assembler.line(line.as_bytes(), &mut out);
@@ -310,7 +310,7 @@ fn a_requested_interruption_is_reported_once() {
         }
     }
     let errors = |stopping: bool| {
-        let mut assembler = RunAssembler::new(Box::new(Interrupted), false);
+        let mut assembler = RunAssembler::new(Box::new(Interrupted));
         let mut out = Events::new();
         if stopping {
             assembler.stop_requested();
@@ -354,7 +354,7 @@ fn lines_that_are_no_json_are_notices() {
 
 #[test]
 fn phases() {
-    let mut assembler = RunAssembler::new(Box::new(Scripted::default()), false);
+    let mut assembler = RunAssembler::new(Box::new(Scripted::default()));
     let mut out = Events::new();
     assert_eq!(assembler.phase(), Phase::Startup);
     assembler.line(br#"{"t":"x"}"#, &mut out);
@@ -370,7 +370,7 @@ fn phases() {
 
 #[test]
 fn every_event_carries_its_line_when_asked() {
-    let mut assembler = RunAssembler::new(Box::new(Scripted::default()), true);
+    let mut assembler = RunAssembler::new(Box::new(Scripted::default())).include_native(true);
     let mut out = Events::new();
     assembler.line(br#"{"t":  "x"}"#, &mut out);
     let entries: Vec<_> = out.drain_entries(0).collect();

@@ -52,11 +52,11 @@ struct Current {
 
 impl SessionAssembler {
     /// Creates an assembler for a process that was just started.
-    pub fn new(mut protocol: Box<dyn SessionProtocol>, include_native: bool) -> Self {
+    pub fn new(mut protocol: Box<dyn SessionProtocol>) -> Self {
         protocol.open();
         Self {
             protocol: Shared(Arc::new(Mutex::new(protocol))),
-            include_native,
+            include_native: false,
             secrets: Secrets::default(),
             turn: None,
             out: Events::new(),
@@ -66,6 +66,13 @@ impl SessionAssembler {
             may_be_silent: |_| false,
             reset_time: |_| None,
         }
+    }
+
+    /// Attaches the native line to every event ([`RunAssembler::include_native`]).
+    #[must_use]
+    pub fn include_native(mut self, include_native: bool) -> Self {
+        self.include_native = include_native;
+        self
     }
 
     /// Sets whether the first turn resumes an existing session ([`RunAssembler::resumes`]).
@@ -110,7 +117,8 @@ impl SessionAssembler {
     fn current(&mut self, turn: Option<&Turn>) -> Current {
         self.out = Events::new();
         let decoder = Box::new(self.protocol.clone());
-        let mut assembler = RunAssembler::new(decoder, self.include_native)
+        let mut assembler = RunAssembler::new(decoder)
+            .include_native(self.include_native)
             .hide(self.secrets.clone())
             .reset_time(self.reset_time);
         if self.heard {

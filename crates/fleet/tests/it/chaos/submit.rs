@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use teamster_api::{RunHandle, RunService, RunSpec};
+use teamster_core::Stopping;
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use teamster_testkit::stand_in::Chance;
 use tokio::time::sleep;
@@ -126,7 +127,7 @@ async fn submit(url: &str, owner: &str, seed: u64, pause: u64) {
         }
         if chance.happens(0.1) {
             sleep(Duration::from_millis(chance.between([0, 1500]))).await;
-            let cancelled = handle.cancel(chance.happens(0.5)).await;
+            let cancelled = handle.cancel(Stopping::kill_if(chance.happens(0.5))).await;
             eprintln!(
                 "{run}: cancel: {:?}",
                 cancelled.err().map(|error| error.message)

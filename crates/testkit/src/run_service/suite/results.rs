@@ -3,6 +3,7 @@
 use teamster_api::{
     DiffLineKind, DiffQuery, DiffStatus, FileManifest, ProblemCode, RunHandle, RunSpec, ViewState,
 };
+use teamster_core::Stopping;
 
 use super::{Behavior, Check, code, within};
 
@@ -93,7 +94,7 @@ impl Check<'_> {
         assert_eq!(code(&live), Some(ProblemCode::RunLive));
         let live = plain.discard().await.expect_err("it is live");
         assert_eq!(code(&live), Some(ProblemCode::RunLive));
-        plain.cancel(true).await.expect("it is stopped");
+        plain.cancel(Stopping::Kill).await.expect("it is stopped");
         self.until(&plain, ViewState::Ended).await;
         let none = plain.apply().await.expect_err("it has no workspace");
         assert_eq!(code(&none), Some(ProblemCode::NoWorkspace));

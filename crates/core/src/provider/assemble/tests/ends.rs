@@ -7,7 +7,7 @@ fn silent(
     adjust: impl FnOnce(RunAssembler) -> RunAssembler,
     lines: &[&str],
 ) -> (RunStatus, Vec<(ErrorKind, bool)>) {
-    let mut assembler = adjust(RunAssembler::new(Box::new(Scripted::default()), false));
+    let mut assembler = adjust(RunAssembler::new(Box::new(Scripted::default())));
     let mut out = Events::new();
     for line in lines {
         assembler.line(line.as_bytes(), &mut out);

@@ -104,7 +104,7 @@ fn a_cut_event_after_a_whole_one_is_malformed() {
 
 #[test]
 fn native_lines_are_those_of_each_object() {
-    let mut assembler = RunAssembler::new(Box::new(Scripted::default()), true);
+    let mut assembler = RunAssembler::new(Box::new(Scripted::default())).include_native(true);
     let mut out = Events::new();
     assembler.line(br#"hook {"t":"a"}{"t":"b"}"#, &mut out);
     let natives: Vec<_> = out

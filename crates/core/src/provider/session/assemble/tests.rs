@@ -99,7 +99,7 @@ impl SessionProtocol for Toy {
 }
 
 fn session() -> SessionAssembler {
-    SessionAssembler::new(Box::new(Toy::default()), false)
+    SessionAssembler::new(Box::new(Toy::default()))
 }
 
 fn lines(session: &mut SessionAssembler, lines: &[&str]) {
