@@ -1,7 +1,7 @@
 //! Providers for Cline, Kimi Code and Qwen Code, which run by the Agent Client Protocol.
 //!
 //! Each is a [`NamedAgent`]: facts about the CLI, its arguments and its [`Dialect`](teamster_acp::Dialect). A run is
-//! a session of one turn ([`OneTurn`](teamster_acp::OneTurn)).
+//! a session of one turn (`teamster_process::OneTurn`).
 //!
 //! `docs/providers/` describes each agent.
 #![warn(missing_docs)]

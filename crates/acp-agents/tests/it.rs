@@ -4,13 +4,12 @@
 
 use std::path::Path;
 
-use teamster_acp::OneTurn;
 use teamster_acp_agents::{CLINE, KIMI, NamedAgent};
 use teamster_core::{
     AgentRuntime, ErrorKind, ExecuteParams, RunResult, RunStatus, SessionOptions, SessionRuntime,
     Turn,
 };
-use teamster_process::{CliRuntime, RuntimeConfig};
+use teamster_process::{CliRuntime, OneTurn, RuntimeConfig};
 
 fn params(home: &Path) -> ExecuteParams {
     let mut params = ExecuteParams::new("hi");

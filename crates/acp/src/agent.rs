@@ -13,7 +13,7 @@ use crate::settings::{Approve, SESSION_CAPABILITIES, Settings};
 
 /// An ACP agent that is known only by the command that starts it.
 ///
-/// It supports only sessions: a run is a session of one turn ([`OneTurn`](crate::OneTurn)). The agent reports its
+/// It supports only sessions: a run is a session of one turn (`teamster_process::OneTurn`). The agent reports its
 /// capabilities when it starts, so an unsupported feature is an error of the first turn.
 ///
 /// ```

@@ -4,12 +4,12 @@
 
 use std::path::Path;
 
-use teamster_acp::{AcpAgent, OneTurn};
+use teamster_acp::AcpAgent;
 use teamster_core::{
     AgentError, AgentEvent, AgentRuntime, AgentSession, ErrorCode, ExecuteParams, McpServer,
     PermissionMode, PermissionPolicy, RunResult, RunStatus, SessionOptions, SessionRuntime, Turn,
 };
-use teamster_process::{CliRuntime, RuntimeConfig};
+use teamster_process::{CliRuntime, OneTurn, RuntimeConfig};
 use teamster_testkit::fixture::Fixture;
 use teamster_testkit::proc::is_alive;
 use teamster_testkit::replay::{ReplayOptions, replay};
@@ -273,8 +273,10 @@ async fn a_recording_has_no_secret_of_a_server() {
 async fn a_run_is_recorded_only_if_it_denies() {
     let place = tempfile::tempdir().unwrap();
     let problem = |error: AgentError| error.message.clone();
-    let asking = OneTurn::new(recording(place.path())).permissions(PermissionPolicy::Allow);
-    let run = asking.check(&ExecuteParams::new("args")).err();
+    let asking = OneTurn::new(recording(place.path()));
+    let run = asking
+        .check(&ExecuteParams::new("args").permissions(PermissionPolicy::Allow))
+        .err();
     assert_eq!(
         run.map(problem).as_deref(),
         Some("record_to: a run in which permission requests are answered cannot be recorded")

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::Context;
-use teamster::process::CliRuntime;
+use teamster::process::{CliRuntime, OneTurn};
 use teamster::{
     AgentError, AgentRuntime, Capabilities, CliInfo, CliProvider, ExecuteParams, Providers,
     RuntimeConfig, SessionCapabilities, SessionOptions, SessionProvider, SessionRuntime,
 };
-use teamster_acp::{AcpAgent, OneTurn};
+use teamster_acp::AcpAgent;
 use teamster_core::provider::{Decoder, Launch, SessionProtocol};
 use teamster_mock_model::{Cli, Pointing};
 

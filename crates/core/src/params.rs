@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 pub use timeouts::Timeouts;
 
 use crate::setters::setters;
-use crate::{Image, McpDelivery, McpServer};
+use crate::{Image, McpDelivery, McpServer, PermissionPolicy};
 
 /// Parameters of one run.
 ///
@@ -79,8 +79,12 @@ pub struct ExecuteParams {
     pub effort: Option<String>,
     /// The model to which the CLI changes while its own is overloaded or not available, within the run.
     pub fallback_model: Option<String>,
-    /// Permission mode. A run cannot ask for permission.
+    /// Permission mode.
     pub permission: PermissionMode,
+    /// Policy for the permission requests of this run, which is then a session of one turn: only an agent whose
+    /// sessions ask can have it. Unset, a run does not ask. A session has
+    /// [`SessionOptions::permissions`](crate::SessionOptions).
+    pub permissions: Option<PermissionPolicy>,
     /// Tools that are allowed without a permission request, in the CLI's own syntax.
     pub allowed_tools: Vec<String>,
     /// Tools that are denied, in the CLI's own syntax.
@@ -133,6 +137,7 @@ setters! {
         some_into effort: String,
         some_into fallback_model: String,
         set permission: PermissionMode,
+        some permissions: PermissionPolicy,
         some max_turns: u32,
         some max_budget_usd: f64,
         some output_schema: Value,
@@ -163,6 +168,7 @@ impl fmt::Debug for ExecuteParams {
             .field("effort", &self.effort)
             .field("fallback_model", &self.fallback_model)
             .field("permission", &self.permission)
+            .field("permissions", &self.permissions)
             .field("allowed_tools", &self.allowed_tools)
             .field("denied_tools", &self.denied_tools)
             .field("max_turns", &self.max_turns)
@@ -200,6 +206,7 @@ impl ExecuteParams {
         "effort",
         "fallback_model",
         "permission",
+        "permissions",
         "allowed_tools",
         "denied_tools",
         "max_turns",
@@ -250,6 +257,7 @@ impl ExecuteParams {
             effort: None,
             fallback_model: None,
             permission: PermissionMode::default(),
+            permissions: None,
             allowed_tools: Vec::new(),
             denied_tools: Vec::new(),
             max_turns: None,
@@ -401,6 +409,7 @@ mod tests {
             effort,
             fallback_model,
             permission,
+            permissions,
             allowed_tools,
             denied_tools,
             max_turns,

@@ -107,9 +107,8 @@ pub(crate) fn plan(
             let capabilities = candidate.runtime.capabilities();
             let own = budget.usd.filter(|_| capabilities.max_budget_usd);
             of_attempt.max_budget_usd = of_attempt.max_budget_usd.or(own);
-            let plain = candidate.runtime;
             let sessions = host.providers().session_runtime(provider, config);
-            candidate.runtime = policy.runtime(plain, sessions, &of_attempt)?;
+            policy.ask(&mut candidate, sessions, of_attempt)?;
         }
         if let Some(locks) = locks {
             candidate.runtime = Arc::new(OneWriter::new(candidate.runtime, locks.clone()));

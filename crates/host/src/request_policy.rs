@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_acp::OneTurn;
 use teamster_core::{
-    AgentError, AgentRuntime, ExecuteParams, PermissionAnswer, PermissionPolicy,
-    SessionCapabilities, SessionRuntime, SharedRuntime,
+    AgentError, ExecuteParams, PermissionAnswer, PermissionPolicy, SessionCapabilities,
+    SessionRuntime,
 };
+use teamster_orchestrator::Candidate;
 use teamster_runner::Requests;
 
 /// Default time that a request waits for an answer.
@@ -38,37 +38,37 @@ impl RequestPolicy {
             .policy(provider, self.limit, can.denial_reason)
     }
 
-    /// Returns a runtime that asks for permission; its runs are sessions of one turn, with this runtime if there is one.
+    /// Lets the runs of a candidate with this runtime ask for permission. `sessions` is the same agent's runtime of
+    /// sessions, and `of_attempt` are the parameters that the orchestrator passes to each attempt.
     ///
-    /// If the CLI or these parameters do not allow that, returns `plain`, which denies, or an error if `required`.
-    pub(crate) fn runtime(
+    /// If the CLI or these parameters do not allow that, the runs deny, or it is an error if `required`.
+    pub(crate) fn ask(
         &self,
-        plain: SharedRuntime,
+        candidate: &mut Candidate,
         sessions: Result<Arc<dyn SessionRuntime>, AgentError>,
-        params: &ExecuteParams,
-    ) -> Result<SharedRuntime, AgentError> {
-        let agent = plain.id().to_owned();
-        let cannot = |why: String| {
-            if self.required {
+        mut of_attempt: ExecuteParams,
+    ) -> Result<(), AgentError> {
+        let runtime = &candidate.runtime;
+        // Checked before there is a policy: the requests of an agent that cannot ask are not ours.
+        of_attempt.permissions = Some(PermissionPolicy::decide(|_| PermissionAnswer::Deny(None)));
+        let can = sessions.and_then(|sessions| {
+            runtime.check(&of_attempt)?;
+            Ok(*sessions.session_capabilities())
+        });
+        match can {
+            Ok(can) => candidate.params.permissions = Some(self.policy(runtime.id(), &can)),
+            Err(error) if self.required => {
+                let problem = match error.parameter() {
+                    Some("permissions") => "its CLI does not support it".to_owned(),
+                    _ => error.message,
+                };
                 return Err(AgentError::refused(
                     "ask_timeout_ms",
-                    format!("{agent} cannot ask in this run: {why}"),
+                    format!("{} cannot ask in this run: {problem}", runtime.id()),
                 ));
             }
-            Ok(plain)
-        };
-        let sessions = match sessions {
-            Ok(sessions) if sessions.session_capabilities().permissions => sessions,
-            Ok(_) => return cannot("its CLI does not support it".to_owned()),
-            Err(error) => return cannot(error.message),
-        };
-        // Checked before there is a policy: the requests of an agent that cannot ask are not ours.
-        let asks = PermissionPolicy::decide(|_| PermissionAnswer::Deny(None));
-        let runtime = OneTurn::new(sessions).permissions(asks);
-        if let Err(error) = runtime.check(params) {
-            return cannot(error.message);
+            Err(_) => {}
         }
-        let policy = self.policy(runtime.id(), runtime.session_capabilities());
-        Ok(Arc::new(runtime.permissions(policy)))
+        Ok(())
     }
 }

@@ -19,7 +19,7 @@ pub use providers::{Providers, create_cli_runtime, create_session_runtime};
 /// Agents of the Agent Client Protocol, by their command.
 #[cfg(feature = "acp")]
 pub mod acp {
-    pub use teamster_acp::{AcpAgent, OneTurn};
+    pub use teamster_acp::AcpAgent;
 }
 
 /// Programs that print text, by their command.

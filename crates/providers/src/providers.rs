@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use teamster_core::text::excerpt;
 use teamster_core::{AgentError, CliProvider, SessionProvider, SessionRuntime, SharedRuntime};
-use teamster_process::{CliRuntime, RuntimeConfig};
+use teamster_process::{CliRuntime, OneTurn, RuntimeConfig};
 
 use crate::InProcess;
 
@@ -195,22 +195,26 @@ impl Providers {
         #[cfg(feature = "acp")]
         if let Some(agent) = crate::acp::AcpAgent::named(name) {
             let sessions = CliRuntime::with_config(agent?, config);
-            return Ok(Arc::new(teamster_acp::OneTurn::new(sessions)));
+            return Ok(Arc::new(OneTurn::new(sessions)));
         }
         #[cfg(feature = "command")]
         if let Some(command) = self.text_command(name) {
             let runtime = CliRuntime::with_config(command?, config);
             return Ok(Arc::new(teamster_command::CommandRuntime::new(runtime)));
         }
-        #[cfg(feature = "acp")]
-        if let Some(Entry::Sessions(provider)) = self.entry(name)
-            && provider.only_sessions()
-        {
-            let sessions = CliRuntime::with_config(provider.clone(), config);
-            return Ok(Arc::new(teamster_acp::OneTurn::new(sessions)));
-        }
         match self.entry(name) {
-            Some(Entry::InProcess(agent)) => Ok(agent.runtime(config)),
+            Some(Entry::Sessions(provider)) => {
+                let only_sessions = provider.only_sessions();
+                let sessions = CliRuntime::with_config(provider.clone(), config);
+                Ok(Arc::new(if only_sessions {
+                    OneTurn::new(sessions)
+                } else {
+                    OneTurn::if_asking(sessions)
+                }))
+            }
+            Some(Entry::InProcess(agent)) => {
+                Ok(Arc::new(OneTurn::if_asking(agent.runtime(config))))
+            }
             Some(entry) => Ok(Arc::new(CliRuntime::with_config(entry.provider(), config))),
             None => Err(self.missing(name)),
         }

@@ -17,8 +17,8 @@ pub mod mcp {
 /// Process engine: runtimes of a provider, pools of sessions, and leftovers of runs whose owner was killed.
 pub mod process {
     pub use teamster_process::{
-        CliRuntime, EnvPolicy, Leftover, LineObserver, PoolConfig, ProcessGroup, ProcessSignal,
-        RuntimeConfig, SessionPool, StartObserver, StartedProcess, find_program, leasable_files,
-        leftovers, live_runs, native_program, sweep_leftovers, sweep_private_files,
+        CliRuntime, EnvPolicy, Leftover, LineObserver, OneTurn, PoolConfig, ProcessGroup,
+        ProcessSignal, RuntimeConfig, SessionPool, StartObserver, StartedProcess, find_program,
+        leasable_files, leftovers, live_runs, native_program, sweep_leftovers, sweep_private_files,
     };
 }

@@ -282,8 +282,8 @@ impl AgentRuntime for MockRuntime {
     }
 
     fn execute(&self, params: ExecuteParams) -> EventStream {
-        // A run has no caller to ask.
-        self.play(params, PermissionPolicy::Deny)
+        let policy = params.permissions.clone().unwrap_or_default();
+        self.play(params, policy)
     }
 }
 

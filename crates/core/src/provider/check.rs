@@ -41,6 +41,10 @@ impl ExecuteParams {
                 ),
             ));
         }
+        if self.permissions.is_some() {
+            let problem = format!("a run of {} cannot ask; open a session with it", info.name);
+            return Err(AgentError::refused("permissions", problem));
+        }
         if self.prompt.trim().is_empty() && self.images.is_empty() {
             return invalid("prompt", "it is empty");
         }

@@ -269,6 +269,7 @@ fn names_a_parameter(message: &str) -> bool {
         "model",
         "effort",
         "permission",
+        "permissions",
         "allowed_tools",
         "denied_tools",
         "max_turns",

@@ -25,6 +25,7 @@ const OTHERS: &[&str] = &[
     "env",
     "system_prompt",
     "permission",
+    "permissions",
     "mcp_servers",
     "mcp_delivery",
     "mcp_strict",

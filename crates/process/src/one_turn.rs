@@ -1,47 +1,55 @@
-//! Runs of an agent that supports only sessions.
+//! Runs that are sessions of one turn: those that ask for permission, and all of an agent that supports only sessions.
 
 use teamster_core::provider::RunAssembler;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentRuntime, AgentSession, Capabilities, EventStream,
-    ExecuteParams, PermissionPolicy, SessionCapabilities, SessionOptions, SessionRuntime, Turn,
+    ExecuteParams, SessionCapabilities, SessionOptions, SessionRuntime, Turn,
 };
 
-/// Runtime in which each run is a session of one turn. Permission requests are denied unless a policy is set with
-/// [`permissions`](Self::permissions).
+/// Runtime whose runs are sessions of one turn. Their permission requests are denied unless the run has a policy
+/// ([`ExecuteParams::permissions`]).
 ///
 /// ```no_run
-/// use teamster_acp::{AcpAgent, OneTurn};
-/// use teamster_core::{AgentRuntime, ExecuteParams};
-/// use teamster_process::CliRuntime;
+/// use teamster_core::{
+///     AgentRuntime, ExecuteParams, PermissionAnswer, PermissionPolicy, SessionProvider,
+/// };
+/// use teamster_process::{CliRuntime, OneTurn};
 ///
-/// # async fn example() -> Result<(), teamster_core::AgentError> {
-/// let agent = AcpAgent::new("my-agent --acp")?;
-/// let runtime = OneTurn::new(CliRuntime::new(agent));
-/// let params = ExecuteParams::new("What is in this directory?");
+/// # async fn example(agent: impl SessionProvider) {
+/// let runtime = OneTurn::if_asking(CliRuntime::new(agent));
+/// let policy = PermissionPolicy::decide(|request| match request.tool_name.as_str() {
+///     "Bash" => PermissionAnswer::deny("no commands"),
+///     _ => PermissionAnswer::Allow,
+/// });
+/// let params = ExecuteParams::new("Tidy up this directory").permissions(policy);
 /// let result = runtime.execute(params).result().await;
-/// # Ok(())
 /// # }
 /// ```
 #[derive(Debug, Clone)]
 pub struct OneTurn<R> {
     sessions: R,
-    permissions: PermissionPolicy,
+    is_always: bool,
 }
 
 impl<R: SessionRuntime> OneTurn<R> {
-    /// Creates a runtime on top of these sessions.
+    /// Creates a runtime in which each run is a session.
     pub fn new(sessions: R) -> Self {
         Self {
             sessions,
-            permissions: PermissionPolicy::default(),
+            is_always: true,
         }
     }
 
-    /// Sets the policy that answers permission requests. The default denies them.
-    #[must_use]
-    pub fn permissions(mut self, permissions: PermissionPolicy) -> Self {
-        self.permissions = permissions;
-        self
+    /// Creates a runtime in which a run with a policy for permission requests is a session. Others run as usual.
+    pub fn if_asking(sessions: R) -> Self {
+        Self {
+            sessions,
+            is_always: false,
+        }
+    }
+
+    fn is_session(&self, params: &ExecuteParams) -> bool {
+        self.is_always || params.permissions.is_some()
     }
 
     fn begin(
@@ -54,8 +62,13 @@ impl<R: SessionRuntime> OneTurn<R> {
         if turn.prompt.trim().is_empty() && turn.images.is_empty() {
             return Err(AgentError::refused("prompt", "it is empty"));
         }
+        let permissions = params.permissions.take();
+        if permissions.is_some() && !self.session_capabilities().permissions {
+            let problem = format!("{} cannot ask; leave it out", self.id());
+            return Err(AgentError::refused("permissions", problem));
+        }
         let options = SessionOptions::new(params)
-            .permissions(self.permissions.clone())
+            .permissions(permissions.unwrap_or_default())
             .one_turn(true);
         Ok((self.sessions.open(options)?, turn))
     }
@@ -71,10 +84,17 @@ impl<R: SessionRuntime> AgentRuntime for OneTurn<R> {
     }
 
     fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
-        self.begin(params.clone()).map(drop)
+        if self.is_session(params) {
+            self.begin(params.clone()).map(drop)
+        } else {
+            self.sessions.check(params)
+        }
     }
 
     fn execute(&self, params: ExecuteParams) -> EventStream {
+        if !self.is_session(&params) {
+            return self.sessions.execute(params);
+        }
         let abort = AbortHandle::new(&params.cancel);
         let (session, turn) = match self.begin(params) {
             Ok(begun) => begun,

@@ -2,8 +2,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use teamster_core::{
-    Done, Id, Image, ImageSource, NoticeLevel, NoticeSource, PermissionMode, RunResult, RunStatus,
-    SessionFuture,
+    Done, Id, Image, ImageSource, NoticeLevel, NoticeSource, PermissionMode, PermissionPolicy,
+    RunResult, RunStatus, SessionFuture,
 };
 
 use super::*;
@@ -16,6 +16,7 @@ struct Fake {
     log: Log,
     /// Number of live sessions and streams.
     alive: Arc<AtomicUsize>,
+    can: Option<SessionCapabilities>,
 }
 
 struct Alive(Arc<AtomicUsize>);
@@ -58,19 +59,25 @@ impl AgentRuntime for Fake {
     }
 
     fn execute(&self, _: ExecuteParams) -> EventStream {
-        unreachable!("it is talked to")
+        self.note("a run");
+        let done = AgentEvent::Done(Done::new(Box::new(RunResult::default())));
+        let events = async_stream::stream! { yield done; };
+        EventStream::new(events, AbortHandle::default())
     }
 }
 
 impl SessionRuntime for Fake {
     fn session_capabilities(&self) -> &SessionCapabilities {
-        &SESSIONS_CAN
+        self.can.as_ref().unwrap_or(&SESSIONS_CAN)
     }
 
     fn open(&self, options: SessionOptions) -> Result<Box<dyn AgentSession>, AgentError> {
         assert!(options.params.prompt.is_empty() && options.params.images.is_empty());
         if options.params.max_turns.is_some() {
             return Err(AgentError::refused("max_turns", "no"));
+        }
+        if self.can.is_some() {
+            self.note(format!("a session that answers {:?}", options.permissions));
         }
         Ok(Box::new(FakeSession(self.clone(), Alive::new(&self.alive))))
     }
@@ -198,4 +205,29 @@ async fn invalid_parameters_are_the_run_s_error() {
     assert_eq!(result.errors[0].message, "max_turns: no");
     let result = runtime.execute(ExecuteParams::new(" ")).result().await;
     assert_eq!(result.errors[0].message, "prompt: it is empty");
+}
+
+#[tokio::test]
+async fn only_a_run_with_a_policy_is_a_session_of_an_agent_with_runs() {
+    let mut can = SessionCapabilities::none();
+    can.permissions = true;
+    let asking = ExecuteParams::new("hi").permissions(PermissionPolicy::Allow);
+    let fake = Fake {
+        can: Some(can),
+        ..Fake::default()
+    };
+    let runtime = OneTurn::if_asking(fake.clone());
+    runtime.execute(ExecuteParams::new("hi")).result().await;
+    assert_eq!(fake.notes(), ["a run"]);
+    runtime.execute(asking.clone()).result().await;
+    assert_eq!(
+        fake.notes()[1..],
+        ["a session that answers Allow", "hi with 0 images", "closed"]
+    );
+
+    // An agent that does not ask.
+    let runtime = OneTurn::if_asking(Fake::default());
+    let error = runtime.check(&asking).unwrap_err();
+    assert_eq!(error.parameter(), Some("permissions"));
+    assert_eq!(error.message, "permissions: fake cannot ask; leave it out");
 }
