@@ -7,7 +7,7 @@ use async_nats::jetstream::consumer::DeliverPolicy;
 use async_stream::try_stream;
 use bytes::Bytes;
 use futures_core::stream::BoxStream;
-use teamster_api::{LogLine, RunLogEntry, ServiceError};
+use teamster_api::{LifecycleEntry, LogLine, RunEvent, RunLogEntry, ServiceError};
 use teamster_core::time::epoch_ms;
 use teamster_core::{
     AgentError, AgentEvent, Done, ErrorCode, ErrorKind, LogEntry, RunResult, RunStatus,
@@ -258,7 +258,8 @@ fn line(entry: &RunLogEntry, run: &str) -> Option<LogLine> {
 }
 
 fn reset(seq: u64, run: &str) -> Option<LogLine> {
-    line(&RunLogEntry::reset(seq, epoch_ms(), run.into()), run)
+    let reset = LifecycleEntry::new(RunEvent::reset(run.into()));
+    line(&reset.seq(seq).at_ms(epoch_ms()).into(), run)
 }
 
 /// Returns the last entry of a run whose log is not there: it has aged out, or there never was one.

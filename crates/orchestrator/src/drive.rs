@@ -145,7 +145,8 @@ impl Driver {
             }
         };
         if let Some(observer) = self.observer.clone() {
-            let accepted = Accepted::new(&self.run_id, &provider, &first.params, self.accepted_ms);
+            let accepted =
+                Accepted::new(&self.run_id, &provider, &first.params).at_ms(self.accepted_ms);
             observed(observer.accepted(accepted), &self.abort).await;
         }
         let timer = self.time_budget();

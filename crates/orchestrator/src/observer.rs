@@ -54,13 +54,20 @@ pub struct Accepted<'a> {
 }
 
 impl<'a> Accepted<'a> {
-    /// Creates an accepted run, for the tests of an observer.
-    pub fn new(run_id: &'a Id, provider: &'a str, params: &'a ExecuteParams, at_ms: u64) -> Self {
+    /// Creates an accepted run, for the tests of an observer. It was accepted at time 0.
+    pub fn new(run_id: &'a Id, provider: &'a str, params: &'a ExecuteParams) -> Self {
         Self {
             run_id,
             provider,
             params,
-            at_ms,
+            at_ms: 0,
         }
+    }
+
+    /// Sets the time of acceptance, in milliseconds since the Unix epoch.
+    #[must_use]
+    pub fn at_ms(mut self, at_ms: u64) -> Self {
+        self.at_ms = at_ms;
+        self
     }
 }

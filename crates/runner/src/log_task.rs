@@ -4,7 +4,7 @@ use std::future::{pending, ready};
 use std::io;
 use std::time::Duration;
 
-use teamster_api::{RunEvent, RunLogEntry};
+use teamster_api::{LifecycleEntry, RunEvent, RunLogEntry};
 use teamster_core::time::epoch_ms;
 use teamster_core::{
     AgentError, AgentEvent, Done, ErrorCode, ErrorKind, Id, LogEntry, RunResult, RunStatus,
@@ -149,7 +149,8 @@ impl LogTask {
         if let RunEvent::UserMessage { key: own, .. } = &mut event {
             *own = key;
         }
-        self.push(RunLogEntry::of_run(event, epoch_ms(), self.attempt));
+        let entry = LifecycleEntry::new(event).at_ms(epoch_ms());
+        self.push(entry.attempt(self.attempt).into());
     }
 
     pub(crate) fn push_note(&mut self, note: Note) {

@@ -38,7 +38,7 @@
 //! // The orchestrator calls the observer of a request like this.
 //! let (run_id, session_id) = ("run-1".into(), "0198c7a2".into());
 //! let params = teamster_core::ExecuteParams::new("What does this crate do?");
-//! recorder.accepted(Accepted::new(&run_id, "claude", &params, 1_700_000_000_000)).await;
+//! recorder.accepted(Accepted::new(&run_id, "claude", &params).at_ms(1_700_000_000_000)).await;
 //! recorder.session(&run_id, "claude", &session_id).await;
 //! let completed = RunResult::default().status(RunStatus::Completed);
 //! recorder.ended(&Outcome::new(run_id, "claude", completed)).await;

@@ -3,7 +3,7 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
-use teamster_core::{Id, LogEntry};
+use teamster_core::LogEntry;
 
 use super::event::RunEvent;
 
@@ -26,13 +26,17 @@ pub struct LifecycleEntry {
     pub event: RunEvent,
 }
 
+teamster_core::setters! {
+    LifecycleEntry { set seq: u64, set at_ms: u64, set attempt: u32 }
+}
+
 impl LifecycleEntry {
-    /// Creates an entry.
-    pub fn new(seq: u64, at_ms: u64, attempt: u32, event: RunEvent) -> Self {
+    /// Creates an entry of attempt 1. Its number and its time are 0 until they are set.
+    pub fn new(event: RunEvent) -> Self {
         Self {
-            seq,
-            at_ms,
-            attempt,
+            seq: 0,
+            at_ms: 0,
+            attempt: 1,
             event,
         }
     }
@@ -127,37 +131,13 @@ impl<'de> Deserialize<'de> for RunLogEntry {
     }
 }
 
+impl From<LifecycleEntry> for RunLogEntry {
+    fn from(entry: LifecycleEntry) -> Self {
+        Self::Run(entry)
+    }
+}
+
 impl RunLogEntry {
-    /// Creates the entry that replaces the removed entries up to this number.
-    pub fn reset(seq: u64, at_ms: u64, run_id: Id) -> Self {
-        Self::Run(LifecycleEntry {
-            seq,
-            at_ms,
-            attempt: 1,
-            event: RunEvent::reset(run_id),
-        })
-    }
-
-    /// Creates the entry that takes the place of damaged entries up to this number.
-    pub fn damaged(seq: u64, at_ms: u64, run_id: Id) -> Self {
-        Self::Run(LifecycleEntry {
-            seq,
-            at_ms,
-            attempt: 1,
-            event: RunEvent::Damaged { run_id },
-        })
-    }
-
-    /// Creates an entry for an event of the run itself. Its number is 0 until a log assigns one.
-    pub fn of_run(event: RunEvent, at_ms: u64, attempt: u32) -> Self {
-        Self::Run(LifecycleEntry {
-            seq: 0,
-            at_ms,
-            attempt,
-            event,
-        })
-    }
-
     /// Returns the entry's number in its log, from 1 without gaps.
     pub fn seq(&self) -> u64 {
         match self {

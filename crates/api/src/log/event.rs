@@ -365,6 +365,11 @@ impl RunEvent {
         Self::Reset { run_id }
     }
 
+    /// Creates a [`Damaged`](Self::Damaged) event.
+    pub fn damaged(run_id: Id) -> Self {
+        Self::Damaged { run_id }
+    }
+
     /// Returns the `type` of the wire form. For [`Newer`](Self::Newer) it is `newer`: the actual type is among its
     /// fields.
     pub fn type_name(&self) -> &'static str {

@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 use serde::Deserialize;
 use teamster_core::{AgentEvent, Id, RunResult};
 
-use super::entry::RunLogEntry;
+use super::entry::{LifecycleEntry, RunLogEntry};
+use super::event::RunEvent;
 use super::lenient;
 
 /// Prefix of every entry.
@@ -71,7 +72,8 @@ impl LogLine {
         }
         let seq = self.seq.checked_sub(1)?;
         let head: Head = serde_json::from_slice(self.json()).ok()?;
-        let entry = RunLogEntry::damaged(seq, head.at_ms, run_id.clone());
+        let entry = LifecycleEntry::new(RunEvent::damaged(run_id.clone()));
+        let entry = RunLogEntry::from(entry.seq(seq).at_ms(head.at_ms));
         Some(Self {
             seq,
             form: Form::Json(serde_json::to_vec(&entry).ok()?),

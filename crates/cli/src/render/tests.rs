@@ -9,7 +9,7 @@ use teamster::{
     AgentError, AgentEvent, Done, ErrorCode, ErrorKind, Retract, Retry, RunResult, RunStatus,
     SessionStarted, Text, Thinking, ToolKind, ToolResult, ToolUse, Usage,
 };
-use teamster_api::{Next, RunEvent, RunLogEntry};
+use teamster_api::{LifecycleEntry, Next, RunEvent, RunLogEntry};
 
 use super::View;
 
@@ -60,7 +60,7 @@ pub(crate) fn agent(event: AgentEvent) -> RunLogEntry {
 
 /// Returns the entry of an event of the run itself.
 pub(crate) fn of_run(event: RunEvent) -> RunLogEntry {
-    RunLogEntry::of_run(event, 0, 1)
+    LifecycleEntry::new(event).into()
 }
 
 pub(crate) fn session() -> AgentEvent {

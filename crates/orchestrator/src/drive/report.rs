@@ -119,7 +119,8 @@ impl Driver {
         self.seq += u64::from(!is_derived);
         if !is_derived || self.view == View::Lifecycle {
             let attempt = self.account.current_attempt();
-            let entry = LifecycleEntry::new(self.seq, self.at_ms, attempt, event);
+            let entry = LifecycleEntry::new(event).seq(self.seq).at_ms(self.at_ms);
+            let entry = entry.attempt(attempt);
             self.parts.push(Part::Run(entry));
         }
         self.add(following);

@@ -71,28 +71,6 @@ pub struct ActiveRun {
     pub started_ms: u64,
 }
 
-impl ActiveRun {
-    /// Creates the state of a run's first attempt.
-    pub fn new(
-        run_id: impl Into<Id>,
-        provider: impl Into<String>,
-        phase: RunPhase,
-        since_ms: u64,
-    ) -> Self {
-        Self {
-            run_id: run_id.into(),
-            provider: provider.into(),
-            model: None,
-            session_id: None,
-            attempt: 1,
-            phase,
-            since_ms,
-            until_ms: None,
-            started_ms: since_ms,
-        }
-    }
-}
-
 /// A change of a run's state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Update {

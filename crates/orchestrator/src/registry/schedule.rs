@@ -50,16 +50,6 @@ pub struct Held {
 }
 
 impl Held {
-    /// Creates a hold on all models of a provider, until this time in milliseconds since the Unix epoch.
-    pub fn new(provider: impl Into<String>, until_ms: u64, reason: AgentError) -> Self {
-        Self {
-            provider: provider.into(),
-            model: None,
-            until_ms,
-            reason,
-        }
-    }
-
     pub(super) fn key(&self) -> Key {
         Key {
             group: self.provider.as_str().into(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::Deserialize;
-use teamster_api::{LogLine, RunLogEntry};
+use teamster_api::{LifecycleEntry, LogLine, RunEvent, RunLogEntry};
 use teamster_core::Id;
 use teamster_core::time::epoch_ms;
 use teamster_process::open_unlinked_file;
@@ -217,7 +217,8 @@ impl RunLogWriter {
         let mut file = open_unlinked_file(options.mode(0o600), &draft)?;
         let copied = (|| {
             // The `reset` has the number of the last removed entry, so there is no gap.
-            let reset = RunLogEntry::reset(first - 1, epoch_ms(), self.run_id.clone());
+            let reset = LifecycleEntry::new(RunEvent::reset(self.run_id.clone()));
+            let reset = RunLogEntry::from(reset.seq(first - 1).at_ms(epoch_ms()));
             let reset = serde_json::to_vec(&reset)?;
             before(Step::WriteCopy);
             file.write_all(&reset)?;

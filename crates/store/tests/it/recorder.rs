@@ -23,7 +23,7 @@ pub(crate) fn params() -> ExecuteParams {
 
 pub(crate) async fn accept(recorder: &Recorder, run_id: &Id, params: &ExecuteParams) {
     recorder
-        .accepted(Accepted::new(run_id, "claude", params, 500))
+        .accepted(Accepted::new(run_id, "claude", params).at_ms(500))
         .await;
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use teamster_api::{
-    Accepted, Answer, Command, Grants, LiveState, LiveStatus, LogLine, PendingRequest, ProblemCode,
-    RefusalCode, Reply, RunEvent, RunInfo, RunKind, RunLogEntry, RunSummary, RunView, ServiceError,
-    Spec, TurnStatus, ViewState, Workspace,
+    Accepted, Answer, Command, Grants, LifecycleEntry, LiveState, LiveStatus, LogLine,
+    PendingRequest, ProblemCode, RefusalCode, Reply, RunEvent, RunInfo, RunKind, RunLogEntry,
+    RunSummary, RunView, ServiceError, Spec, TurnStatus, ViewState, Workspace,
 };
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
@@ -151,7 +151,7 @@ impl MemoryRun {
     /// Plays what the agent does for a prompt, and returns the result without logging its end.
     async fn play(&self, run_id: &str, prompt: &str) -> RunResult {
         let start = RunEvent::start(run_id.into(), None, self.spec.provider(), None);
-        self.push(&mut lock(&self.data), RunLogEntry::of_run(start, 0, 1));
+        self.push(&mut lock(&self.data), LifecycleEntry::new(start).into());
         // A session that is resumed keeps its id.
         let id = match &self.spec {
             Spec::Session(spec) => spec.session_id.as_deref(),
@@ -365,7 +365,7 @@ impl MemoryRun {
             Command::Steer { text, from } => {
                 let turn = in_progress(&data)?;
                 let event = RunEvent::user_message((&*turn.run_id).into(), text, from, true);
-                self.push(&mut data, RunLogEntry::of_run(event, 0, 1));
+                self.push(&mut data, LifecycleEntry::new(event).into());
             }
             Command::Interrupt { .. } => {
                 in_progress(&data)?;
@@ -405,7 +405,7 @@ impl MemoryRun {
         data.turns += 1;
         let turn = format!("{}.{}", self.info.run_id, data.turns);
         let event = RunEvent::user_message((&*turn).into(), &*prompt, from, false);
-        self.push(&mut data, RunLogEntry::of_run(event, 0, 1));
+        self.push(&mut data, LifecycleEntry::new(event).into());
         let reply = Reply::Turn {
             run_id: turn.clone(),
             seq: data.lines.len() as u64,

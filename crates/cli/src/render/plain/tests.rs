@@ -1,5 +1,6 @@
 use serde_json::json;
 use teamster::{ErrorCode, ErrorKind, RunResult, RunStatus};
+use teamster_api::LifecycleEntry;
 
 use super::*;
 use crate::render::View;
@@ -296,8 +297,12 @@ fn kept_text_is_written_when_the_session_is_resumed() {
 
 #[test]
 fn a_gap_in_the_log_is_a_warning() {
-    let reset = RunLogEntry::reset(7, 0, "r-1".into());
-    let damaged = RunLogEntry::damaged(9, 0, "r-1".into());
+    let reset = LifecycleEntry::new(RunEvent::reset("r-1".into()))
+        .seq(7)
+        .into();
+    let damaged = LifecycleEntry::new(RunEvent::damaged("r-1".into()))
+        .seq(9)
+        .into();
     let shown = held_back(false, &[reset, damaged]);
     assert_eq!(
         shown[1].1,
