@@ -16,15 +16,14 @@ use std::time::Duration;
 
 use teamster_api::{KeptSpec, RunInfo, RunKind, RunSpec, SessionSpec, Workspace};
 use teamster_core::{
-    AgentError, AgentEvent, Capabilities, CliInfo, ErrorCode, ErrorKind, ExecuteParams,
-    PermissionPolicy, SessionCapabilities,
+    AgentError, Capabilities, CliInfo, ErrorCode, ErrorKind, ExecuteParams, PermissionPolicy,
+    SessionCapabilities,
 };
 use teamster_orchestrator::{Orchestrator, RunRequest};
 use teamster_runner::{
-    AtRest, DetachedSession, LogLimits, NewRun, Requests, Runs, RunsError, SessionPlan,
+    AcceptedRun, AtRest, DetachedSession, LogLimits, RequestChannel, Runs, RunsError, SessionPlan,
     SessionReservation, SessionRuns, SessionWriter,
 };
-use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::history::{History, KeptHistory, KeyedSession};
 use crate::output::Output;
@@ -61,8 +60,7 @@ pub struct PreparedRun {
     pub recording: Option<Recording>,
     /// What a folder of the run keeps of its description.
     pub(crate) kept: Option<KeptSpec>,
-    pub(crate) requests: Requests,
-    pub(crate) request_events: UnboundedReceiver<AgentEvent>,
+    pub(crate) channel: RequestChannel,
     pub(crate) reserved: Option<SessionReservation>,
 }
 
@@ -82,8 +80,7 @@ pub struct PreparedSession {
     /// Idle time after which a detached session ends.
     idle: Option<Duration>,
     kept: Option<KeptSpec>,
-    requests: Requests,
-    request_events: UnboundedReceiver<AgentEvent>,
+    channel: RequestChannel,
     pub(crate) about: RunInfo,
 }
 
@@ -166,9 +163,9 @@ impl Host {
             None => None,
         };
 
-        let (requests, request_events) = Requests::of(&*common.id);
+        let channel = RequestChannel::new(&*common.id);
         let ask_timeout = spec.ask_timeout_ms.map(params::wait);
-        let policy = RequestPolicy::new(ask_timeout, requests.clone());
+        let policy = RequestPolicy::new(ask_timeout, channel.requests());
         let policy = policy.filter(|_| clients_answer);
         let mut request = request::plan(
             self,
@@ -194,8 +191,7 @@ impl Host {
             history,
             output,
             kept,
-            requests,
-            request_events,
+            channel,
             reserved: reserved.map(SessionWriter::reserve),
         }))
     }
@@ -287,12 +283,12 @@ impl Host {
         let writer = lock_session(info.id, &params, locks.as_ref());
         let writer = writer.map_err(|error| of_conversation(error, of_key))?;
 
-        let (requests, request_events) = Requests::of(&*common.id);
+        let channel = RequestChannel::new(&*common.id);
         let ask_timeout = match answers {
             Answers::Attached => Some(Duration::MAX),
             _ => spec.ask_timeout_ms.map(params::wait),
         };
-        let policy = RequestPolicy::new(ask_timeout, requests.clone());
+        let policy = RequestPolicy::new(ask_timeout, channel.requests());
         let answer = |provider: &str, can: &SessionCapabilities| match (&answers, &policy) {
             (Answers::Clients { .. } | Answers::Attached, Some(policy)) if can.permissions => {
                 Ok(policy.policy(provider, can))
@@ -334,8 +330,7 @@ impl Host {
             runs,
             history,
             kept,
-            requests,
-            request_events,
+            channel,
             about,
         }))
     }
@@ -402,7 +397,7 @@ impl PreparedRun {
     }
 
     /// Accepts the run: creates its folder.
-    pub(crate) fn accept(&self, runs: &Runs) -> Result<NewRun, AgentError> {
+    pub(crate) fn accept(&self, runs: &Runs) -> Result<AcceptedRun, AgentError> {
         accept(runs, &self.about(), &self.common, self.kept.as_ref())
     }
 }
@@ -413,16 +408,15 @@ impl PreparedSession {
     /// # Errors
     ///
     /// Fails if the id is in use, or if the folder cannot be written. Then there is no session.
-    pub(crate) fn accept(&self, runs: &Runs) -> Result<NewRun, AgentError> {
+    pub(crate) fn accept(&self, runs: &Runs) -> Result<AcceptedRun, AgentError> {
         accept(runs, &self.about, &self.common, self.kept.as_ref())
     }
 
     /// Returns the live session whose runner is this process, in the folder of `run`. `at_rest` is called when its agent
     /// begins and ends to wait for a prompt.
-    pub(crate) fn detached(self, run: NewRun, at_rest: Option<AtRest>) -> DetachedSession {
-        let (orchestrator, plan, requests, events) =
-            self.into_plan(Some(run.folder.path()), at_rest);
-        DetachedSession::new(run, orchestrator, plan, requests, events)
+    pub(crate) fn detached(self, run: AcceptedRun, at_rest: Option<AtRest>) -> DetachedSession {
+        let (orchestrator, plan, channel) = self.into_plan(Some(run.folder.path()), at_rest);
+        DetachedSession::new(run, orchestrator, plan, channel)
     }
 
     /// Returns what a live session consists of. `folder` is that of the session, if it has one.
@@ -430,19 +424,13 @@ impl PreparedSession {
         mut self,
         folder: Option<&Path>,
         at_rest: Option<AtRest>,
-    ) -> (
-        Orchestrator,
-        SessionPlan,
-        Requests,
-        UnboundedReceiver<AgentEvent>,
-    ) {
+    ) -> (Orchestrator, SessionPlan, RequestChannel) {
         let closing = self.closing(folder);
         let mut plan = SessionPlan::new(self.runs);
         plan.idle = self.idle;
         plan.closing = closing;
         plan.at_rest = at_rest;
-        let (requests, events) = (self.requests, self.request_events);
-        (self.orchestrator, plan, requests, events)
+        (self.orchestrator, plan, self.channel)
     }
 }
 
@@ -451,7 +439,7 @@ fn accept(
     about: &RunInfo,
     common: &Common,
     kept: Option<&KeptSpec>,
-) -> Result<NewRun, AgentError> {
+) -> Result<AcceptedRun, AgentError> {
     let limits = LogLimits::default();
     let accepted = match kept {
         Some(kept) => runs.accept_spec(about, &common.with_warnings(kept.clone()), limits),

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use nix::unistd::setsid;
 use teamster_api::{Launch, Launched, Spec};
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult};
-use teamster_runner::NewRun;
+use teamster_runner::AcceptedRun;
 use teamster_runner::launch;
 use tokio::process::{ChildStdin, ChildStdout, Command};
 
@@ -144,7 +144,7 @@ async fn prepare(host: &Host, launch: Launch) -> Result<Work, AgentError> {
 }
 
 /// Reports to the starting process that the run is accepted, with its warnings, and detaches from it.
-fn detach(run: &NewRun, common: &mut Common) -> Result<(), AgentError> {
+fn detach(run: &AcceptedRun, common: &mut Common) -> Result<(), AgentError> {
     let (important, warnings) = common.take_warnings();
     let accepted = Launched::accepted(warnings, important);
     launch::detach(run, &accepted)

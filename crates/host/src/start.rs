@@ -72,8 +72,7 @@ impl Host {
                         run,
                         &prepared.orchestrator,
                         prepared.request,
-                        prepared.requests,
-                        prepared.request_events,
+                        prepared.channel,
                     );
                     let finished = work.work().await;
                     // First: what follows may take a while.

@@ -21,7 +21,7 @@ use teamster_core::time::epoch_ms;
 use teamster_core::{AbortHandle, AgentEvent, Done, LogEntry, RunResult, ToolKind, ToolUse};
 use teamster_runner::client::Follow;
 use teamster_runner::server::{Control, serve};
-use teamster_runner::{LogLimits, NewRun, Position, Requests, Runs};
+use teamster_runner::{AcceptedRun, LogLimits, Position, Requests, Runs};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::interval;
@@ -178,8 +178,8 @@ async fn write(dir: &Path, load: Load, first: u64) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn run_of(run: NewRun, load: Load) -> Result<(), Failure> {
-    let NewRun {
+async fn run_of(run: AcceptedRun, load: Load) -> Result<(), Failure> {
+    let AcceptedRun {
         folder,
         mut log,
         listener,

@@ -2,18 +2,16 @@
 
 use std::io;
 
-use teamster_core::{AbortHandle, AgentEvent, RunResult};
+use teamster_core::{AbortHandle, RunResult};
 use teamster_orchestrator::{Orchestrator, RunRequest};
-use tokio::sync::mpsc;
 
-use crate::{NewRun, OnLostLog, Requests, RunRecorder};
+use crate::{AcceptedRun, OnLostLog, RequestChannel, RunRecorder};
 
 /// Run whose runner is this process: it writes the log and serves the clients.
 #[must_use = "nothing happens before `work` is awaited"]
 pub struct DetachedRun {
-    run: NewRun,
-    requests: Requests,
-    request_events: mpsc::UnboundedReceiver<AgentEvent>,
+    run: AcceptedRun,
+    channel: RequestChannel,
     log: teamster_orchestrator::RunLog,
 }
 
@@ -28,23 +26,21 @@ pub struct Finished {
 }
 
 impl DetachedRun {
-    /// Creates the runner of this request. `requests` and `request_events` come from [`Requests::of`].
+    /// Creates the runner of this request. The policies of its agents use `channel`.
     ///
     /// # Panics
     ///
     /// Panics outside of a Tokio runtime.
     pub fn new(
-        run: NewRun,
+        run: AcceptedRun,
         orchestrator: &Orchestrator,
         request: RunRequest,
-        requests: Requests,
-        request_events: mpsc::UnboundedReceiver<AgentEvent>,
+        channel: RequestChannel,
     ) -> Self {
         Self {
             log: orchestrator.log(request.id(run.folder.id())),
             run,
-            requests,
-            request_events,
+            channel,
         }
     }
 
@@ -56,9 +52,8 @@ impl DetachedRun {
     /// Executes the run and writes its log to the end.
     pub async fn work(mut self) -> Finished {
         let abort = self.abort_handle();
-        let (requests, events) = (self.requests, self.request_events);
         let stop = OnLostLog::StopRun;
-        let mut recorder = RunRecorder::with_requests(self.run, abort, stop, requests, events);
+        let mut recorder = RunRecorder::with_requests(self.run, abort, stop, self.channel);
         let mut result = recorder.record(&mut self.log, &mut |_| {}).await;
         let log = recorder.end(&mut result).await;
         Finished { result, log }

@@ -18,7 +18,7 @@ use crate::log_sink::{EntryReader, LogSink};
 use crate::log_task::{LogTask, SideChannels};
 use crate::server::{Control, Listener, serve};
 use crate::session_control::{Prompt, SessionControl};
-use crate::{Finished, NewRun, Requests, RunFolder, RunLock, SessionRuns};
+use crate::{AcceptedRun, Finished, RequestChannel, RunFolder, RunLock, SessionRuns};
 
 /// Configuration of a live session.
 #[non_exhaustive]
@@ -63,16 +63,15 @@ pub struct DetachedSession {
 }
 
 impl DetachedSession {
-    /// Creates the runner of this plan. `requests` and `request_events` come from [`Requests::of`], and the
-    /// policies of the candidates use the same `requests`. The plan's runs MUST have the id of `run`.
+    /// Creates the runner of this plan. The policies of its candidates use `channel`. The plan's runs
+    /// MUST have the id of `run`.
     pub fn new(
-        run: NewRun,
+        run: AcceptedRun,
         orchestrator: Orchestrator,
         plan: SessionPlan,
-        requests: Requests,
-        request_events: mpsc::UnboundedReceiver<AgentEvent>,
+        channel: RequestChannel,
     ) -> Self {
-        let NewRun {
+        let AcceptedRun {
             folder,
             log,
             listener,
@@ -84,7 +83,7 @@ impl DetachedSession {
             folder,
             listener,
             lock,
-            turns: Turns::new(task, orchestrator, plan, requests, request_events),
+            turns: Turns::new(task, orchestrator, plan, channel),
         }
     }
 
@@ -127,12 +126,11 @@ impl AttachedSession {
     pub fn new(
         orchestrator: Orchestrator,
         plan: SessionPlan,
-        requests: Requests,
-        request_events: mpsc::UnboundedReceiver<AgentEvent>,
+        channel: RequestChannel,
     ) -> (Self, AttachedClient) {
         let (sink, entries) = LogSink::to_reader();
         let task = LogTask::new(sink, plan.runs.id());
-        let turns = Turns::new(task, orchestrator, plan, requests, request_events);
+        let turns = Turns::new(task, orchestrator, plan, channel);
         let at_rest = turns.at_rest.subscribe();
         (Self { turns }, AttachedClient { entries, at_rest })
     }
@@ -176,8 +174,7 @@ impl Turns {
         task: LogTask,
         orchestrator: Orchestrator,
         plan: SessionPlan,
-        requests: Requests,
-        request_events: mpsc::UnboundedReceiver<AgentEvent>,
+        channel: RequestChannel,
     ) -> Self {
         let sessions = plan.runs.sessions().cloned().collect();
         let (control, prompts, notes) =
@@ -185,11 +182,7 @@ impl Turns {
         task.status().idle();
         Self {
             task,
-            side: SideChannels {
-                requests,
-                request_events,
-                notes,
-            },
+            side: SideChannels { channel, notes },
             orchestrator,
             plan,
             control,
@@ -202,7 +195,7 @@ impl Turns {
 
     /// Returns what clients use.
     fn client_control(&self) -> Control {
-        let (position, requests) = (self.task.position(), self.side.requests.clone());
+        let (position, requests) = (self.task.position(), self.side.channel.requests.clone());
         let control = Control::of_session(position, self.control.clone(), requests);
         control.status(self.task.status().clone())
     }
@@ -251,7 +244,7 @@ impl Turns {
                 // Before the prompt that follows it: it is no part of that turn.
                 Some(note) = self.side.notes.recv() => self.task.push_note(note),
                 Some(prompt) = self.prompts.recv() => return Next::Prompt(prompt),
-                Some(event) = self.side.request_events.recv() => self.task.push_event(event),
+                Some(event) = self.side.channel.events.recv() => self.task.push_event(event),
                 begun = unasked(&*session, &self.control) => return Next::Unasked(begun),
                 // Nothing above is ready.
                 () = ready(()), if !is_settled => {

@@ -64,7 +64,7 @@ impl Runs {
         info: &RunInfo,
         spec: Option<&KeptSpec>,
         limits: LogLimits,
-    ) -> Result<NewRun, RunsError> {
+    ) -> Result<AcceptedRun, RunsError> {
         if !(is_new_run_id(&info.run_id) || is_owned_run_id(&info.run_id)) {
             let id = info.run_id.clone();
             return Err(RunsError::InvalidId { id });
@@ -107,7 +107,7 @@ impl Runs {
                 _ => RunsError::io("make", &path)(error),
             })?;
             sync_folder(Step::SyncRuns, &self.root)?;
-            Ok(NewRun {
+            Ok(AcceptedRun {
                 folder: RunFolder {
                     path: path.clone(),
                     info: info.clone(),
@@ -248,7 +248,7 @@ impl Runs {
 /// Run whose runner is this process, until this is dropped.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct NewRun {
+pub struct AcceptedRun {
     /// Folder of the run.
     pub folder: RunFolder,
     /// Writer of its log.

@@ -8,7 +8,7 @@ use std::path::Path;
 use teamster_api::{KeptSpec, RunInfo};
 
 use crate::step::{Step, before};
-use crate::{LogLimits, NewRun, RunFolder, Runs, RunsError, files};
+use crate::{AcceptedRun, LogLimits, RunFolder, Runs, RunsError, files};
 
 /// Name of the file in a run's folder.
 const FILE: &str = "spec.json";
@@ -20,7 +20,7 @@ impl Runs {
     /// # Errors
     ///
     /// Fails if the id is invalid or in use, or if the folder cannot be written. Then no run exists.
-    pub fn accept(&self, info: &RunInfo, limits: LogLimits) -> Result<NewRun, RunsError> {
+    pub fn accept(&self, info: &RunInfo, limits: LogLimits) -> Result<AcceptedRun, RunsError> {
         self.accept_with(info, None, limits)
     }
 
@@ -34,7 +34,7 @@ impl Runs {
         info: &RunInfo,
         spec: &KeptSpec,
         limits: LogLimits,
-    ) -> Result<NewRun, RunsError> {
+    ) -> Result<AcceptedRun, RunsError> {
         self.accept_with(info, Some(spec), limits)
     }
 }

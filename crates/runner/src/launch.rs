@@ -12,7 +12,7 @@ use nix::unistd::{close, dup2_stderr, dup2_stdin, dup2_stdout};
 use teamster_api::{Launch, Launched};
 use teamster_core::AgentError;
 
-use crate::NewRun;
+use crate::AcceptedRun;
 
 /// File with the stderr of the runner.
 const STDERR: &str = "runner.log";
@@ -82,7 +82,7 @@ pub fn answer(answer: &Launched) {
 
 /// Reports to the starting process that the run is accepted, and detaches from it. Further stderr goes to `runner.log` in the
 /// run's folder.
-pub fn detach(run: &NewRun, accepted: &Launched) -> io::Result<()> {
+pub fn detach(run: &AcceptedRun, accepted: &Launched) -> io::Result<()> {
     let stderr = OpenOptions::new()
         .create(true)
         .append(true)

@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::log_sink::LogSink;
 use crate::status::StatusBoard;
-use crate::{OnLostLog, Position, Requests};
+use crate::{OnLostLog, Position, RequestChannel};
 
 /// Time for which a log that cannot be written is tried again, before it is given up.
 const WRITE_RETRY_LIMIT: Duration = Duration::from_secs(30);
@@ -31,9 +31,8 @@ const BATCH: usize = 256;
 
 /// Sources of log entries other than runs.
 pub(crate) struct SideChannels {
-    pub(crate) requests: Requests,
-    /// Events about requests, which are not events of the agent.
-    pub(crate) request_events: mpsc::UnboundedReceiver<AgentEvent>,
+    /// Requests, and the events about them, which are not events of the agent.
+    pub(crate) channel: RequestChannel,
     /// Actions of a session's clients.
     pub(crate) notes: mpsc::UnboundedReceiver<Note>,
 }
@@ -268,7 +267,7 @@ impl LogTask {
                         };
                     }
                 }
-                Some(event) = side.request_events.recv(), if self.is_open() => {
+                Some(event) = side.channel.events.recv(), if self.is_open() => {
                     early.push(event);
                     if !begun {
                         log.report_start();
@@ -298,7 +297,7 @@ impl LogTask {
     fn take(&mut self, entry: RunLogEntry, side: &mut SideChannels) {
         let entry = match entry {
             RunLogEntry::Agent(mut entry) => {
-                let Some(event) = side.requests.mark(&self.provider, entry.event) else {
+                let Some(event) = side.channel.requests.mark(&self.provider, entry.event) else {
                     return;
                 };
                 entry.event = event;

@@ -3,7 +3,7 @@
 use std::io;
 
 use teamster_api::RunLogEntry;
-use teamster_core::{AbortHandle, AgentEvent, RunResult};
+use teamster_core::{AbortHandle, RunResult};
 use teamster_orchestrator::RunLog;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -11,7 +11,7 @@ use tokio::task::JoinHandle;
 use crate::log_sink::LogSink;
 use crate::log_task::{LogTask, SideChannels};
 use crate::server::{Control, serve};
-use crate::{NewRun, Requests, RunFolder, RunLock};
+use crate::{AcceptedRun, RequestChannel, RunFolder, RunLock};
 
 /// Policy for a run whose log cannot be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,19 +42,17 @@ impl RunRecorder {
     /// # Panics
     ///
     /// Panics outside of a Tokio runtime.
-    pub fn begin(run: NewRun, abort: AbortHandle, on_lost: OnLostLog) -> Self {
-        let no_events = mpsc::unbounded_channel().1;
-        Self::with_requests(run, abort, on_lost, Requests::default(), no_events)
+    pub fn begin(run: AcceptedRun, abort: AbortHandle, on_lost: OnLostLog) -> Self {
+        Self::with_requests(run, abort, on_lost, RequestChannel::none())
     }
 
     pub(crate) fn with_requests(
-        run: NewRun,
+        run: AcceptedRun,
         abort: AbortHandle,
         on_lost: OnLostLog,
-        requests: Requests,
-        request_events: mpsc::UnboundedReceiver<AgentEvent>,
+        channel: RequestChannel,
     ) -> Self {
-        let NewRun {
+        let AcceptedRun {
             folder,
             log,
             listener,
@@ -62,13 +60,12 @@ impl RunRecorder {
             ..
         } = run;
         let task = LogTask::new(LogSink::Log(log), folder.id()).on_lost(on_lost);
-        let control = Control::new(task.position(), abort, requests.clone());
+        let control = Control::new(task.position(), abort, channel.requests());
         let control = control.status(task.status().clone());
         Self {
             folder,
             side: SideChannels {
-                requests,
-                request_events,
+                channel,
                 notes: mpsc::unbounded_channel().1,
             },
             task,

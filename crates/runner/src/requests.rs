@@ -54,19 +54,46 @@ struct DecidedRequest {
     timed_out: bool,
 }
 
-impl Requests {
-    /// Creates the requests of this run, and the receiver of events about them for its log.
-    pub fn of(run_id: impl Into<String>) -> (Self, mpsc::UnboundedReceiver<AgentEvent>) {
-        let (events, receiver) = mpsc::unbounded_channel();
-        let requests = Self::default();
+/// Pending requests of a run, and the events about them for its log. Its runner takes both.
+#[derive(Debug)]
+pub struct RequestChannel {
+    pub(crate) requests: Requests,
+    pub(crate) events: mpsc::UnboundedReceiver<AgentEvent>,
+}
+
+impl RequestChannel {
+    /// Creates the channel of the run with this id.
+    pub fn new(run_id: impl Into<String>) -> Self {
+        let (sender, events) = mpsc::unbounded_channel();
+        let requests = Requests::default();
         {
             let mut shared = lock(&requests.shared);
             shared.run_id = run_id.into();
-            shared.events = Some(events);
+            shared.events = Some(sender);
         }
-        (requests, receiver)
+        Self { requests, events }
     }
 
+    /// Creates a channel without requests.
+    pub(crate) fn none() -> Self {
+        Self {
+            requests: Requests::default(),
+            events: mpsc::unbounded_channel().1,
+        }
+    }
+
+    /// Returns the requests, for the policies of the run's agents.
+    pub fn requests(&self) -> Requests {
+        self.requests.clone()
+    }
+
+    /// Returns the next event about a request.
+    pub async fn next(&mut self) -> Option<AgentEvent> {
+        self.events.recv().await
+    }
+}
+
+impl Requests {
     /// Returns a policy for this provider that creates requests here and denies them after `limit` without an answer.
     /// `takes_reason`: the reason of a denial reaches the model.
     pub fn policy(

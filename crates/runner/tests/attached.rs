@@ -8,7 +8,7 @@ use teamster_core::{AgentEvent, Capabilities, ExecuteParams, Text};
 use teamster_orchestrator::{Orchestrator, OrchestratorConfig};
 use teamster_runner::server::Control;
 use teamster_runner::{
-    AttachedClient, AttachedSession, Command, Finished, Reply, Requests, SessionCandidate,
+    AttachedClient, AttachedSession, Command, Finished, Reply, RequestChannel, SessionCandidate,
     SessionPlan, SessionRuns,
 };
 use tokio::task::JoinHandle;
@@ -33,10 +33,10 @@ impl Attached {
             Capabilities::none(),
             ExecuteParams::new(""),
         );
-        let (requests, events) = Requests::of("s");
+        let channel = RequestChannel::new("s");
         let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
         let plan = SessionPlan::new(SessionRuns::new("s", candidate));
-        let (session, client) = AttachedSession::new(orchestrator, plan, requests, events);
+        let (session, client) = AttachedSession::new(orchestrator, plan, channel);
         Self {
             control: session.control().0,
             client,

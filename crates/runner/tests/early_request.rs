@@ -10,7 +10,7 @@ use teamster_core::{
 };
 use teamster_orchestrator::{Orchestrator, OrchestratorConfig, RunRequest};
 use teamster_runner::client::{self, Follow};
-use teamster_runner::{DetachedRun, LogLimits, Requests, Runs};
+use teamster_runner::{DetachedRun, LogLimits, RequestChannel, Runs};
 use tokio::time::timeout;
 
 /// Time limit of operations that should be immediate.
@@ -49,11 +49,14 @@ async fn a_request_comes_after_the_start_and_waits_for_no_event() {
     let info = RunInfo::new("r", "claude");
     let run = (Runs::at(dir.path()).accept(&info, LogLimits::default())).unwrap();
     let folder = run.folder.clone();
-    let (requests, events) = Requests::of("r");
-    let agent = AsksFirst(requests.policy("claude", None, true), Capabilities::none());
+    let channel = RequestChannel::new("r");
+    let agent = AsksFirst(
+        channel.requests().policy("claude", None, true),
+        Capabilities::none(),
+    );
     let request = RunRequest::new(std::sync::Arc::new(agent), ExecuteParams::new("x"));
     let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
-    let work = DetachedRun::new(run, &orchestrator, request, requests, events).work();
+    let work = DetachedRun::new(run, &orchestrator, request, channel).work();
     let work = tokio::spawn(work);
 
     let mut follow = Follow::new(folder.clone(), 0).unwrap();

@@ -9,13 +9,13 @@ use tokio::time::Instant;
 use teamster_api::{LiveState, ProblemCode, RunInfo, RunKind, ServiceError};
 use teamster_core::{AgentEvent, Stopping, Text};
 use teamster_runner::client::{self, Follow};
-use teamster_runner::{LogLimits, NewRun, Runs, RunsError};
+use teamster_runner::{AcceptedRun, LogLimits, Runs, RunsError};
 
 /// Time within which each command has an answer or an error.
 const LIMIT: Duration = Duration::from_secs(15);
 
 /// A run whose runner, this process, never serves its socket. `broken` is how.
-fn silent(dir: &tempfile::TempDir) -> NewRun {
+fn silent(dir: &tempfile::TempDir) -> AcceptedRun {
     let mut info = RunInfo::new("r", "claude");
     info.kind = RunKind::Session;
     let mut run = Runs::at(dir.path())
@@ -36,7 +36,7 @@ fn assert_not_answering<T: std::fmt::Debug>(result: Result<T, RunsError>) {
 }
 
 /// Sends each kind of command. The clock is paused: it jumps when all that is left is to wait.
-async fn assert_each_command_has_an_error(run: &NewRun) {
+async fn assert_each_command_has_an_error(run: &AcceptedRun) {
     let began = Instant::now();
     let folder = &run.folder;
     let status = client::status(folder).await.unwrap();

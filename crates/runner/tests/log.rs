@@ -9,7 +9,7 @@ use serde_json::Value;
 use teamster_api::{RunInfo, RunLogEntry};
 use teamster_core::{AgentEvent, LogEntry, RunResult, Text, ToolKind, ToolUse};
 use teamster_runner::client::Follow;
-use teamster_runner::{LogLimits, NewRun, RunFolder, RunState, Runs, RunsError};
+use teamster_runner::{AcceptedRun, LogLimits, RunFolder, RunState, Runs, RunsError};
 
 fn text(text: &str) -> RunLogEntry {
     RunLogEntry::Agent(AgentEvent::Text(Text::new(text).message_id("m")).into())
@@ -30,7 +30,7 @@ fn done() -> RunLogEntry {
     RunLogEntry::Agent(LogEntry::from(AgentEvent::Done(done)))
 }
 
-fn accept(runs: &Runs, id: &str) -> NewRun {
+fn accept(runs: &Runs, id: &str) -> AcceptedRun {
     runs.accept(&RunInfo::new(id, "claude"), LogLimits::default())
         .unwrap()
 }

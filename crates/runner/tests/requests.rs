@@ -10,8 +10,10 @@ use teamster_core::{
 };
 use teamster_runner::client;
 use teamster_runner::server::{Control, serve};
-use teamster_runner::{LogLimits, NewRun, Position, Requests, RunFolder, Runs, RunsError};
-use tokio::sync::{mpsc, watch};
+use teamster_runner::{
+    AcceptedRun, LogLimits, Position, RequestChannel, Requests, RunFolder, Runs, RunsError,
+};
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// Time limit of operations that should be immediate.
@@ -23,7 +25,7 @@ struct Runner {
     _run: (watch::Sender<Position>, teamster_runner::RunLock),
     folder: RunFolder,
     requests: Requests,
-    events: mpsc::UnboundedReceiver<AgentEvent>,
+    channel: RequestChannel,
     abort: AbortHandle,
 }
 
@@ -31,14 +33,15 @@ fn runner() -> Runner {
     let dir = tempfile::tempdir().unwrap();
     let info = RunInfo::new("r", "claude");
     let run = Runs::at(dir.path()).accept(&info, LogLimits::default());
-    let NewRun {
+    let AcceptedRun {
         folder,
         listener,
         lock,
         ..
     } = run.unwrap();
     let (position, receiver) = watch::channel(Position::default());
-    let (requests, events) = Requests::of("r");
+    let channel = RequestChannel::new("r");
+    let requests = channel.requests();
     let abort = AbortHandle::default();
     tokio::spawn(serve(
         listener,
@@ -49,7 +52,7 @@ fn runner() -> Runner {
         _run: (position, lock),
         folder,
         requests,
-        events,
+        channel,
         abort,
     }
 }
@@ -79,8 +82,10 @@ async fn the_first_answer_counts() {
     let mut runner = runner();
     let policy = runner.requests.policy("claude", None, true);
     let asking = tokio::spawn(ask(&policy, 1));
-    let AgentEvent::Permission(requested) =
-        timeout(LIMIT, runner.events.recv()).await.unwrap().unwrap()
+    let AgentEvent::Permission(requested) = timeout(LIMIT, runner.channel.next())
+        .await
+        .unwrap()
+        .unwrap()
     else {
         panic!("no permission");
     };
@@ -138,7 +143,8 @@ async fn the_first_answer_counts() {
 
 #[tokio::test]
 async fn without_an_answer_in_time_it_is_denied() {
-    let (requests, _events) = Requests::of("r");
+    let channel = RequestChannel::new("r");
+    let requests = channel.requests();
     let limit = Duration::from_millis(1);
     let policy = requests.policy("claude", Some(limit), true);
     let answered = timeout(LIMIT, ask(&policy, 1)).await.unwrap();
@@ -172,7 +178,8 @@ fn reported_requests_are_kept_unless_answered_here() {
         AgentEvent::Permission(Box::new(event))
     };
     // Its agent denies them at once.
-    let (requests, _events) = Requests::of("r");
+    let channel = RequestChannel::new("r");
+    let requests = channel.requests();
     assert_eq!(requests.mark("claude", requested()), Some(requested()));
     // Each has an event with its id, but not those of a fallback that denies at once.
     let _policy = requests.policy("claude", None, false);

@@ -5,12 +5,12 @@ use std::time::{Duration, SystemTime};
 
 use teamster_api::{RunInfo, RunLogEntry};
 use teamster_core::{AgentEvent, Done, LogEntry, RunResult, Text};
-use teamster_runner::{LogLimits, NewRun, Retention, Runs};
+use teamster_runner::{AcceptedRun, LogLimits, Retention, Runs};
 
 const HOUR: u64 = 3600;
 
 /// Creates a run whose log has this age in hours and at least this size in bytes.
-fn run(runs: &Runs, id: &str, hours: u64, bytes: usize, ends: bool) -> NewRun {
+fn run(runs: &Runs, id: &str, hours: u64, bytes: usize, ends: bool) -> AcceptedRun {
     let mut run = (runs.accept(&RunInfo::new(id, "claude"), LogLimits::default())).unwrap();
     let text = Text::new("x".repeat(bytes));
     (run.log).push(RunLogEntry::Agent(AgentEvent::Text(text).into()));

@@ -15,8 +15,8 @@ use teamster_core::{
 use teamster_orchestrator::{Orchestrator, OrchestratorConfig};
 use teamster_runner::client::{self, Follow};
 use teamster_runner::{
-    DetachedSession, Finished, LogLimits, Requests, RunFolder, Runs, RunsError, SessionCandidate,
-    SessionPlan, SessionRuns,
+    DetachedSession, Finished, LogLimits, RequestChannel, RunFolder, Runs, RunsError,
+    SessionCandidate, SessionPlan, SessionRuns,
 };
 use tokio::task::JoinHandle;
 
@@ -188,10 +188,10 @@ impl Live {
             runs.add_fallback(candidate).unwrap();
         }
         set(&mut runs);
-        let (requests, request_events) = Requests::of("s");
+        let channel = RequestChannel::new("s");
         let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
         let plan = SessionPlan::new(runs);
-        let session = DetachedSession::new(run, orchestrator, plan, requests, request_events);
+        let session = DetachedSession::new(run, orchestrator, plan, channel);
         Self {
             folder,
             work: tokio::spawn(session.work()),

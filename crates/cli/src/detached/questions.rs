@@ -219,7 +219,7 @@ mod tests {
     use teamster::{PermissionPolicy, SessionOptions, ToolKind};
     use teamster_api::{RunInfo, RunKind};
     use teamster_host::AttachedRun;
-    use teamster_runner::{Requests, SessionCandidate, SessionPlan, SessionRuns};
+    use teamster_runner::{RequestChannel, SessionCandidate, SessionPlan, SessionRuns};
     use teamster_testkit::mock_runtime::{MockSessions, Script};
     use tokio::time::timeout;
 
@@ -233,15 +233,15 @@ mod tests {
         let mock = MockSessions::new("claude").turn(script);
         let candidate =
             SessionCandidate::open(&mock, SessionOptions::default(), Budget::default()).unwrap();
-        let (requests, events) = Requests::of("s");
-        let PermissionPolicy::Ask(ask) = requests.policy("claude", None, true) else {
+        let channel = RequestChannel::new("s");
+        let PermissionPolicy::Ask(ask) = channel.requests().policy("claude", None, true) else {
             panic!("requests are asked");
         };
         let mut info = RunInfo::new("s", "claude");
         info.kind = RunKind::Session;
         let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
         let plan = SessionPlan::new(SessionRuns::new("s", candidate));
-        let (session, work) = AttachedRun::new(info, orchestrator, plan, (requests, events));
+        let (session, work) = AttachedRun::new(info, orchestrator, plan, channel);
         let work = tokio::spawn(work);
         let run = Owner::new(Arc::new(session), None).run();
         let mut reader = Reader::new(run.clone(), 0);

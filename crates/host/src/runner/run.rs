@@ -1,6 +1,6 @@
 //! The work of the runner of a detached run.
 
-use teamster_core::{AgentError, CliInfo, RunResult};
+use teamster_core::{AgentError, CliInfo, RunResult, Stopping};
 use teamster_runner::{DetachedRun, Runs};
 
 use super::{detach, stop_by_signals};
@@ -34,20 +34,13 @@ pub(super) async fn work(
         history,
         output,
         recording,
-        requests,
-        request_events,
+        channel,
         reserved: _reserved,
         ..
     } = prepared;
-    let run = DetachedRun::new(run, &orchestrator, request, requests, request_events);
+    let run = DetachedRun::new(run, &orchestrator, request, channel);
     let abort = run.abort_handle();
-    stop_by_signals(signals, move |kill| {
-        if kill {
-            abort.kill();
-        } else {
-            abort.abort();
-        }
-    });
+    stop_by_signals(signals, move |kill| abort.stop(Stopping::kill_if(kill)));
     let finished = run.work().await;
     // First: what follows may take a while.
     output::write(host, output, Some(&finished.result));

@@ -15,9 +15,9 @@ use teamster_core::sync::lock;
 use teamster_orchestrator::Orchestrator;
 use teamster_runner::server::Control;
 use teamster_runner::{
-    AttachedClient, AttachedSession, EntryReader, Requests, SessionControl, SessionPlan,
+    AttachedClient, AttachedSession, EntryReader, RequestChannel, SessionControl, SessionPlan,
 };
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 use super::tasks::replied;
 use crate::prepare::PreparedSession;
@@ -47,21 +47,21 @@ impl PreparedSession {
     /// no process to be left.
     pub fn attached(self) -> (AttachedRun, impl Future<Output = ()> + Send + use<>) {
         let info = self.about.clone();
-        let (orchestrator, plan, requests, events) = self.into_plan(None, None);
-        AttachedRun::new(info, orchestrator, plan, (requests, events))
+        let (orchestrator, plan, channel) = self.into_plan(None, None);
+        AttachedRun::new(info, orchestrator, plan, channel)
     }
 }
 
 impl AttachedRun {
-    /// Creates the session of this plan and its work, as [`PreparedSession::attached`] does. `requests` are those of the
-    /// plan's policies.
+    /// Creates the session of this plan and its work, as [`PreparedSession::attached`] does. The policies of the plan use
+    /// `channel`.
     pub fn new(
         info: RunInfo,
         orchestrator: Orchestrator,
         plan: SessionPlan,
-        (requests, events): (Requests, mpsc::UnboundedReceiver<teamster_core::AgentEvent>),
+        channel: RequestChannel,
     ) -> (Self, impl Future<Output = ()> + Send + use<>) {
-        let (work, client) = AttachedSession::new(orchestrator, plan, requests, events);
+        let (work, client) = AttachedSession::new(orchestrator, plan, channel);
         let (control, session) = work.control();
         let AttachedClient {
             entries, at_rest, ..
@@ -217,15 +217,15 @@ mod tests {
             .ask_tool("Bash", "t1", ToolKind::Execute, json!({}), "done")
             .text("not allowed");
         let mock = MockSessions::new("claude").turn(script);
-        let (requests, events) = Requests::of("session");
-        let policy = requests.policy("claude", None, true);
+        let channel = RequestChannel::new("session");
+        let policy = channel.requests().policy("claude", None, true);
         let options = SessionOptions::default().permissions(policy);
         let candidate = SessionCandidate::open(&mock, options, Budget::default()).unwrap();
         let mut info = RunInfo::new("session", "claude");
         info.kind = RunKind::Session;
         let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
         let plan = SessionPlan::new(SessionRuns::new("session", candidate));
-        let (run, work) = AttachedRun::new(info, orchestrator, plan, (requests, events));
+        let (run, work) = AttachedRun::new(info, orchestrator, plan, channel);
         let work = tokio::spawn(work);
         let run: Arc<dyn RunService> = Arc::new(run);
         let session = RunHandle::find(run.clone(), "sess").await.unwrap();

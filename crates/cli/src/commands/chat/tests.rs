@@ -12,7 +12,7 @@ use teamster::{
 };
 use teamster_api::{RunInfo, RunKind, RunLogEntry};
 use teamster_host::AttachedRun;
-use teamster_runner::{Requests, SessionCandidate, SessionPlan, SessionRuns};
+use teamster_runner::{RequestChannel, SessionCandidate, SessionPlan, SessionRuns};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
 
@@ -202,7 +202,7 @@ async fn chat_on(
     let mut info = RunInfo::new("chat", "claude");
     info.kind = RunKind::Session;
     let panics = session.panics;
-    let (session, work) = AttachedRun::new(info, orchestrator, plan, Requests::of("chat"));
+    let (session, work) = AttachedRun::new(info, orchestrator, plan, RequestChannel::new("chat"));
     let resume = "teamster chat claude --resume".to_owned();
     let owner = Owner::new(Arc::new(session), Some(resume));
     let run = owner.run();
