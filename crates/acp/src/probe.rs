@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use teamster_core::provider::json_line::{self, parse, value};
 use teamster_core::provider::{
-    Decoder, Events, Exit, Launch, Outbox, RunSummary, SessionCommand, SessionProtocol,
+    DecodedResult, Decoder, Events, Exit, Launch, Outbox, SessionCommand, SessionProtocol,
 };
 use teamster_core::sync::lock;
 use teamster_core::text::excerpt;
@@ -184,10 +184,10 @@ impl Decoder for Asking {
         self.keep(line);
     }
 
-    fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
-        RunSummary {
+    fn finish(&mut self, _: &Exit, _: &mut Events) -> DecodedResult {
+        DecodedResult {
             ended_with_error: self.is_answered.then_some(false),
-            ..RunSummary::default()
+            ..DecodedResult::default()
         }
     }
 

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 use teamster_core::provider::json_line::{self, parse};
 use teamster_core::provider::surrogates::Joiner;
 use teamster_core::provider::{
-    Activity, CommandId, Decoder, Events, Exit, Outbox, RecordFiles, RunSummary, SessionCommand,
+    Activity, CommandId, DecodedResult, Decoder, Events, Exit, Outbox, RecordFiles, SessionCommand,
     SessionProtocol,
 };
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, PermissionAnswer, Turn, Usage};
@@ -293,7 +293,7 @@ impl Decoder for AcpProtocol {
         }
     }
 
-    fn finish(&mut self, _: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, _: &Exit, out: &mut Events) -> DecodedResult {
         let is_cut = self.end_with_process(out);
         self.resolve(Next::Other, out);
         let end = self.end.take();
@@ -306,7 +306,7 @@ impl Decoder for AcpProtocol {
         self.thoughts = Joiner::default();
         let failed = end.as_ref().map(|end| end.failed).filter(|_| !is_cut);
         let end = end.unwrap_or_default();
-        RunSummary {
+        DecodedResult {
             ended_with_error: failed,
             session_id: self.session.clone(),
             model: self.model.clone(),
@@ -315,7 +315,7 @@ impl Decoder for AcpProtocol {
             usage_by_model: end.figures.by_model,
             cost: end.figures.cost,
             stop_reason: end.stop_reason,
-            ..RunSummary::default()
+            ..DecodedResult::default()
         }
     }
 

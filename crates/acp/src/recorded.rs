@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use teamster_core::provider::{
-    Decoder, Events, Exit, RecordFiles, RunSummary, SessionCommand, SessionProtocol,
+    DecodedResult, Decoder, Events, Exit, RecordFiles, SessionCommand, SessionProtocol,
 };
 use teamster_core::{AgentEvent, ErrorKind, PermissionPolicy, Turn, Usage};
 
@@ -61,7 +61,7 @@ impl Decoder for RecordedRun {
         }
     }
 
-    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> DecodedResult {
         self.advance(out);
         self.protocol.finish(exit, out)
     }

@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use teamster_core::provider::json_line::{self, parse, type_of};
-use teamster_core::provider::{Activity, Decoder, Events, Exit, RecordFiles, RunSummary};
+use teamster_core::provider::{Activity, DecodedResult, Decoder, Events, Exit, RecordFiles};
 use teamster_core::{
     AgentEvent, Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, PermissionEvent,
     RateLimit, SessionStarted, Usage,
@@ -109,7 +109,7 @@ impl Decoder for ClaudeDecoder {
         }
     }
 
-    fn finish(&mut self, _: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, _: &Exit, out: &mut Events) -> DecodedResult {
         if self.pending.as_ref().is_some_and(|p| p.error.is_none()) {
             self.settle_pending(out);
         }

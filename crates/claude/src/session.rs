@@ -14,7 +14,8 @@ use std::collections::{HashMap, VecDeque};
 
 use serde_json::Value;
 use teamster_core::provider::{
-    Activity, CommandId, Decoder, Events, Exit, Outbox, RunSummary, SessionCommand, SessionProtocol,
+    Activity, CommandId, DecodedResult, Decoder, Events, Exit, Outbox, SessionCommand,
+    SessionProtocol,
 };
 use teamster_core::{
     AgentError, AgentEvent, ErrorCode, ErrorEvent, ErrorKind, Id, PermissionMode,
@@ -195,7 +196,7 @@ impl Decoder for ClaudeSession {
         self.read(line, out);
     }
 
-    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> DecodedResult {
         let broke_off = self.is_in_turn();
         let turn = self.current.take().unwrap_or_default();
         let mut summary = self.decoder.finish(exit, out);

@@ -13,7 +13,7 @@ mod moderation;
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use teamster_core::provider::{Activity, Decoder, Events, Exit, RecordFiles, RunSummary};
+use teamster_core::provider::{Activity, DecodedResult, Decoder, Events, Exit, RecordFiles};
 use teamster_core::{
     AgentError, AgentEvent, ErrorCode, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource,
     Retry, SessionStarted, Usage,
@@ -223,7 +223,7 @@ impl Decoder for CodexDecoder {
         }
     }
 
-    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> DecodedResult {
         self.items.finish(out);
         mcp::notices(&exit.stderr, out);
         if let Some(message) = self.pending.take() {

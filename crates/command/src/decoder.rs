@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use regex::Captures;
-use teamster_core::provider::{Decoder, Events, Exit, RunSummary};
+use teamster_core::provider::{DecodedResult, Decoder, Events, Exit};
 use teamster_core::text::without_colors;
 use teamster_core::{
     AgentError, AgentEvent, CostSource, ErrorCode, ErrorKind, NoticeLevel, NoticeSource, Text,
@@ -154,7 +154,7 @@ impl Decoder for TextDecoder {
         }
     }
 
-    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> DecodedResult {
         if self.binary_lines > 0 && self.error.is_none() {
             self.error = Some(AgentError::new(
                 ErrorCode::CliError,
@@ -178,12 +178,12 @@ impl Decoder for TextDecoder {
                 .cost_usd(self.cost_usd);
             out.push(AgentEvent::TurnEnd(Box::new(end)));
         }
-        RunSummary {
+        DecodedResult {
             ended_with_error: ended.then_some(failed),
             model: self.model.clone(),
             usage: self.usage,
             cost: self.cost_usd.map(|usd| (usd, CostSource::Reported)),
-            ..RunSummary::default()
+            ..DecodedResult::default()
         }
     }
 

@@ -16,7 +16,7 @@ pub(crate) mod wire;
 
 use teamster_core::provider::json_line::{self, parse, type_of};
 use teamster_core::provider::{
-    Activity, BegunCalls, Decoder, Events, Exit, RecordFiles, RunSummary, surrogates,
+    Activity, BegunCalls, DecodedResult, Decoder, Events, Exit, RecordFiles, surrogates,
 };
 use teamster_core::{
     AgentEvent, Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, PermissionEvent,
@@ -70,7 +70,7 @@ impl Decoder for CopilotDecoder {
         }
     }
 
-    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> DecodedResult {
         self.begun.finish(out);
         self.ending
             .finish(exit, &self.session, &self.lanes[MAIN], out)

@@ -39,7 +39,7 @@ pub use begun_calls::BegunCalls;
 pub use check::is_uuid;
 pub use content::{mcp_content, media_placeholder};
 pub use decoder::{
-    Activity, Decoder, Events, Exit, OtherRecordFiles, RecordFiles, RunSummary, Stop,
+    Activity, DecodedResult, Decoder, Events, Exit, OtherRecordFiles, RecordFiles, Stop,
 };
 pub use launch::{
     ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, EventsOn, FilePlace, LOCAL_GIT_VARIABLES,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
-use teamster_core::provider::{Decoder, Events, Exit, RunAssembler, RunSummary, Secrets};
+use teamster_core::provider::{DecodedResult, Decoder, Events, Exit, RunAssembler, Secrets};
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
 use teamster_core::{AgentEvent, Id, LogEntry, NoticeLevel, NoticeSource};
@@ -15,7 +15,7 @@ pub(crate) const WAITING: usize = 1024;
 /// Enforces the grammar of a run's stream and assembles its result.
 pub(crate) struct Emitter {
     assembler: RunAssembler,
-    summary: Arc<Mutex<RunSummary>>,
+    summary: Arc<Mutex<DecodedResult>>,
     out: Events,
     to: mpsc::Sender<Vec<LogEntry>>,
     messages: u32,
@@ -24,19 +24,19 @@ pub(crate) struct Emitter {
 }
 
 /// Decoder without lines, which only supplies the summary at the end.
-struct Summary(Arc<Mutex<RunSummary>>);
+struct Summary(Arc<Mutex<DecodedResult>>);
 
 impl Decoder for Summary {
     fn line(&mut self, _line: &[u8], _out: &mut Events) {}
 
-    fn finish(&mut self, _exit: &Exit, _out: &mut Events) -> RunSummary {
+    fn finish(&mut self, _exit: &Exit, _out: &mut Events) -> DecodedResult {
         std::mem::take(&mut *lock(&self.0))
     }
 }
 
 impl Emitter {
     pub(crate) fn new(to: mpsc::Sender<Vec<LogEntry>>, secrets: Secrets) -> Self {
-        let summary = Arc::new(Mutex::new(RunSummary::default()));
+        let summary = Arc::new(Mutex::new(DecodedResult::default()));
         let decoder = Box::new(Summary(summary.clone()));
         Self {
             assembler: RunAssembler::new(decoder).hide(secrets).started(),
@@ -89,7 +89,7 @@ impl Emitter {
     }
 
     /// Ends the stream.
-    pub(crate) async fn finish(mut self, exit: Exit, summary: RunSummary, duration_ms: u64) {
+    pub(crate) async fn finish(mut self, exit: Exit, summary: DecodedResult, duration_ms: u64) {
         *lock(&self.summary) = summary;
         let mut out = std::mem::take(&mut self.out);
         if matches!(exit.stop, Some(teamster_core::provider::Stop::Aborted)) {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use teamster_core::provider::{Exit, RunAssembler, RunSummary, Stop};
+use teamster_core::provider::{DecodedResult, Exit, RunAssembler, Stop};
 use teamster_core::sync::lock;
 use teamster_core::time::millis;
 use teamster_core::{
@@ -166,14 +166,14 @@ pub(crate) struct End {
 }
 
 impl End {
-    pub(crate) fn into_result(self) -> (Exit, RunSummary) {
+    pub(crate) fn into_result(self) -> (Exit, DecodedResult) {
         let exit = Exit {
             code: None,
             stop: self.stop,
             ..Exit::default()
         };
         let cost = self.cost.filter(|_| !self.unpriced);
-        let summary = RunSummary {
+        let summary = DecodedResult {
             ended_with_error: Some(self.failed),
             session_id: self.session,
             model: self.model,
@@ -184,7 +184,7 @@ impl End {
             num_turns: Some(self.answers).filter(|answers| *answers > 0),
             stop_reason: self.stop_reason.map(|it| it.as_str().to_owned()),
             structured_output: self.structured,
-            ..RunSummary::default()
+            ..DecodedResult::default()
         };
         (exit, summary)
     }

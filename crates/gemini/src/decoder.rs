@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use teamster_core::provider::json_line::{self, parse, type_of, value};
 use teamster_core::provider::surrogates::{self, Chars, Joiner};
-use teamster_core::provider::{Decoder, Events, Exit, RecordFiles, RunSummary};
+use teamster_core::provider::{DecodedResult, Decoder, Events, Exit, RecordFiles};
 use teamster_core::{
     AgentEvent, Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, PermissionEvent,
     PermissionMode, SessionStarted, Text, ToolKind, ToolResult, ToolUse, Usage,
@@ -206,7 +206,7 @@ impl Decoder for GeminiDecoder {
         }
     }
 
-    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> DecodedResult {
         for trouble in self.servers.trouble(&exit.stderr) {
             out.notice(NoticeLevel::Warning, NoticeSource::Stderr, trouble);
         }

@@ -5,7 +5,7 @@ mod errors;
 
 use serde::Deserialize;
 use serde_json::json;
-use teamster_core::provider::{Decoder, Events, Exit, RunSummary};
+use teamster_core::provider::{DecodedResult, Decoder, Events, Exit};
 use teamster_core::{
     AgentEvent, ErrorKind, ExecuteParams, SessionStarted, Text, ToolKind, ToolResult, ToolUse,
 };
@@ -83,7 +83,7 @@ impl Decoder for MagpieDecoder {
         }
     }
 
-    fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
+    fn finish(&mut self, _: &Exit, _: &mut Events) -> DecodedResult {
         self.end.summary()
     }
 

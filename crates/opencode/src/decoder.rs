@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use teamster_core::provider::json_line::{self, parse, type_of};
-use teamster_core::provider::{Decoder, Events, Exit, RunSummary};
+use teamster_core::provider::{DecodedResult, Decoder, Events, Exit};
 use teamster_core::text::excerpt;
 use teamster_core::{
     AgentError, AgentEvent, Decision, ErrorCode, ErrorKind, ExecuteParams, Id, NoticeLevel,
@@ -88,7 +88,7 @@ impl Decoder for OpenCodeDecoder {
         self.help.line(&String::from_utf8_lossy(line));
     }
 
-    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> DecodedResult {
         self.end(exit, out)
     }
 

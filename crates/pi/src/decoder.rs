@@ -13,7 +13,7 @@ pub(crate) mod wire;
 use std::borrow::Cow;
 
 use teamster_core::provider::json_line::{self, parse, type_of};
-use teamster_core::provider::{Decoder, Events, Exit, RunSummary, surrogates};
+use teamster_core::provider::{DecodedResult, Decoder, Events, Exit, surrogates};
 use teamster_core::text::{excerpt, without_colors};
 use teamster_core::{
     AgentEvent, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, Retry, SessionStarted,
@@ -53,7 +53,7 @@ impl Decoder for PiDecoder {
         }
     }
 
-    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> DecodedResult {
         self.end(exit, out)
     }
 

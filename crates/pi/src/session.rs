@@ -11,7 +11,8 @@ mod wire;
 use std::collections::HashMap;
 
 use teamster_core::provider::{
-    Activity, CommandId, Decoder, Events, Exit, Outbox, RunSummary, SessionCommand, SessionProtocol,
+    Activity, CommandId, DecodedResult, Decoder, Events, Exit, Outbox, SessionCommand,
+    SessionProtocol,
 };
 use teamster_core::{
     AgentError, ErrorCode, ErrorKind, Id, PermissionAnswer, SessionCapabilities, SessionOptions,
@@ -150,7 +151,7 @@ impl Decoder for PiSession {
         self.read(line, out);
     }
 
-    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> DecodedResult {
         let summary = self.decoder.finish(exit, out);
         if exit.code.is_some() || exit.signal.is_some() {
             self.settle_all();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use teamster_core::provider::{
-    Activity, Decoder, Events, Exit, Outbox, RecordFiles, RunSummary, SessionCommand,
+    Activity, DecodedResult, Decoder, Events, Exit, Outbox, RecordFiles, SessionCommand,
     SessionProtocol,
 };
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, PermissionAnswer, Usage};
@@ -93,7 +93,7 @@ impl<D: Decoder + ?Sized> Decoder for Guarded<D> {
         self.catch(|decoder| decoder.plain_line(line));
     }
 
-    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> DecodedResult {
         let before = self.has_panicked();
         let summary = self.catch(|decoder| decoder.finish(exit, out));
         if summary.is_none() && !before {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use teamster_core::provider::{Decoder, Events, Exit, Launch, RunSummary};
+use teamster_core::provider::{DecodedResult, Decoder, Events, Exit, Launch};
 use teamster_core::{
     AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, SessionRuntime,
 };
@@ -120,8 +120,8 @@ impl Decoder for NoOutput {
         out.unknown(line);
     }
 
-    fn finish(&mut self, _exit: &Exit, _out: &mut Events) -> RunSummary {
-        RunSummary::default()
+    fn finish(&mut self, _exit: &Exit, _out: &mut Events) -> DecodedResult {
+        DecodedResult::default()
     }
 }
 

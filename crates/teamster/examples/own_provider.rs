@@ -8,7 +8,7 @@ use teamster::{
     AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, ExecuteParams, Providers,
     RuntimeConfig, Text,
 };
-use teamster_core::provider::{Decoder, Events, Exit, Launch, RunSummary};
+use teamster_core::provider::{DecodedResult, Decoder, Events, Exit, Launch};
 
 /// Provider of a CLI that takes a prompt and prints lines such as `{"say": "hello"}` and `{"end": "well"}`.
 struct MyAgent;
@@ -67,10 +67,10 @@ impl Decoder for MyDecoder {
         }
     }
 
-    fn finish(&mut self, _exit: &Exit, _out: &mut Events) -> RunSummary {
-        RunSummary {
+    fn finish(&mut self, _exit: &Exit, _out: &mut Events) -> DecodedResult {
+        DecodedResult {
             ended_with_error: self.ended_with_error,
-            ..RunSummary::default()
+            ..DecodedResult::default()
         }
     }
 }

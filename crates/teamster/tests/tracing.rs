@@ -19,7 +19,8 @@ use teamster::{
     ExecuteParams, RunStatus, RuntimeConfig, Text,
 };
 use teamster_core::provider::{
-    ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, Decoder, Events, Exit, Launch, RunSummary,
+    ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, DecodedResult, Decoder, Events, Exit,
+    Launch,
 };
 use teamster_process::CliRuntime;
 use tracing_core::field::{Field, Visit};
@@ -84,10 +85,10 @@ impl Decoder for Lines {
         }
     }
 
-    fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
-        RunSummary {
+    fn finish(&mut self, _: &Exit, _: &mut Events) -> DecodedResult {
+        DecodedResult {
             ended_with_error: self.0,
-            ..RunSummary::default()
+            ..DecodedResult::default()
         }
     }
 }

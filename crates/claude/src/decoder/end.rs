@@ -13,7 +13,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use teamster_core::provider::{Events, RunSummary};
+use teamster_core::provider::{DecodedResult, Events};
 use teamster_core::{
     AgentError, AgentEvent, CostSource, ErrorKind, Id, ModelUsage, NoticeLevel, NoticeSource,
     SessionStarted, TurnEnd, Usage,
@@ -29,7 +29,7 @@ use crate::totals::{Baseline, ModelUsageLine};
 /// State of the turns so far.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
-    summary: RunSummary,
+    summary: DecodedResult,
     /// Usage of complete messages, and of the message that is being streamed.
     finished: Usage,
     streaming: Usage,
@@ -406,7 +406,7 @@ impl Turns {
         in_turn: bool,
         at_work: bool,
         out: &mut Events,
-    ) -> RunSummary {
+    ) -> DecodedResult {
         if in_turn {
             self.summary.ended_with_error = None;
             self.summary.final_message = None;
@@ -456,7 +456,7 @@ impl Turns {
             // Earlier usage is now part of the totals.
             self.unknown = Unknown::No;
         }
-        self.summary = RunSummary::default();
+        self.summary = DecodedResult::default();
         self.finished = Usage::default();
         self.sub_agents = Usage::default();
         self.stop_reason = None;

@@ -3,7 +3,7 @@
 //! The CLI reports running totals of the session, over all processes that resumed it and the session that it was
 //! forked from. The usage of this run is the difference to the total before it.
 
-use teamster_core::provider::{Activity, Events, RunSummary};
+use teamster_core::provider::{Activity, DecodedResult, Events};
 use teamster_core::{AgentEvent, TurnEnd, Usage};
 
 use crate::totals::{Baseline, Totals};
@@ -93,8 +93,8 @@ impl Turns {
         }
     }
 
-    pub(super) fn summary(&self) -> RunSummary {
-        RunSummary {
+    pub(super) fn summary(&self) -> DecodedResult {
+        DecodedResult {
             ended_with_error: self.ended_with_error.filter(|_| !self.in_turn),
             usage: self
                 .total
@@ -104,7 +104,7 @@ impl Turns {
                 .map(Usage::from),
             session_usage: self.total.map(Usage::from),
             stop_reason: self.stop_reason.clone(),
-            ..RunSummary::default()
+            ..DecodedResult::default()
         }
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 use teamster_core::provider::{
-    CommandId, Decoder, Events, Exit, Outbox, RunSummary, SessionCommand, SessionProtocol,
+    CommandId, DecodedResult, Decoder, Events, Exit, Outbox, SessionCommand, SessionProtocol,
 };
 use teamster_core::text::without_colors;
 use teamster_core::{AgentError, ErrorKind, Id, PermissionAnswer, PermissionMode};
@@ -144,7 +144,7 @@ impl Decoder for CodexSession {
         self.advance();
     }
 
-    fn finish(&mut self, _: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, _: &Exit, out: &mut Events) -> DecodedResult {
         // The CLI exited in the middle of the turn.
         if let Some(mut current) = self.current.take() {
             current.finish(out);
@@ -160,7 +160,7 @@ impl Decoder for CodexSession {
             .or_else(|| thread.and_then(|thread| thread.model.clone()));
         let answer = ended.as_ref().and_then(|ended| ended.answer.as_deref());
         let is_structured = self.start.output_schema.is_some();
-        RunSummary {
+        DecodedResult {
             ended_with_error: ended.as_ref().map(|ended| ended.is_error),
             session_id: thread.map(|thread| thread.id.clone()),
             model,
@@ -170,7 +170,7 @@ impl Decoder for CodexSession {
             structured_output: answer
                 .filter(|_| is_structured)
                 .and_then(|text| serde_json::from_str(text).ok()),
-            ..RunSummary::default()
+            ..DecodedResult::default()
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use teamster_core::provider::{
-    Activity, Decoder, Events, Exit, Outbox, RecordFiles, RunSummary, SessionCommand,
+    Activity, DecodedResult, Decoder, Events, Exit, Outbox, RecordFiles, SessionCommand,
     SessionProtocol,
 };
 use teamster_core::{ErrorKind, Id, PermissionAnswer, Usage};
@@ -45,7 +45,7 @@ impl<P: Decoder + ?Sized> Decoder for Watched<P> {
         self.inner.plain_line(line);
     }
 
-    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> DecodedResult {
         self.inner.finish(exit, out)
     }
 

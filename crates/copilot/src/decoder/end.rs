@@ -1,6 +1,6 @@
 //! End of a run: the `result` line, errors, interruptions, and data from the session's record.
 
-use teamster_core::provider::{Events, Exit, RunSummary};
+use teamster_core::provider::{DecodedResult, Events, Exit};
 use teamster_core::{
     AgentError, AgentEvent, ErrorCode, ErrorKind, NoticeLevel, NoticeSource, TurnEnd, UsageReport,
 };
@@ -150,7 +150,7 @@ impl Ending {
         session: &SessionState,
         lane: &Lane,
         out: &mut Events,
-    ) -> RunSummary {
+    ) -> DecodedResult {
         if self.undecided {
             self.decide(exit, out);
         } else if self.over {
@@ -190,7 +190,7 @@ impl Ending {
         let of_this_run = self
             .total_api_duration_ms
             .filter(|ms| session.is_new && *ms > 0);
-        RunSummary {
+        DecodedResult {
             ended_with_error: self.ended_with_error,
             final_message: lane.answer.clone(),
             session_id: session.id(),
@@ -200,7 +200,7 @@ impl Ending {
             usage_by_model: spent.by_model,
             num_turns: Some(self.turns).filter(|turns| *turns > 0),
             stop_reason: spent.finish_reason,
-            ..RunSummary::default()
+            ..DecodedResult::default()
         }
     }
 

@@ -37,7 +37,7 @@ pub trait Decoder: Send {
     }
 
     /// Ends the run, after the end of the output and of the process. May push events; returns the summary of the run.
-    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary;
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> DecodedResult;
 
     /// Returns the files in which the CLI records data that it does not print, as soon as they are known. For a
     /// resumed session that is before the run, so that its earlier lines are not counted.
@@ -329,7 +329,7 @@ pub enum Stop {
 
 /// A decoder's summary of a run at its end.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct RunSummary {
+pub struct DecodedResult {
     /// Set if the CLI reported the end of the run: `Some(true)` if it reported a failure.
     pub ended_with_error: Option<bool>,
     /// The answer, if it differs from the text of the last message.

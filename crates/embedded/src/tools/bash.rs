@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use serde_json::Value;
-use teamster_core::provider::{Decoder, Events, EventsOn, Exit, Launch, RunSummary, Stdin};
+use teamster_core::provider::{DecodedResult, Decoder, Events, EventsOn, Exit, Launch, Stdin};
 use teamster_core::{
     AgentError, AgentRuntime, CancellationToken, Capabilities, CliInfo, CliProvider, ErrorCode,
     ErrorKind, ExecuteParams, RunStatus, Timeouts,
@@ -67,10 +67,10 @@ struct Nothing;
 impl Decoder for Nothing {
     fn line(&mut self, _line: &[u8], _out: &mut Events) {}
 
-    fn finish(&mut self, _exit: &Exit, _out: &mut Events) -> RunSummary {
-        RunSummary {
+    fn finish(&mut self, _exit: &Exit, _out: &mut Events) -> DecodedResult {
+        DecodedResult {
             ended_with_error: Some(false),
-            ..RunSummary::default()
+            ..DecodedResult::default()
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use teamster_core::provider::{Events, Exit, RunSummary, Stop};
+use teamster_core::provider::{DecodedResult, Events, Exit, Stop};
 use teamster_core::{
     AgentError, AgentEvent, ErrorCode, ErrorKind, ModelUsage, NoticeLevel, NoticeSource, TurnEnd,
     Usage,
@@ -163,7 +163,7 @@ impl End {
     }
 
     /// Handles the exit of the process.
-    pub(super) fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+    pub(super) fn finish(&mut self, exit: &Exit, out: &mut Events) -> DecodedResult {
         if let Some(failure) = self.failure.take() {
             let reported = stderr::reported(&exit.stderr);
             let reported = reported.map(|message| Failure::new(None, &message));
@@ -185,7 +185,7 @@ impl End {
                 "the CLI did not read this run's rules, so denied tools may have run; see its stderr",
             ));
         }
-        RunSummary {
+        DecodedResult {
             ended_with_error: if self.wrong_session {
                 Some(true)
             } else {
@@ -195,7 +195,7 @@ impl End {
             usage_by_model: std::mem::take(&mut self.usage_by_model),
             stop_reason: self.stop_reason(),
             final_message: self.next_answer.take(),
-            ..RunSummary::default()
+            ..DecodedResult::default()
         }
     }
 }

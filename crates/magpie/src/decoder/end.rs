@@ -1,6 +1,6 @@
 //! End of a run, with its usage.
 
-use teamster_core::provider::{Events, RunSummary};
+use teamster_core::provider::{DecodedResult, Events};
 use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, TurnEnd, Usage};
 
 use super::errors;
@@ -28,11 +28,11 @@ impl End {
         self.0 = Some((failed, usage));
     }
 
-    pub(super) fn summary(&self) -> RunSummary {
-        RunSummary {
+    pub(super) fn summary(&self) -> DecodedResult {
+        DecodedResult {
             ended_with_error: self.0.map(|(failed, _)| failed),
             usage: self.0.map(|(_, usage)| usage),
-            ..RunSummary::default()
+            ..DecodedResult::default()
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The end of a run. It has no line: the last lines, the exit code and stderr show it together.
 
-use teamster_core::provider::{Events, Exit, RunSummary, Stop};
+use teamster_core::provider::{DecodedResult, Events, Exit, Stop};
 use teamster_core::text::without_colors;
 use teamster_core::{
     AgentError, AgentEvent, ErrorCode, ErrorKind, NoticeLevel, NoticeSource, Retry, TurnEnd,
@@ -12,7 +12,7 @@ use super::stderr::{failed_requests, missing_servers, without_log, without_warni
 use super::steps::End;
 
 impl OpenCodeDecoder {
-    pub(super) fn end(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+    pub(super) fn end(&mut self, exit: &Exit, out: &mut Events) -> DecodedResult {
         let stderr = without_colors(&exit.stderr);
         for line in stderr.lines() {
             if line.contains("Falling back to default agent") {
@@ -36,7 +36,7 @@ impl OpenCodeDecoder {
                     .cost_usd(cost.map(|(usd, _)| usd)),
             )));
         }
-        RunSummary {
+        DecodedResult {
             ended_with_error,
             session_id: self.session.clone(),
             model: self.model.clone(),
@@ -44,7 +44,7 @@ impl OpenCodeDecoder {
             cost,
             num_turns: self.steps.finished(),
             stop_reason,
-            ..RunSummary::default()
+            ..DecodedResult::default()
         }
     }
 

@@ -1,6 +1,6 @@
 //! The end of a turn and of a run.
 
-use teamster_core::provider::{Events, Exit, RunSummary};
+use teamster_core::provider::{DecodedResult, Events, Exit};
 use teamster_core::{AgentError, AgentEvent, CostSource, ErrorCode, ErrorKind, TurnEnd};
 
 use super::PiDecoder;
@@ -101,7 +101,7 @@ impl PiDecoder {
         )));
     }
 
-    pub(super) fn end(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+    pub(super) fn end(&mut self, exit: &Exit, out: &mut Events) -> DecodedResult {
         self.calls.finish(out);
         let is_command = self.slash_commands
             && self.session.is_some()
@@ -118,7 +118,7 @@ impl PiDecoder {
         {
             out.error(error);
         }
-        RunSummary {
+        DecodedResult {
             ended_with_error: self.ending.ended,
             session_id: self.session.clone(),
             model: self.model.clone(),
@@ -127,7 +127,7 @@ impl PiDecoder {
             cost: self.used.cost_usd.map(|usd| (usd, CostSource::Reported)),
             num_turns: Some(self.ending.turns).filter(|turns| *turns > 0),
             stop_reason: self.ending.stop_reason.clone(),
-            ..RunSummary::default()
+            ..DecodedResult::default()
         }
     }
 }

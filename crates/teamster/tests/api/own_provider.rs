@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use teamster::{AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, ExecuteParams, Text};
-use teamster_core::provider::{Decoder, Events, Exit, Launch, RunSummary};
+use teamster_core::provider::{DecodedResult, Decoder, Events, Exit, Launch};
 
 pub(crate) struct MyProvider;
 
@@ -54,10 +54,10 @@ impl Decoder for MyDecoder {
         }
     }
 
-    fn finish(&mut self, _exit: &Exit, _out: &mut Events) -> RunSummary {
-        RunSummary {
+    fn finish(&mut self, _exit: &Exit, _out: &mut Events) -> DecodedResult {
+        DecodedResult {
             ended_with_error: self.ended,
-            ..RunSummary::default()
+            ..DecodedResult::default()
         }
     }
 }

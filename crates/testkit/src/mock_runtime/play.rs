@@ -4,7 +4,7 @@
 use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use teamster_core::provider::{Decoder, Events, Exit, RunAssembler, RunSummary, Stop};
+use teamster_core::provider::{DecodedResult, Decoder, Events, Exit, RunAssembler, Stop};
 use teamster_core::sync::lock;
 use teamster_core::time::millis;
 use teamster_core::{
@@ -192,10 +192,10 @@ impl Play {
 
     /// Ends a run that its caller aborted.
     fn aborted(&mut self) -> Vec<LogEntry> {
-        self.finish(stopped(Stop::Aborted), RunSummary::default())
+        self.finish(stopped(Stop::Aborted), DecodedResult::default())
     }
 
-    fn finish(&mut self, exit: Exit, mut summary: RunSummary) -> Vec<LogEntry> {
+    fn finish(&mut self, exit: Exit, mut summary: DecodedResult) -> Vec<LogEntry> {
         let reported = self.cost_usd.map(|usd| (usd, CostSource::Reported));
         summary.usage = summary.usage.or(self.usage);
         summary.cost = summary.cost.or(reported);
@@ -241,7 +241,7 @@ struct Hand(Arc<Mutex<InHand>>);
 #[derive(Default)]
 struct InHand {
     event: Option<AgentEvent>,
-    summary: RunSummary,
+    summary: DecodedResult,
 }
 
 impl Hand {
@@ -263,7 +263,7 @@ impl Decoder for HandsOn {
         }
     }
 
-    fn finish(&mut self, _exit: &Exit, _out: &mut Events) -> RunSummary {
+    fn finish(&mut self, _exit: &Exit, _out: &mut Events) -> DecodedResult {
         std::mem::take(&mut self.0.lock().summary)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use teamster_core::provider::RunSummary;
+use teamster_core::provider::DecodedResult;
 use teamster_core::{
     AgentError, AgentEvent, ChangeKind, CostSource, Decision, FileChange, Id, McpTool, NoticeLevel,
     NoticeSource, PermissionEvent, PermissionRequest, RateLimit, Retract, Retry, RunResult,
@@ -46,7 +46,7 @@ use teamster_core::{
 pub struct Script {
     pub(super) steps: VecDeque<Step>,
     pub(super) ending: Ending,
-    pub(super) figures: RunSummary,
+    pub(super) figures: DecodedResult,
     pub(super) stop_takes: Duration,
     pub(super) adjust: Vec<Adjust>,
 }

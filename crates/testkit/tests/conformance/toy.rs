@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::servers::Servers;
 use serde::Deserialize;
 use serde_json::json;
-use teamster_core::provider::{Args, Decoder, Events, Exit, Launch, RunSummary, Stdin};
+use teamster_core::provider::{Args, DecodedResult, Decoder, Events, Exit, Launch, Stdin};
 use teamster_core::{
     AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, CostSource, ErrorCode, ErrorKind,
     ExecuteParams, McpDelivery, Notice, NoticeLevel, NoticeSource, SystemPrompt,
@@ -234,7 +234,7 @@ impl CliProvider for Toy {
     fn decoder(&self, _: &ExecuteParams) -> Box<dyn Decoder> {
         Box::new(ToyDecoder {
             fault: self.0,
-            summary: RunSummary::default(),
+            summary: DecodedResult::default(),
             message: String::new(),
             held: None,
         })
@@ -249,7 +249,7 @@ fn not_a_command(params: &ExecuteParams) -> String {
 
 struct ToyDecoder {
     fault: Fault,
-    summary: RunSummary,
+    summary: DecodedResult,
     message: String,
     /// A call that is emitted with its result.
     held: Option<AgentEvent>,
@@ -332,7 +332,7 @@ impl Decoder for ToyDecoder {
         }
     }
 
-    fn finish(&mut self, _: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, _: &Exit, out: &mut Events) -> DecodedResult {
         static RUNS: AtomicU64 = AtomicU64::new(0);
         if self.fault == Fault::KeepsStateBetweenRuns {
             let runs = RUNS.fetch_add(1, Ordering::Relaxed);

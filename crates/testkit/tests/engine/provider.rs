@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use teamster_core::provider::{
-    Activity, ConfigEdit, ConfigPlace, Decoder, Events, Exit, Launch, RecordFiles, RunSummary,
+    Activity, ConfigEdit, ConfigPlace, DecodedResult, Decoder, Events, Exit, Launch, RecordFiles,
 };
 use teamster_core::{
     AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, ErrorCode, ErrorKind,
@@ -144,16 +144,16 @@ impl Decoder for Lines {
         }
     }
 
-    fn finish(&mut self, _: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, _: &Exit, out: &mut Events) -> DecodedResult {
         assert!(!self.panics_at_the_end, "the decoder is set to panic");
         for line in self.recorded.drain(..) {
             out.notice(NoticeLevel::Info, NoticeSource::Runtime, line);
         }
-        RunSummary {
+        DecodedResult {
             ended_with_error: self.ended,
             // So that a script without text is a success.
             final_message: Some("ended".to_owned()),
-            ..RunSummary::default()
+            ..DecodedResult::default()
         }
     }
 

@@ -1,7 +1,7 @@
 //! Usage of sub-agents during a run, with handwritten lines in the measured formats.
 
 use serde_json::json;
-use teamster_core::provider::{Decoder, Events, Exit, RunSummary};
+use teamster_core::provider::{DecodedResult, Decoder, Events, Exit};
 use teamster_core::{AgentEvent, Usage};
 
 use super::super::ClaudeDecoder;
@@ -51,7 +51,7 @@ impl Run {
         })
     }
 
-    fn finish(mut self) -> RunSummary {
+    fn finish(mut self) -> DecodedResult {
         self.decoder.finish(&Exit::default(), &mut self.out)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::RunAssembler;
-use crate::provider::{Exit, RunSummary, Stop};
+use crate::provider::{DecodedResult, Exit, Stop};
 use crate::text::{error_of_stack, tail};
 use crate::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
 
@@ -16,7 +16,7 @@ impl RunAssembler {
     ///
     /// It is an error with every CLI. Copilot and Gemini report it themselves, others end such a turn as any other: after a
     /// failed request, beside another process that works with the session, or if the model had nothing to say.
-    pub(super) fn unanswered(&self, exit: &Exit, summary: &RunSummary) -> Option<AgentError> {
+    pub(super) fn unanswered(&self, exit: &Exit, summary: &DecodedResult) -> Option<AgentError> {
         let is_success = summary.ended_with_error == Some(false)
             && matches!(exit.stop, None | Some(Stop::Lingering));
         let final_message = summary.final_message.as_deref().unwrap_or_default();
@@ -76,7 +76,11 @@ impl RunAssembler {
     }
 
     /// Returns the errors to report at the end: why the process was stopped, or how it failed.
-    pub(super) fn errors_of_the_end(&self, exit: &Exit, summary: &RunSummary) -> Vec<AgentError> {
+    pub(super) fn errors_of_the_end(
+        &self,
+        exit: &Exit,
+        summary: &DecodedResult,
+    ) -> Vec<AgentError> {
         match &exit.stop {
             Some(Stop::Aborted) => vec![Self::aborted_error()],
             Some(Stop::Timeout(error)) => vec![AgentError {
@@ -93,7 +97,7 @@ impl RunAssembler {
     }
 
     /// Returns the error of a run that ended without the CLI's own end and without any error.
-    fn failure(&self, exit: &Exit, summary: &RunSummary) -> Option<AgentError> {
+    fn failure(&self, exit: &Exit, summary: &DecodedResult) -> Option<AgentError> {
         if summary.ended_with_error.is_some() || !self.errors.is_empty() {
             return None;
         }
@@ -141,7 +145,7 @@ impl RunAssembler {
     pub(super) fn into_result(
         self,
         exit: Exit,
-        summary: RunSummary,
+        summary: DecodedResult,
         duration_ms: u64,
     ) -> RunResult {
         let denied = summary.structured_output.is_none() && self.did_nothing_but_denied_calls();

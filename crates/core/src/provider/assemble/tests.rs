@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::*;
 use crate::provider::grammar;
-use crate::provider::{RunSummary, Stop};
+use crate::provider::{DecodedResult, Stop};
 use crate::{
     ChangeKind, FileChange, PermissionEvent, Retract, Text, ToolKind, ToolResult, ToolUse, TurnEnd,
 };
@@ -75,10 +75,10 @@ impl Decoder for Scripted {
         }
     }
 
-    fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
-        RunSummary {
+    fn finish(&mut self, _: &Exit, _: &mut Events) -> DecodedResult {
+        DecodedResult {
             ended_with_error: self.ended,
-            ..RunSummary::default()
+            ..DecodedResult::default()
         }
     }
 
@@ -305,8 +305,8 @@ fn a_requested_interruption_is_reported_once() {
                 "interrupted",
             ));
         }
-        fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
-            RunSummary::default()
+        fn finish(&mut self, _: &Exit, _: &mut Events) -> DecodedResult {
+            DecodedResult::default()
         }
     }
     let errors = |stopping: bool| {

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use crate::provider::{
-    Activity, Decoder, Events, Exit, Outbox, Phase, RecordFiles, RunAssembler, RunSummary, Secrets,
-    SessionCommand, SessionProtocol, Stop,
+    Activity, DecodedResult, Decoder, Events, Exit, Outbox, Phase, RecordFiles, RunAssembler,
+    Secrets, SessionCommand, SessionProtocol, Stop,
 };
 use crate::sync::lock;
 use crate::{
@@ -395,7 +395,7 @@ impl Decoder for Shared {
         self.lock().stop_requested();
     }
 
-    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> DecodedResult {
         self.lock().finish(exit, out)
     }
 

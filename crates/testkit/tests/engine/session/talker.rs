@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use teamster_core::provider::{
-    CommandId, Decoder, Events, Exit, Launch, Outbox, RunSummary, SessionCommand, SessionProtocol,
-    Stdin,
+    CommandId, DecodedResult, Decoder, Events, Exit, Launch, Outbox, SessionCommand,
+    SessionProtocol, Stdin,
 };
 use teamster_core::{
     AgentError, AgentEvent, AgentSession, Capabilities, CliInfo, CliProvider, Decision, ErrorCode,
@@ -168,7 +168,7 @@ impl Decoder for Talk {
         }
     }
 
-    fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+    fn finish(&mut self, exit: &Exit, out: &mut Events) -> DecodedResult {
         self.lines.finish(exit, out)
     }
 }

@@ -47,11 +47,11 @@ impl Decoder for Toy {
         }
     }
 
-    fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
-        RunSummary {
+    fn finish(&mut self, _: &Exit, _: &mut Events) -> DecodedResult {
+        DecodedResult {
             ended_with_error: self.ended.take(),
             num_turns: u32::try_from(self.prompts).ok(),
-            ..RunSummary::default()
+            ..DecodedResult::default()
         }
     }
 }
