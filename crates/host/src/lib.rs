@@ -54,7 +54,7 @@ pub use output::{Output, structured_answer, write as write_output};
 pub(crate) use prepare::missing_program;
 pub use prepare::{
     Answers, Common, LoopOptions, PreparedLoop, PreparedRun, PreparedSession, RunOptions,
-    SessionOptions,
+    SessionRunOptions,
 };
 pub use recording::Recording;
 pub use run_log::HostedRun;

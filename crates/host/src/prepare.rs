@@ -35,7 +35,7 @@ pub use common::Common;
 pub(crate) use common::missing_program;
 use common::{Key, Wanted, no_clients};
 use conversation::{lock_session, of_conversation};
-pub use options::{Answers, RunOptions, SessionOptions};
+pub use options::{Answers, RunOptions, SessionRunOptions};
 
 /// How a user starts a conversation over, by the fields of a run.
 const START_OVER: &str =
@@ -204,7 +204,7 @@ impl Host {
     pub async fn prepare_session(
         &self,
         spec: SessionSpec,
-        options: SessionOptions,
+        options: SessionRunOptions,
     ) -> Result<PreparedSession, AgentError> {
         spec.check_one_machine()?;
         let mut common = self.common(&spec.provider, options.id.clone())?;
@@ -221,9 +221,9 @@ impl Host {
         &self,
         common: &mut Common,
         mut spec: SessionSpec,
-        options: SessionOptions,
+        options: SessionRunOptions,
     ) -> Result<With<PreparedSession>, AgentError> {
-        let SessionOptions {
+        let SessionRunOptions {
             answers,
             is_detached,
             native,

@@ -22,7 +22,7 @@ use crate::prepare::{Common, PreparedRun, PreparedSession};
 use crate::signals::Source;
 use crate::start::prune;
 use crate::threads;
-use crate::{Answers, Host, RunOptions, SessionOptions, error_chain, orphans, state};
+use crate::{Answers, Host, RunOptions, SessionRunOptions, error_chain, orphans, state};
 
 /// The first argument of a runner. The agent follows, to show it in process lists.
 pub(crate) const ARGUMENT: &str = "--teamster-runner";
@@ -136,7 +136,7 @@ async fn prepare(host: &Host, launch: Launch) -> Result<Work, AgentError> {
             Work::Run(Box::new(host.prepare_run(*spec, options).await?))
         }
         Spec::Session(spec) => {
-            let mut options = SessionOptions::new(launch.id, Answers::clients(true));
+            let mut options = SessionRunOptions::new(launch.id, Answers::clients(true));
             options.is_detached = true;
             Work::Session(Box::new(host.prepare_session(*spec, options).await?))
         }

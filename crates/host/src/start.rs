@@ -9,7 +9,7 @@ use teamster_runner::{DetachedRun, Finished, Pruned, Retention, Runs};
 
 use crate::service::prune_results;
 use crate::{
-    Answers, Host, LocalRuns, Notice, RunOptions, SessionOptions, Warning, error_chain, state,
+    Answers, Host, LocalRuns, Notice, RunOptions, SessionRunOptions, Warning, error_chain, state,
 };
 
 impl Host {
@@ -86,7 +86,7 @@ impl Host {
                 Ok(Accepted::with_important(important, others))
             }
             Spec::Session(spec) => {
-                let mut options = SessionOptions::new(id, Answers::clients(true));
+                let mut options = SessionRunOptions::new(id, Answers::clients(true));
                 options.is_detached = true;
                 let mut prepared = self.prepare_session(*spec, options).await?;
                 let run = prepared.accept(&runs)?;

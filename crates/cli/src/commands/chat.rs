@@ -14,7 +14,7 @@ use teamster::{AbortHandle, AgentError, CliInfo, EventStream};
 use teamster_api::SessionSpec;
 use teamster_core::Stopping;
 use teamster_core::provider::RunAssembler;
-use teamster_host::{Answers, Guard, PreparedSession, SessionOptions, params};
+use teamster_host::{Answers, Guard, PreparedSession, SessionRunOptions, params};
 use uuid::Uuid;
 
 use crate::detached::{Owner, Questions, Screen, Signals, UserPrompt, View};
@@ -48,7 +48,7 @@ pub(crate) fn main(args: ChatArgs, machine: &Machine) -> anyhow::Result<u8> {
     } else {
         Answers::Deny
     };
-    let mut options = SessionOptions::new(id, answers);
+    let mut options = SessionRunOptions::new(id, answers);
     options.native = local.output.native;
     let agent = crate::global::host().agent(&spec.provider);
     let of_refusal = view(&spec, &local, agent.map_err(refused)?);

@@ -69,7 +69,7 @@ pub(crate) type Fit =
 
 /// Options of a session that are not in its description.
 #[non_exhaustive]
-pub struct SessionOptions {
+pub struct SessionRunOptions {
     /// Id of the session.
     pub id: String,
     /// Who answers the agent's requests.
@@ -86,7 +86,7 @@ pub struct SessionOptions {
     pub(crate) fit: Option<Fit>,
 }
 
-impl SessionOptions {
+impl SessionRunOptions {
     /// Creates the options of a session with this id.
     pub fn new(id: impl Into<String>, answers: Answers) -> Self {
         Self {

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use super::check::check;
 use super::fitted::Offered;
 use crate::start::report_log;
-use crate::{Answers, Host, KeptHistory, SessionOptions, Warning, state};
+use crate::{Answers, Host, KeptHistory, SessionRunOptions, Warning, state};
 
 /// Sessions that are tasks of this process and share a history, for [`LocalRuns::with_sessions_here`]. Clones share them.
 ///
@@ -73,7 +73,7 @@ impl SessionTasks {
     ) -> Result<Accepted, AgentError> {
         check(host, &spec.clone().into())?;
         let runs = state::runs()?;
-        let mut options = SessionOptions::new(id, Answers::clients(false));
+        let mut options = SessionRunOptions::new(id, Answers::clients(false));
         options.is_detached = true;
         options.history = Some(self.history.clone());
         options.start_over = Some((self.start_over)(&spec));
