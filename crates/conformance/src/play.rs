@@ -165,11 +165,9 @@ pub(crate) async fn play(
         let params = params(bench, agent, run, &stage.place, &stage.pointing, session)?;
         let mut config = config(bench, agent);
         if let Some(folder) = &bench.record {
-            config.record_to = Some(
-                folder
-                    .join(agent.id())
-                    .join(recorded_name(&scenario.name, number)),
-            );
+            let folder = folder.join(agent.id());
+            let folder = folder.join(recorded_name(&scenario.name, number));
+            config.record_to = Some(folder.into());
         }
         played.push(one(scenario, number, &stage, params, config).await?);
     }

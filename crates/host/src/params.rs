@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use teamster_api::{RunSpec, SessionSpec, Trusted};
 use teamster_core::{AgentError, CliInfo, ExecuteParams, Image, SystemPrompt};
-use teamster_process::{EnvPolicy, RuntimeConfig};
+use teamster_process::{EnvPolicy, RecordTo, RuntimeConfig};
 
 use crate::depth;
 use crate::environment::{REMOTE_TOKEN_VARIABLE, STORE_VARIABLE, program_variable};
@@ -147,7 +147,7 @@ pub fn runtime_config(trusted: &Trusted, info: &CliInfo) -> RuntimeConfig {
     if let Some(program) = &trusted.program {
         config.program = Some(program.clone());
     }
-    config.record_to.clone_from(&trusted.record_to);
+    config.record_to = trusted.record_to.clone().map(RecordTo::Run);
     config
 }
 

@@ -53,8 +53,7 @@ impl Recording {
         let program = find_program(&self.program.to_string_lossy(), path.as_deref()).ok()?;
         let mut command = tokio::process::Command::new(program);
         command.args(info.version_args).env_remove(STORE_VARIABLE);
-        let answer = doctor::answer(command, VERSION_LIMIT).await.ok()?;
-        doctor::version_in(&answer, info)
+        doctor::version_of(info, command, VERSION_LIMIT).await.ok()
     }
 
     fn put(&self, version: String) -> anyhow::Result<()> {

@@ -1,6 +1,6 @@
 //! Configuration of a runtime.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -9,6 +9,9 @@ use teamster_core::Timeouts;
 use crate::observe::{LineObserver, StartObserver};
 
 /// Configuration of a runtime, which applies to all of its runs.
+///
+/// `program`, the time limits and graces are about one CLI; the environment, the limits of memory and `spill_dir` about
+/// the machine; `record_to`, `observer` and `on_start` about what its runs show.
 ///
 /// ```
 /// use teamster_process::RuntimeConfig;
@@ -22,7 +25,33 @@ use crate::observe::{LineObserver, StartObserver};
 pub struct RuntimeConfig {
     /// The CLI's program. Default: the provider's name for it, searched on `PATH`.
     pub program: Option<PathBuf>,
-    /// Policy for the variables that the CLI inherits from this process.
+    /// A folder for recordings.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum RecordTo {
+    /// The folder of one recording. A folder that has one is refused, so the runtime is for one run.
+    Run(PathBuf),
+    /// The folder in which each process gets its own, named by the next free number from 1, so the runtime is for any
+    /// number of runs.
+    Each(PathBuf),
+}
+
+/// The folder of one recording.
+impl From<PathBuf> for RecordTo {
+    fn from(folder: PathBuf) -> Self {
+        Self::Run(folder)
+    }
+}
+
+/// The folder of one recording.
+impl From<&Path> for RecordTo {
+    fn from(folder: &Path) -> Self {
+        Self::Run(folder.to_owned())
+    }
+}
+
+/// Policy for the variables that the CLI inherits from this process.
     pub env_policy: EnvPolicy,
     /// Variables that the CLI does not inherit from this process, such as secrets. Does not affect variables that a run
     /// sets or that [`EnvPolicy::Clean`] names.
@@ -66,12 +95,8 @@ pub struct RuntimeConfig {
     /// A callback for each started process. Default: none.
     #[serde(skip)]
     pub on_start: Option<StartObserver>,
-    /// A folder for a recording of the run: see [Recording](crate#recording). It is created if it is missing. A folder
-    /// that has a recording is refused, so a runtime with this setting is for one run. Default: no recording.
-    pub record_to: Option<PathBuf>,
-    /// Records each process in its own folder below [`record_to`](Self::record_to), named by the next free number from
-    /// 1, so the runtime is for any number of runs. Default: off.
-    pub record_each: bool,
+    /// A folder for recordings: see [Recording](crate#recording). It is created if it is missing. Default: no recording.
+    pub record_to: Option<RecordTo>,
     /// The CLI's version, if known, for recordings. The engine does not query it.
     pub cli_version: Option<String>,
 }
@@ -93,8 +118,7 @@ teamster_core::setters! {
         set die_with_parent: bool,
         some observer: LineObserver,
         some on_start: StartObserver,
-        some_into record_to: PathBuf,
-        set record_each: bool,
+        some_into record_to: RecordTo,
         some_into cli_version: String,
     }
 }
@@ -119,7 +143,6 @@ impl Default for RuntimeConfig {
             observer: None,
             on_start: None,
             record_to: None,
-            record_each: false,
             cli_version: None,
         }
     }
@@ -134,6 +157,32 @@ impl RuntimeConfig {
     pub fn env_remove(mut self, name: impl Into<String>) -> Self {
         self.env_remove.push(name.into());
         self
+    }
+}
+
+/// A folder for recordings.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum RecordTo {
+    /// The folder of one recording. A folder that has one is refused, so the runtime is for one run.
+    Run(PathBuf),
+    /// The folder in which each process gets its own, named by the next free number from 1, so the runtime is for any
+    /// number of runs.
+    Each(PathBuf),
+}
+
+/// The folder of one recording.
+impl From<PathBuf> for RecordTo {
+    fn from(folder: PathBuf) -> Self {
+        Self::Run(folder)
+    }
+}
+
+/// The folder of one recording.
+impl From<&Path> for RecordTo {
+    fn from(folder: &Path) -> Self {
+        Self::Run(folder.to_owned())
     }
 }
 

@@ -119,7 +119,7 @@
 //!
 //! Each process of a session is recorded in its own folder, `1` and up, in the given folder. Most sessions have one
 //! process. Such a recording is for reading, as in a bug report: its events depend on answers that are not in it.
-//! With [`record_each`](RuntimeConfig::record_each) each process of a runtime has its own folder, also those of runs.
+//! With [`RecordTo::Each`] each process of a runtime has its own folder, also those of runs.
 //!
 //! A folder that has one of these files is refused before anything starts: nothing is overwritten. A run that is
 //! refused for another reason leaves no files. A run whose process the system could not start leaves them with
@@ -190,7 +190,7 @@ use no_config_files as config_files;
 pub use teamster_core;
 
 pub use advice::with_advice;
-pub use config::{EnvPolicy, RuntimeConfig};
+pub use config::{EnvPolicy, RecordTo, RuntimeConfig};
 pub use engine::engine;
 pub use files::{
     DRAFT_PREFIX, FileMode, make_private_folder, open_regular_file, open_unlinked_file,

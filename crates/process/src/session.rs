@@ -21,7 +21,7 @@ use teamster_core::{
 };
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 
-use crate::config::RuntimeConfig;
+use crate::config::{RecordTo, RuntimeConfig};
 use crate::guard::Guarded;
 use crate::identity::{Presence, ProcessIdentity};
 use crate::images;
@@ -52,7 +52,7 @@ impl<P: SessionProvider> SessionRuntime for CliRuntime<P> {
         // A replay repeats denials, but cannot repeat other answers.
         let is_replayed = self.provider().only_sessions()
             && matches!(options.permissions, PermissionPolicy::Deny);
-        let one_run = self.config().record_to.is_some() && !self.config().record_each;
+        let one_run = matches!(self.config().record_to, Some(RecordTo::Run(_)));
         if one_run && options.one_turn && !is_replayed {
             let problem = "a run in which permission requests are answered cannot be recorded";
             return Err(AgentError::refused("record_to", problem));
@@ -187,7 +187,7 @@ impl<P: SessionProvider> Inner<P> {
     /// Returns the configuration of a process of the session, by its number from 1. Each is recorded in its own folder.
     fn config_of_process(&self, number: u32, is_only: bool) -> Arc<RuntimeConfig> {
         match &self.config.record_to {
-            Some(dir) if !is_only && !self.config.record_each => {
+            Some(RecordTo::Run(dir)) if !is_only => {
                 let dir = dir.join(number.to_string());
                 Arc::new((*self.config).clone().record_to(dir))
             }

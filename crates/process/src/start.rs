@@ -1,12 +1,13 @@
 //! Start of a process and of the task that drives it.
 
 use std::time::Duration;
+use std::path::Path;
 
 use teamster_core::provider::{Launch, RecordFiles, RunAssembler};
 use teamster_core::{AbortHandle, AgentError, CliProvider, ExecuteParams, LogEntry};
 
 use crate::clock::Clock;
-use crate::config::RuntimeConfig;
+use crate::config::{RecordTo, RuntimeConfig};
 use crate::driver::Driver;
 use crate::engine::{blocking, engine_of_run};
 use crate::follow::Follower;
@@ -92,16 +93,10 @@ async fn start_in_span<R: Reader + 'static>(
 ) -> Result<(), Refused> {
     let plan = Plan::new(provider, config, params, launch)?;
     let handle = engine_of_run()?;
+    let begin = |dir: &Path| Recording::begin(dir, &plan, params, config, provider.info().id);
     let mut recording = match &config.record_to {
-        Some(dir) => {
-            let dir = if config.record_each {
-                &recording::next_folder(dir)?
-            } else {
-                dir
-            };
-            let cli = provider.info().id;
-            Some(Recording::begin(dir, &plan, params, config, cli)?)
-        }
+        Some(RecordTo::Run(dir)) => Some(begin(dir)?),
+        Some(RecordTo::Each(dir)) => Some(begin(&recording::next_folder(dir)?)?),
         None => None,
     };
     let (mut plan, mut on_disk) = match on_disk(plan, abort).await {

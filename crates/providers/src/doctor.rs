@@ -208,7 +208,7 @@ pub async fn examine(provider: &dyn CliProvider, options: &DoctorOptions) -> Age
         }
         return report;
     }
-    let path = match find(info, options) {
+    let path = match find_program_of(info, options) {
         Ok(path) => path,
         Err(problem) => {
             report.problem = Some(problem.message);
@@ -233,8 +233,7 @@ pub async fn examine(provider: &dyn CliProvider, options: &DoctorOptions) -> Age
     match query(command, options.limit).await {
         Ok(answer) => {
             let Some(version) = version_in(&answer, info) else {
-                let answer = excerpt(answer.lines().next().unwrap_or_default(), LONGEST_ANSWER);
-                report.problem = Some(format!("reports no version but: {answer}"));
+                report.problem = Some(no_version(&answer));
                 report.path = Some(path);
                 return report;
             };
@@ -270,7 +269,7 @@ pub fn shim_guards() -> Vec<(&'static str, &'static str)> {
 /// # Errors
 ///
 /// Fails if there is no such program.
-pub fn find(info: &CliInfo, options: &DoctorOptions) -> Result<PathBuf, AgentError> {
+pub fn find_program_of(info: &CliInfo, options: &DoctorOptions) -> Result<PathBuf, AgentError> {
     let path = env::var_os("PATH");
     match options.programs.get(info.id) {
         Some(program) => find_program(&program.to_string_lossy(), path.as_deref()),
@@ -281,16 +280,27 @@ pub fn find(info: &CliInfo, options: &DoctorOptions) -> Result<PathBuf, AgentErr
     }
 }
 
-/// Runs a command and returns the lines of its stdout that are not empty. After `limit` the command is killed, with
-/// its child processes.
+/// Runs a command that prints the version of this CLI and returns it. After `limit` the command is killed, with its
+/// child processes.
 ///
 /// # Errors
 ///
-/// Fails with a description of the problem if the command cannot be started, fails, prints nothing or exceeds
+/// Fails with a description of the problem if the command cannot be started, fails, prints no version or exceeds
 /// the limit.
-pub async fn answer(command: Command, limit: Duration) -> Result<String, String> {
+pub async fn version_of(
+    info: &CliInfo,
+    command: Command,
+    limit: Duration,
+) -> Result<String, String> {
     let answer = query(command, limit).await;
-    answer.map_err(|failure| failure.problem)
+    let answer = answer.map_err(|failure| failure.problem)?;
+    version_in(&answer, info).ok_or_else(|| no_version(&answer))
+}
+
+/// Describes the problem of an answer without a version.
+fn no_version(answer: &str) -> String {
+    let first = answer.lines().next().unwrap_or_default();
+    format!("reports no version but: {}", excerpt(first, LONGEST_ANSWER))
 }
 
 /// A command that did not print its version.
@@ -379,7 +389,7 @@ const RUNTIMES: [&str; 8] = [
 /// Returns the version of this CLI in an output such as `2.1.197 (Claude Code)` or `codex-cli 0.142.5`: that in the
 /// line with the CLI's name, or else the first one that is alone in its line, or else the last one in the output that is
 /// not of a runtime such as Node.js.
-pub fn version_in(answer: &str, info: &CliInfo) -> Option<String> {
+pub(crate) fn version_in(answer: &str, info: &CliInfo) -> Option<String> {
     let names = [info.name, info.program].map(str::to_ascii_lowercase);
     let (mut own, mut last, mut of_runtime) = (None, None, None);
     for line in answer.lines() {

@@ -18,7 +18,8 @@ pub mod mcp {
 pub mod process {
     pub use teamster_process::{
         CliRuntime, EnvPolicy, Leftover, LineObserver, OneTurn, PoolConfig, ProcessGroup,
-        ProcessSignal, RuntimeConfig, SessionPool, StartObserver, StartedProcess, find_program,
-        leasable_files, leftovers, live_runs, native_program, sweep_leftovers, sweep_private_files,
+        ProcessSignal, RecordTo, RuntimeConfig, SessionPool, StartObserver, StartedProcess,
+        find_program, leasable_files, leftovers, live_runs, native_program, sweep_leftovers,
+        sweep_private_files,
     };
 }

@@ -105,7 +105,7 @@ fn options(host: &Host) -> DoctorOptions {
 ///
 /// Fails with the reason, which does not list the searched folders.
 pub fn find_program(host: &Host, info: &CliInfo) -> Result<PathBuf, String> {
-    doctor::find(info, &options(host)).map_err(|error| {
+    doctor::find_program_of(info, &options(host)).map_err(|error| {
         let missing = matches!(
             error.detail.as_deref(),
             Some(ErrorDetail::MissingProgram { .. })

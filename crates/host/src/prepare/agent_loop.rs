@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use teamster_core::AgentError;
 use teamster_loop::{AgentLoop, Control, Log, LoopBuilder, LoopError, TickOptions};
-use teamster_process::foreign_git_variables;
+use teamster_process::{RecordTo, foreign_git_variables};
 
 use crate::history::KeptHistory;
 use crate::{Host, params, state};
@@ -64,8 +64,7 @@ impl Host {
         // The program may move to the directory before it starts the agent.
         let of_git = foreign_git_variables(directory).iter();
         (config.env_remove).extend(of_git.map(|name| (*name).to_owned()));
-        config.record_each = record_to.is_some();
-        config.record_to = record_to;
+        config.record_to = record_to.map(RecordTo::Each);
 
         let history = self.history(store.as_deref(), None).await;
         let history = history.map_err(LoopError::Agent)?;

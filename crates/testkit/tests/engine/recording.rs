@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use teamster_core::provider::EventsOn;
 use teamster_core::{AgentRuntime, ErrorCode, ExecuteParams, McpServer, RunStatus};
-use teamster_process::{EnvPolicy, RuntimeConfig};
+use teamster_process::{EnvPolicy, RecordTo, RuntimeConfig};
 use teamster_testkit::fake_agent::{BigLine, Script, Signal, Spawn, SpawnKind, Stream, Text};
 use teamster_testkit::fixture::{Fixture, META, RECORD, STDERR, STDOUT};
 use teamster_testkit::proc;

@@ -201,9 +201,7 @@ async fn version(
         .env_clear()
         .envs(passed)
         .envs(env);
-    let answer = teamster::doctor::answer(command, VERSION_LIMIT).await?;
-    let first = answer.lines().next().unwrap_or_default().to_owned();
-    Ok(teamster::doctor::version_in(&answer, info).unwrap_or(first))
+    teamster::doctor::version_of(info, command, VERSION_LIMIT).await
 }
 
 /// Returns the script of the model at this speed.

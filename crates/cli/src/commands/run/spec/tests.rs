@@ -178,7 +178,7 @@ fn a_clean_environment_keeps_what_is_named() {
     let config = teamster_host::params::runtime_config(&spec.trusted, info);
     assert!(config.die_with_parent);
     assert_eq!(config.program.as_deref(), Some(Path::new("/b")));
-    assert_eq!(config.record_to.as_deref(), Some(Path::new("/r")));
+    assert_eq!(config.record_to, Some(Path::new("/r").into()));
     let EnvPolicy::Clean { allow } = config.env_policy else {
         panic!("{:?}", config.env_policy);
     };
