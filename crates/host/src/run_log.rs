@@ -45,9 +45,9 @@ impl HostedRun {
         lifecycle: bool,
     ) -> Self {
         let log = if lifecycle {
-            Log::Lifecycle(orchestrator.run(request))
+            Log::Lifecycle(orchestrator.start(request))
         } else {
-            Log::Whole(orchestrator.log(request))
+            Log::Whole(orchestrator.start_log(request))
         };
         Self::new(log, async move { history.settle().await })
     }
@@ -112,7 +112,7 @@ mod tests {
         let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
         let agent = Arc::new(MockRuntime::new("claude").run(Script::new().text("x").completed()));
         let request = RunRequest::new(agent, ExecuteParams::new("x"));
-        let log = Log::Lifecycle(orchestrator.run(request));
+        let log = Log::Lifecycle(orchestrator.start(request));
         let mut run = HostedRun::new(log, closing);
         let mut polls = 0;
         loop {

@@ -103,7 +103,7 @@ async fn as_the_fallback_of_a_run() {
     let first = providers().runtime("magpie", failing.config()).unwrap();
     let request = RunRequest::new(first, ExecuteParams::new("hi")).fallback(candidate(&working));
     let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
-    let outcome = orchestrator.run(request).outcome().await;
+    let outcome = orchestrator.start(request).outcome().await;
     assert!(outcome.is_success(), "{outcome:?}");
     assert_eq!(outcome.provider, "magpie");
     assert_eq!(outcome.attempts.len(), 2);

@@ -7,7 +7,7 @@ use crate::{Candidate, Orchestrator, OrchestratorConfig, Run, RunRequest};
 /// Starts a run with this runtime. If it fails in a way that another agent may not, the fallbacks continue in their
 /// order.
 ///
-/// It is [`Orchestrator::run`] on an orchestrator of its own, with the default settings. [`Run::id`] and
+/// It is [`Orchestrator::start`] on an orchestrator of its own, with the default settings. [`Run::id`] and
 /// [`Run::abort_handle`] belong to it; a program with several runs makes one [`Orchestrator`], which shares limits
 /// among them and finds them by their ids.
 ///
@@ -41,5 +41,5 @@ pub fn execute_agent_run(
 ) -> Result<Run, AgentError> {
     let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
     let request = RunRequest::new(runtime, params);
-    Ok(orchestrator.run(fallbacks.into_iter().fold(request, RunRequest::fallback)))
+    Ok(orchestrator.start(fallbacks.into_iter().fold(request, RunRequest::fallback)))
 }

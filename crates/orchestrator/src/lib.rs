@@ -27,7 +27,7 @@
 //! let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
 //! let params = ExecuteParams::new("Fix the failing test");
 //! let other = Candidate::for_other_provider(codex, &params)?;
-//! let run = orchestrator.run(RunRequest::new(claude, params).fallback(other));
+//! let run = orchestrator.start(RunRequest::new(claude, params).fallback(other));
 //!
 //! let outcome = run.outcome().await;
 //! assert_eq!(outcome.answer(), Some("Done."));

@@ -130,7 +130,7 @@ impl Orchestrator {
     /// # Panics
     ///
     /// Panics outside of a Tokio runtime.
-    pub fn run(&self, request: RunRequest) -> Run {
+    pub fn start(&self, request: RunRequest) -> Run {
         let abort = request.abort_handle();
         self.run_stopped_by(request, abort, View::Lifecycle)
     }
@@ -286,7 +286,7 @@ impl Run {
 /// ```
 /// # use teamster_orchestrator::{Orchestrator, Outcome, RunRequest};
 /// async fn run(orchestrator: &Orchestrator, request: RunRequest) -> Outcome {
-///     orchestrator.run(request).await
+///     orchestrator.start(request).await
 /// }
 /// ```
 impl IntoFuture for Run {

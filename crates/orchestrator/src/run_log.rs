@@ -9,7 +9,7 @@ use crate::Run;
 use crate::log::Part;
 
 /// The log of a run, readable while the run is in progress. Created by
-/// [`Orchestrator::log`](crate::Orchestrator::log).
+/// [`Orchestrator::start_log`](crate::Orchestrator::start_log).
 ///
 /// Its entries are the agents' events and the `run:` events, numbered from 1 without gaps, with `done` as the
 /// last. An event of the run itself comes before the agents' events that follow from it. The text of the result
@@ -17,7 +17,7 @@ use crate::log::Part;
 ///
 /// Every other way to read a run is a view of its log with the same numbers, times and attempts.
 /// [`Orchestrator::execute`](crate::Orchestrator::execute) returns the agents' entries.
-/// [`Orchestrator::run`](crate::Orchestrator::run) returns the `run:` entries and the events derived from the
+/// [`Orchestrator::start`](crate::Orchestrator::start) returns the `run:` entries and the events derived from the
 /// agents' entries.
 ///
 /// Dropping the log before its end stops the run.

@@ -72,7 +72,7 @@ impl Orchestrator {
     /// # Panics
     ///
     /// Panics outside of a Tokio runtime.
-    pub fn log(&self, request: RunRequest) -> RunLog {
+    pub fn start_log(&self, request: RunRequest) -> RunLog {
         let abort = request.abort_handle();
         RunLog::new(self.run_stopped_by(request, abort, View::Log))
     }

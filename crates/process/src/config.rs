@@ -25,33 +25,7 @@ use crate::observe::{LineObserver, StartObserver};
 pub struct RuntimeConfig {
     /// The CLI's program. Default: the provider's name for it, searched on `PATH`.
     pub program: Option<PathBuf>,
-    /// A folder for recordings.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub enum RecordTo {
-    /// The folder of one recording. A folder that has one is refused, so the runtime is for one run.
-    Run(PathBuf),
-    /// The folder in which each process gets its own, named by the next free number from 1, so the runtime is for any
-    /// number of runs.
-    Each(PathBuf),
-}
-
-/// The folder of one recording.
-impl From<PathBuf> for RecordTo {
-    fn from(folder: PathBuf) -> Self {
-        Self::Run(folder)
-    }
-}
-
-/// The folder of one recording.
-impl From<&Path> for RecordTo {
-    fn from(folder: &Path) -> Self {
-        Self::Run(folder.to_owned())
-    }
-}
-
-/// Policy for the variables that the CLI inherits from this process.
+    /// Policy for the variables that the CLI inherits from this process.
     pub env_policy: EnvPolicy,
     /// Variables that the CLI does not inherit from this process, such as secrets. Does not affect variables that a run
     /// sets or that [`EnvPolicy::Clean`] names.

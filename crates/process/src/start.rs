@@ -1,7 +1,7 @@
 //! Start of a process and of the task that drives it.
 
-use std::time::Duration;
 use std::path::Path;
+use std::time::Duration;
 
 use teamster_core::provider::{Launch, RecordFiles, RunAssembler};
 use teamster_core::{AbortHandle, AgentError, CliProvider, ExecuteParams, LogEntry};

@@ -38,7 +38,7 @@ impl DetachedRun {
         channel: RequestChannel,
     ) -> Self {
         Self {
-            log: orchestrator.log(request.id(run.folder.id())),
+            log: orchestrator.start_log(request.id(run.folder.id())),
             run,
             channel,
         }

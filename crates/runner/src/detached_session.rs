@@ -295,7 +295,7 @@ impl Turns {
         let request = runs.request(&run_id, &text, &images, begun);
         let control = &self.control;
         control.set_current(runs.current());
-        let mut log = self.orchestrator.log(request);
+        let mut log = self.orchestrator.start_log(request);
         control.turn_began(log.abort_handle(), from);
         let status = self.task.status().clone();
         let mut see = |entry: &RunLogEntry| {

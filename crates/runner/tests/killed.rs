@@ -360,7 +360,7 @@ async fn run_on_a_full_disk_continues_without_its_log() {
     let runtime = MockRuntime::new("claude").run(script);
     let request = RunRequest::new(Arc::new(runtime), ExecuteParams::new("x")).id("r");
     let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
-    let mut log = orchestrator.log(request);
+    let mut log = orchestrator.start_log(request);
     let mut recorder = RunRecorder::begin(run.unwrap(), log.abort_handle(), OnLostLog::Continue);
     let mut room_at_end = |entry: &RunLogEntry| {
         if let RunLogEntry::Agent(entry) = entry

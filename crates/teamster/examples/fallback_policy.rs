@@ -54,7 +54,7 @@ async fn main() -> Result<(), AgentError> {
         .retry(policy)
         .budget(Budget::default().usd(0.5));
 
-    let mut run = orchestrator.run(request);
+    let mut run = orchestrator.start(request);
     let mut log = Vec::new();
     while let Some(event) = run.next().await {
         match event {

@@ -37,7 +37,7 @@ async fn main() -> Result<(), AgentError> {
     for module in 1..=50 {
         let params = ExecuteParams::new(format!("Is the bug in module {module}"))
             .permission(PermissionMode::ReadOnly);
-        let run = orchestrator.run(RunRequest::new(runtime.clone(), params));
+        let run = orchestrator.start(RunRequest::new(runtime.clone(), params));
         handles.push(run.abort_handle());
         runs.spawn(async move { (module, run.await) });
     }

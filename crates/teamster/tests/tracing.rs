@@ -198,7 +198,7 @@ async fn runs_report_spans_and_events() {
         .id("the-run")
         .fallback(second)
         .retry(retry);
-    let outcome = orchestrator.run(request).await;
+    let outcome = orchestrator.start(request).await;
     assert!(outcome.is_success(), "{outcome:?}");
     let events = recorder.take();
     let run = ["started", "first output", "ended"];

@@ -167,7 +167,7 @@ pub(crate) async fn perform(
             called.push((event.clone(), asked));
         }
     });
-    let mut run = orchestrator.run(request);
+    let mut run = orchestrator.start(request);
     let id = run.id().clone();
     let mut events = Vec::new();
     let reading = async {

@@ -130,7 +130,7 @@ impl AgentLoop {
             // The sleep covered the limit of the service, as far as the settings allow.
             self.release_hold().await;
         }
-        let mut run = orchestrator.log(self.request(prompt, run_id, runtime));
+        let mut run = orchestrator.start_log(self.request(prompt, run_id, runtime));
         let abort = run.abort_handle();
         let mut recorder = self.begin_log(run_id, abort.clone());
         // A cold adapter's process ends with the tick, so its text is logged.

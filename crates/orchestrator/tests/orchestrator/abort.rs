@@ -17,7 +17,7 @@ fn waits() -> Script {
 async fn before_the_first_attempt() {
     let claude = mock("claude", [waits()]);
     let orchestrator = orchestrator();
-    let run = orchestrator.run(request(&[&claude]));
+    let run = orchestrator.start(request(&[&claude]));
     run.abort();
     run.abort();
     assert_eq!(story(run).await, ["start claude", "end aborted"]);
@@ -32,7 +32,7 @@ async fn from_everywhere() {
         let orchestrator = orchestrator();
         let request = request(&[&claude]);
         let cancel = request.candidates[0].params.cancel.clone();
-        let run = orchestrator.run(request);
+        let run = orchestrator.start(request);
         claude.wait_for_runs(1).await;
         settle().await;
         match way {
@@ -65,7 +65,7 @@ async fn the_cancel_of_a_fallback_has_no_effect() {
     );
     let request = request(&[&claude, &codex]);
     request.candidates[1].params.cancel.cancel();
-    let done = orchestrator().run(request).outcome().await;
+    let done = orchestrator().start(request).outcome().await;
     assert_eq!(done.result.status, RunStatus::Completed);
 }
 
@@ -75,9 +75,9 @@ async fn while_queued() {
     let orchestrator = limited(Limits::default().overall(1));
     let mut first = request(&[&claude]);
     first.id = Some("first".into());
-    let first = orchestrator.run(first);
+    let first = orchestrator.start(first);
     claude.wait_for_runs(1).await;
-    let second = orchestrator.run(request(&[&claude]));
+    let second = orchestrator.start(request(&[&claude]));
     settle().await;
     let phase = orchestrator.active_runs().await[1].phase;
     assert_eq!(phase, RunPhase::Queued);
@@ -100,8 +100,8 @@ async fn while_its_provider_is_on_hold() {
     let mut first = request(&[&claude]);
     first.id = Some("first".into());
     first.retry.retries = 0;
-    events(orchestrator.run(first)).await;
-    let run = orchestrator.run(request(&[&claude]));
+    events(orchestrator.start(first)).await;
+    let run = orchestrator.start(request(&[&claude]));
     settle().await;
     let active = orchestrator.active_runs().await.remove(0);
     assert_eq!(
@@ -121,7 +121,7 @@ async fn while_its_provider_is_on_hold() {
 async fn in_a_delay() {
     let claude = mock("claude", [fails(ErrorKind::Network), waits()]);
     let orchestrator = orchestrator();
-    let mut run = orchestrator.run(request(&[&claude]));
+    let mut run = orchestrator.start(request(&[&claude]));
     let mut seen = Vec::new();
     while seen
         .last()
@@ -164,7 +164,7 @@ async fn in_a_tool() {
             .delay(secs(100))],
     );
     let orchestrator = orchestrator();
-    let run = orchestrator.run(request(&[&claude]));
+    let run = orchestrator.start(request(&[&claude]));
     claude.wait_for_runs(1).await;
     tokio::time::sleep(ms(100)).await;
     assert_eq!(orchestrator.active_runs().await[0].phase, RunPhase::InTool);
@@ -189,7 +189,7 @@ async fn by_dropping_it() {
     let orchestrator = orchestrator();
     let (send, mut heard) = tokio::sync::mpsc::unbounded_channel();
     let request = request(&[&claude]).on_event(move |event| send.send(brief(event)).unwrap());
-    let run = orchestrator.run(request);
+    let run = orchestrator.start(request);
     claude.wait_for_runs(1).await;
     settle().await;
     drop(run);
@@ -223,7 +223,7 @@ async fn a_run_that_completes_all_the_same_is_a_success() {
             result.errors.clear();
         })],
     );
-    let run = orchestrator().run(request(&[&claude]));
+    let run = orchestrator().start(request(&[&claude]));
     claude.wait_for_runs(1).await;
     settle().await;
     run.abort();
@@ -246,7 +246,7 @@ async fn an_aborted_run_is_not_tried_again() {
             })],
         );
         let codex = mock("codex", [Script::new()]);
-        let run = orchestrator().run(request(&[&claude, &codex]));
+        let run = orchestrator().start(request(&[&claude, &codex]));
         claude.wait_for_runs(1).await;
         run.abort();
         assert_eq!(story(run).await, ["start claude", "end aborted"]);
@@ -263,7 +263,7 @@ async fn a_runtime_that_does_not_stop_is_dropped_after_its_grace() {
             .hang()],
     );
     let orchestrator = orchestrator();
-    let run = orchestrator.run(request(&[&claude]));
+    let run = orchestrator.start(request(&[&claude]));
     claude.wait_for_runs(1).await;
     settle().await;
     run.abort();
@@ -294,7 +294,7 @@ async fn a_grace_without_end_is_no_panic() {
     config.abort_grace = std::time::Duration::MAX;
     let orchestrator = teamster_orchestrator::Orchestrator::new(config).unwrap();
     let claude = mock("claude", [waits()]);
-    let run = orchestrator.run(request(&[&claude]));
+    let run = orchestrator.start(request(&[&claude]));
     claude.wait_for_runs(1).await;
     settle().await;
     run.abort();
@@ -304,7 +304,7 @@ async fn a_grace_without_end_is_no_panic() {
 #[tokio::test(start_paused = true)]
 async fn a_kill_after_an_abort_reaches_the_runtime() {
     let claude = mock("claude", [waits().stop_takes(secs(20))]);
-    let run = orchestrator().run(request(&[&claude]));
+    let run = orchestrator().start(request(&[&claude]));
     claude.wait_for_runs(1).await;
     settle().await;
     run.abort();
@@ -331,7 +331,7 @@ async fn with_many_threads_at_any_moment() {
         request.id = None;
         request.retry.base_delay = ms(1);
         request.retry.retries = 20;
-        let run = orchestrator.run(request);
+        let run = orchestrator.start(request);
         let abort = run.abort_handle();
         tasks.push(tokio::spawn(events(run)));
         tokio::spawn(async move {

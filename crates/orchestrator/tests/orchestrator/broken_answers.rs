@@ -20,7 +20,7 @@ async fn lost_session(then: Vec<Script>) -> (Vec<Arc<MockRuntime>>, Vec<RunEvent
     scripts.extend(then);
     let claude = mock("claude", scripts);
     let codex = mock("codex", [Script::new()]);
-    let events = events(orchestrator().run(request(&[&claude, &codex]))).await;
+    let events = events(orchestrator().start(request(&[&claude, &codex]))).await;
     (vec![claude, codex], events)
 }
 
@@ -88,7 +88,7 @@ async fn a_session_of_the_callers_that_is_gone_is_the_error() {
     );
     let mut request = request(&[&claude]);
     request.candidates[0].params.session_id = Some("theirs".into());
-    let events = events(orchestrator().run(request)).await;
+    let events = events(orchestrator().start(request)).await;
     assert_eq!(claude.runs().len(), 2);
     let error = outcome(&events).error.unwrap();
     assert_eq!(
@@ -113,7 +113,7 @@ async fn a_new_session_that_was_not_kept_is_made_once_more() {
     let mut request = request(&[&claude]);
     request.retry.retries = 1;
     request.candidates[0].params.new_session_id = Some("new".into());
-    let events = events(orchestrator().run(request)).await;
+    let events = events(orchestrator().start(request)).await;
     assert_eq!(outcome(&events).result.status, RunStatus::Completed);
     let runs: Vec<_> = (claude.runs().into_iter())
         .map(|run| (run.params.session_id, run.params.new_session_id))
@@ -156,7 +156,7 @@ async fn a_call_of_an_answer_that_broke_off_has_not_run() {
     // The fallback is used as well.
     let claude = runs_calls_after_answer(tool(ToolKind::Edit).failed(error(ErrorKind::Quota)));
     let codex = mock("codex", [Script::new()]);
-    events(orchestrator().run(request(&[&claude, &codex]))).await;
+    events(orchestrator().start(request(&[&claude, &codex]))).await;
     assert_eq!((claude.runs().len(), codex.runs().len()), (1, 1));
 }
 

@@ -71,7 +71,7 @@ async fn tokens_over_all_attempts() {
     let orchestrator = orchestrator();
     let mut request = request(&[&claude]);
     request.budget.tokens = Some(100);
-    let events = events(orchestrator.run(request)).await;
+    let events = events(orchestrator.start(request)).await;
     assert_spent(&events, "the run's budget of 100 tokens is spent");
     assert_eq!(
         briefs(&events)[2..],
@@ -114,7 +114,7 @@ async fn exhausted_budget_begins_no_attempt() {
         });
         let mut request = request(&[&claude]);
         set(&mut request.budget);
-        let events = events(orchestrator().run(request)).await;
+        let events = events(orchestrator().start(request)).await;
         // Without announcing a retry that never begins.
         assert_eq!(
             briefs(&events),
@@ -146,7 +146,7 @@ async fn the_remaining_budget_is_passed_to_the_cli() {
     request.budget.turns = Some(10);
     request.budget.usd = Some(1.0);
     request.candidates[0].params.max_turns = Some(8);
-    orchestrator().run(request).outcome().await;
+    orchestrator().start(request).outcome().await;
     let runs = claude.runs();
     let turns: Vec<_> = runs
         .iter()
@@ -172,7 +172,7 @@ async fn cli_limit_from_the_budget_is_reported_as_the_budget() {
                 request.candidates[0].params.max_turns = Some(4);
                 request.candidates[0].params.max_budget_usd = Some(1.0);
             }
-            let events = events(orchestrator().run(request)).await;
+            let events = events(orchestrator().start(request)).await;
             if own {
                 let error = outcome(&events).error.unwrap();
                 assert_eq!((error.kind, error.message), (kind, format!("{kind:?}")));
@@ -199,7 +199,7 @@ async fn a_limit_that_a_candidate_has_of_its_own_may_fall_back() {
     let fall_back = teamster_orchestrator::Action::FallBack;
     request.retry.actions.insert(ErrorKind::Budget, fall_back);
     assert_eq!(
-        story(orchestrator().run(request)).await,
+        story(orchestrator().start(request)).await,
         ["start a", "fallback 2 Budget +0 b", "end success"]
     );
 }
@@ -222,13 +222,13 @@ async fn turns_are_counted_where_the_cli_has_no_limit() {
     let enough = plain([turns(3).text("end")]);
     let mut request = request(&[&enough]);
     request.budget.turns = Some(4);
-    let done = orchestrator().run(request.clone()).outcome().await;
+    let done = orchestrator().start(request.clone()).outcome().await;
     assert_eq!(done.result.status, RunStatus::Completed);
     assert_eq!(enough.runs()[0].params.max_turns, None);
     request.budget.turns = Some(3);
     let claude = plain([turns(3).text("too much").delay(secs(50))]);
     request.candidates[0].runtime = claude;
-    let events = events(orchestrator().run(request)).await;
+    let events = events(orchestrator().start(request)).await;
     assert_spent(&events, "the run's budget of 3 turns is spent");
     assert_eq!(outcome(&events).duration_ms, 0);
 }
@@ -246,9 +246,9 @@ async fn usd_where_the_cli_only_reports_them() {
     let mut request = request(&[&claude]);
     request.budget.usd = Some(0.5);
     let orchestrator = orchestrator();
-    let done = orchestrator.run(request.clone()).outcome().await;
+    let done = orchestrator.start(request.clone()).outcome().await;
     assert_eq!(done.result.status, RunStatus::Completed);
-    let events = events(orchestrator.run(request)).await;
+    let events = events(orchestrator.start(request)).await;
     assert_spent(&events, "the run's budget of 0.5 USD is spent");
     assert_eq!(outcome(&events).result.total_cost_usd, Some(0.75));
 }
@@ -262,13 +262,13 @@ async fn time_is_over_wherever_the_run_is() {
     let claude = mock("claude", [tool]);
     let mut request1 = request(&[&claude]);
     request1.budget.time = Some(secs(30));
-    let events1 = events(orchestrator().run(request1.clone())).await;
+    let events1 = events(orchestrator().start(request1.clone())).await;
     assert_spent(&events1, "the run's budget of 30 seconds is spent");
     assert_eq!(briefs(&events1)[2], "tool-end t error 30000");
 
     let delayed = mock("claude", [fails_for(ErrorKind::Network, 40_000)]);
     request1.candidates[0].runtime = delayed;
-    let events2 = events(orchestrator().run(request1.clone())).await;
+    let events2 = events(orchestrator().start(request1.clone())).await;
     assert_spent(&events2, "the run's budget of 30 seconds is spent");
     assert_eq!(outcome(&events2).duration_ms, 30_000);
 
@@ -276,10 +276,10 @@ async fn time_is_over_wherever_the_run_is() {
     let orchestrator = limited(Limits::default().overall(1));
     let mut first = request(&[&slow]);
     first.id = Some("first".into());
-    let _first = orchestrator.run(first);
+    let _first = orchestrator.start(first);
     slow.wait_for_runs(1).await;
     request1.candidates[0].runtime = slow.clone();
-    let events3 = events(orchestrator.run(request1)).await;
+    let events3 = events(orchestrator.start(request1)).await;
     assert_spent(&events3, "the run's budget of 30 seconds is spent");
     assert_eq!(outcome(&events3).duration_ms, 30_000);
     assert_eq!(outcome(&events3).attempts.len(), 0);
@@ -293,7 +293,7 @@ async fn abort_before_the_time_limit_is_reported_as_abort() {
     );
     let mut request = request(&[&claude]);
     request.budget.time = Some(secs(30));
-    let run = orchestrator().run(request);
+    let run = orchestrator().start(request);
     claude.wait_for_runs(1).await;
     tokio::time::sleep(secs(20)).await;
     run.abort();
@@ -314,7 +314,7 @@ async fn a_runtime_that_hangs_over_its_budget_is_dropped() {
     let orchestrator = orchestrator();
     let mut request = request(&[&claude]);
     request.budget.tokens = Some(5);
-    let events = events(orchestrator.run(request)).await;
+    let events = events(orchestrator.start(request)).await;
     assert_spent(&events, "the run's budget of 5 tokens is spent");
     assert_eq!(outcome(&events).duration_ms, 30_000);
     assert_over(&orchestrator, &[&claude]).await;
@@ -332,7 +332,7 @@ async fn completed_run_over_its_budget_reports_it_with_its_answer() {
         request.budget.tokens = Some(5);
         request.budget.usd = Some(0.2);
         let orchestrator = orchestrator();
-        let events = events(orchestrator.run(request.clone())).await;
+        let events = events(orchestrator.start(request.clone())).await;
         let done = outcome(&events);
         assert_eq!(done.answer(), Some("x"));
         assert_eq!(done.result.usage, Some(tokens(tokens_used)));
@@ -371,7 +371,7 @@ async fn a_cost_reported_during_the_run_ends_it() {
     let claude = plain([(1..=100).fold(Script::new(), step)]);
     let mut request = request(&[&claude]);
     request.budget.usd = Some(0.5);
-    let events = events(orchestrator().run(request)).await;
+    let events = events(orchestrator().start(request)).await;
     assert_spent(&events, "the run's budget of 0.5 USD is spent");
     let done = outcome(&events);
     assert_eq!(done.result.total_cost_usd, Some(0.75));
@@ -388,7 +388,7 @@ async fn a_run_without_reported_usage_is_not_left_without_a_limit() {
     let claude = plain([turns.clone(), turns.text("x")]);
     let mut request = request(&[&claude]);
     request.budget.tokens = Some(1000);
-    let events = events(orchestrator().run(request.clone())).await;
+    let events = events(orchestrator().start(request.clone())).await;
     let done = outcome(&events);
     let error = done.error.unwrap();
     assert_eq!(error.kind, ErrorKind::Budget);
@@ -396,7 +396,7 @@ async fn a_run_without_reported_usage_is_not_left_without_a_limit() {
     assert!(error.message.starts_with(begin), "{}", error.message);
     assert_eq!(done.duration_ms, 10_000);
     request.budget.tokens = None;
-    let done = orchestrator().run(request).outcome().await;
+    let done = orchestrator().start(request).outcome().await;
     assert_eq!(done.result.status, RunStatus::Completed);
 }
 
@@ -406,7 +406,7 @@ async fn usage_updates_are_requested_only_with_a_token_budget() {
         let claude = mock("claude", [Script::new().text("x")]);
         let mut request = request(&[&claude]);
         request.budget.tokens = budget;
-        orchestrator().run(request).outcome().await;
+        orchestrator().start(request).outcome().await;
         assert_eq!(claude.runs()[0].params.usage_updates, budget.is_some());
     }
 }
@@ -431,7 +431,7 @@ async fn a_limit_takes_the_tools_that_no_figure_counts() {
             "usd" => request.budget.usd = Some(1.0),
             _ => {}
         }
-        orchestrator().run(request).outcome().await;
+        orchestrator().start(request).outcome().await;
         assert_eq!(runtime.runs()[0].params.denied_tools, denied, "{limit}");
     }
 }
@@ -449,7 +449,7 @@ async fn provider_that_cannot_enforce_a_budget_is_refused() {
             "usd" => request.budget.usd = Some(1.0),
             _ => request.budget.tokens = Some(1),
         }
-        let done = orchestrator().run(request).outcome().await;
+        let done = orchestrator().start(request).outcome().await;
         let error = done.error.unwrap();
         assert_eq!(error.kind, ErrorKind::Invalid);
         let begin = format!("budget.{what}: bad does not report ");

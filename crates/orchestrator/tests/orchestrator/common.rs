@@ -240,7 +240,7 @@ pub(crate) async fn assert_over(orchestrator: &Orchestrator, mocks: &[&Arc<MockR
     let after = mock("after", [Script::new().text("free")]);
     let mut request = request(&[&after]);
     request.id = Some("after".into());
-    let done = tokio::time::timeout(secs(1), orchestrator.run(request).outcome()).await;
+    let done = tokio::time::timeout(secs(1), orchestrator.start(request).outcome()).await;
     let done = done.expect("a slot was not given back");
     assert_eq!(done.answer(), Some("free"));
 }

@@ -27,7 +27,7 @@ fn counted(request: RunRequest) -> (RunRequest, Arc<AtomicUsize>) {
 async fn slow_consumer_gets_every_event_in_order() {
     let claude = mock("claude", [talks(2000)]);
     let (request, count) = counted(request(&[&claude]));
-    let mut run = orchestrator().run(request);
+    let mut run = orchestrator().start(request);
     settle().await;
     tokio::time::sleep(secs(10)).await;
     // The run waits for its consumer, so the number of waiting events is bounded.
@@ -64,7 +64,7 @@ async fn a_run_whose_consumer_sleeps_can_be_stopped() {
         if way == "budget" {
             request.budget.time = Some(secs(60));
         }
-        let run = orchestrator.run(request);
+        let run = orchestrator.start(request);
         claude.wait_for_runs(1).await;
         tokio::time::sleep(secs(30)).await;
         assert_eq!(claude.active(), 1);
@@ -102,7 +102,7 @@ async fn a_run_whose_consumer_sleeps_can_be_stopped() {
 async fn grace_of_a_hanging_runtime_ends_while_the_consumer_sleeps() {
     let claude = mock("claude", [talks(1000).hang()]);
     let orchestrator = limited(Limits::default().overall(1));
-    let run = orchestrator.run(request(&[&claude]));
+    let run = orchestrator.start(request(&[&claude]));
     claude.wait_for_runs(1).await;
     settle().await;
     run.abort();
@@ -116,7 +116,7 @@ async fn a_run_that_is_read_to_its_end_was_not_aborted() {
     let claude = Arc::new(MockRuntime::new("claude").run_by(|_| Script::new().text("x")));
     let orchestrator = orchestrator();
     for _ in 0..20 {
-        let mut run = orchestrator.run(request(&[&claude]));
+        let mut run = orchestrator.start(request(&[&claude]));
         let abort = run.abort_handle();
         while run.next().await.is_some() {}
         drop(run);
@@ -127,7 +127,7 @@ async fn a_run_that_is_read_to_its_end_was_not_aborted() {
 #[tokio::test(start_paused = true)]
 async fn an_outcome_is_given_once_and_after_it_nothing() {
     let claude = mock("claude", [Script::new().text("x")]);
-    let mut run = orchestrator().run(request(&[&claude]));
+    let mut run = orchestrator().start(request(&[&claude]));
     while run.next().await.is_some() {}
     assert_eq!(run.next().await, None);
     assert_eq!(run.outcome().await.result.status, RunStatus::Aborted);

@@ -38,7 +38,7 @@ async fn a_cost_is_estimated_where_the_agent_reports_none() {
     let codex = tokens_only([Script::new().usage(million(2)).text("x")]);
     let mut request = request(&[&codex]);
     request.candidates[0].params.model = Some("m".to_owned());
-    let done = orchestrator().run(request.clone()).outcome().await;
+    let done = orchestrator().start(request.clone()).outcome().await;
     let estimate = (Some(2.0), Some(CostSource::Estimated));
     let result = &done.result;
     assert_eq!((result.total_cost_usd, result.cost_source), estimate);
@@ -51,7 +51,7 @@ async fn a_cost_is_estimated_where_the_agent_reports_none() {
     request.candidates[0].params.model = Some("other".to_owned());
     let codex = tokens_only([Script::new().usage(million(2)).text("x")]);
     request.candidates[0].runtime = codex;
-    let done = orchestrator().run(request).outcome().await;
+    let done = orchestrator().start(request).outcome().await;
     assert_eq!(done.result.status, RunStatus::Completed);
     assert_eq!(
         (done.result.total_cost_usd, done.result.cost_source),
@@ -70,7 +70,7 @@ async fn a_budget_in_usd_holds_by_estimates() {
     let mut request = request(&[&codex]);
     request.candidates[0].params.model = Some("m".to_owned());
     request.budget.usd = Some(2.5);
-    let done = orchestrator().run(request).outcome().await;
+    let done = orchestrator().start(request).outcome().await;
     let error = done.error.unwrap();
     assert_eq!(error.code, ErrorCode::BudgetExceeded);
     assert_eq!(error.message, "the run's budget of 2.5 USD is spent");
@@ -98,7 +98,7 @@ async fn estimate_limits_attempts_when_usage_comes_at_the_end() {
     let mut request = request(&[&kimi]);
     request.candidates[0].params.model = Some("m".to_owned());
     request.budget.usd = Some(3.0);
-    let done = orchestrator().run(request).outcome().await;
+    let done = orchestrator().start(request).outcome().await;
     assert_eq!(done.error.unwrap().code, ErrorCode::BudgetExceeded);
     assert_eq!(kimi.runs().len(), 2);
     assert!(!kimi.runs()[0].params.usage_updates);
@@ -116,7 +116,7 @@ async fn a_budget_in_usd_that_no_price_can_hold_ends_the_run() {
         let mut request = request(&[&codex]);
         request.candidates[0].params.model = model.map(str::to_owned);
         request.budget.usd = Some(1.0);
-        let done = orchestrator().run(request).outcome().await;
+        let done = orchestrator().start(request).outcome().await;
         let error = done.error.unwrap();
         assert_eq!(error.kind, ErrorKind::Budget);
         let begin = format!("the limit of 1 USD cannot be enforced: there is no price for {named}");

@@ -36,7 +36,7 @@ async fn a_runtime_that_panics_at_once_is_given_up() {
     let orchestrator = orchestrator();
     let mut alone = RunRequest::new(broken.clone(), ExecuteParams::new(PROMPT));
     alone.id = Some("r".into());
-    let events = events(orchestrator.run(alone.clone())).await;
+    let events = events(orchestrator.start(alone.clone())).await;
     assert_eq!(
         briefs(&events),
         ["start broken", "error Internal", "end error"]
@@ -50,7 +50,7 @@ async fn a_runtime_that_panics_at_once_is_given_up() {
     // The attempt never began, so the prompt can be sent to another candidate.
     let two = alone.fallback(Candidate::new(codex.clone(), ExecuteParams::new(PROMPT)));
     assert_eq!(
-        story(orchestrator.run(two)).await,
+        story(orchestrator.start(two)).await,
         [
             "start broken",
             "fallback 2 Internal +0 codex",
@@ -76,7 +76,7 @@ async fn a_runtime_that_panics_on_the_way_ends_the_run_well() {
             .panic("as it should")],
     );
     let orchestrator = orchestrator();
-    let events = events(orchestrator.run(request(&[&claude]))).await;
+    let events = events(orchestrator.start(request(&[&claude]))).await;
     assert_eq!(
         briefs(&events),
         [
@@ -96,7 +96,7 @@ async fn a_stream_without_done_ends_the_run_well() {
     let orchestrator = orchestrator();
     let mut request = request(&[&claude]);
     request.retry.retries = 0;
-    let events = events(orchestrator.run(request)).await;
+    let events = events(orchestrator.start(request)).await;
     assert_eq!(
         briefs(&events),
         [
@@ -184,7 +184,7 @@ async fn an_observer_is_called_in_order_and_may_panic() {
         let orchestrator = orchestrator();
         let mut request = request(&[&claude, &codex]);
         let log = observed(&mut request, panics);
-        let done = outcome(&events(orchestrator.run(request)).await);
+        let done = outcome(&events(orchestrator.start(request)).await);
         assert_eq!(done.result.status, RunStatus::Completed);
         assert_eq!(
             log.heard(),
@@ -206,7 +206,7 @@ async fn an_observer_is_not_informed_of_a_session_that_never_was() {
     let mut request = request(&[&claude]);
     request.candidates[0].params.new_session_id = Some("wished".into());
     let log = observed(&mut request, false);
-    let done = orchestrator().run(request).outcome().await;
+    let done = orchestrator().start(request).outcome().await;
     assert_eq!(log.heard(), ["accepted r claude do it 0", "ended failed"]);
     // The outcome has no session to resume.
     assert_eq!(done.session_id, None);
@@ -218,7 +218,7 @@ async fn an_observer_hears_of_the_end_though_unread() {
     let orchestrator = orchestrator();
     let mut request = request(&[&claude]);
     let log = observed(&mut request, false);
-    let run = orchestrator.run(request);
+    let run = orchestrator.start(request);
     claude.wait_for_runs(1).await;
     settle().await;
     drop(run);
@@ -238,12 +238,12 @@ async fn an_observer_hears_of_the_end_though_unread() {
 async fn observer_without_a_run_start_gets_no_run_end() {
     let claude = mock("claude", [Script::new().wait_for_abort()]);
     let orchestrator = orchestrator();
-    let first = orchestrator.run(request(&[&claude]));
+    let first = orchestrator.start(request(&[&claude]));
     settle().await;
     // A run whose id is in use.
     let mut taken = request(&[&claude]);
     let log = observed(&mut taken, false);
-    let refused = events(orchestrator.run(taken)).await;
+    let refused = events(orchestrator.start(taken)).await;
     assert_eq!(
         briefs(&refused),
         ["start claude", "error Invalid", "end error"]
@@ -257,12 +257,12 @@ async fn observer_without_a_run_start_gets_no_run_end() {
     let mut zero = request(&[&claude]);
     zero.observer = Some(log.clone());
     zero.budget.turns = Some(0);
-    events(orchestrator.run(zero)).await;
+    events(orchestrator.start(zero)).await;
     // A run without a candidate.
     let mut empty = request(&[&claude]);
     empty.observer = Some(log.clone());
     empty.candidates.clear();
-    let none = events(orchestrator.run(empty)).await;
+    let none = events(orchestrator.start(empty)).await;
     assert_eq!(briefs(&none), ["start ", "error Invalid", "end error"]);
     assert_eq!(log.heard(), [""; 0]);
     assert_over(&orchestrator, &[&claude]).await;
@@ -274,7 +274,7 @@ async fn a_callback_may_panic() {
     let orchestrator = orchestrator();
     let request = request(&[&claude]).on_event(|_| panic!("as it should"));
     assert_eq!(
-        story(orchestrator.run(request)).await,
+        story(orchestrator.start(request)).await,
         ["start claude", "chunk x", "message x", "end success"]
     );
     assert_over(&orchestrator, &[&claude]).await;
@@ -296,7 +296,7 @@ async fn a_budget_that_cannot_be_is_refused() {
         let claude = mock("claude", [Script::new()]);
         let mut request = request(&[&claude]);
         set(&mut request.budget);
-        let events = events(orchestrator().run(request)).await;
+        let events = events(orchestrator().start(request)).await;
         assert_eq!(
             briefs(&events),
             ["start claude", "error Invalid", "end error"]
@@ -314,7 +314,7 @@ async fn parameters_that_the_provider_refuses_are_not_tried_again() {
     let claude = Arc::new(runtime.run(Script::new()));
     let mut request = request(&[&claude]);
     request.candidates[0].params.prompt = String::new();
-    let events = events(orchestrator().run(request)).await;
+    let events = events(orchestrator().start(request)).await;
     assert_eq!(
         briefs(&events),
         ["start claude", "error Invalid", "end error"]
@@ -347,7 +347,7 @@ async fn hanging_observer_does_not_delay_the_end_of_a_stopped_run() {
     let orchestrator = orchestrator();
     let mut request = request(&[&claude]);
     request.observer = Some(Arc::new(Stuck));
-    let run = orchestrator.run(request);
+    let run = orchestrator.start(request);
     let abort = run.abort_handle();
     let outcome = tokio::spawn(run.outcome());
     tokio::time::sleep(std::time::Duration::from_secs(5)).await;
@@ -390,7 +390,7 @@ async fn candidate_without_the_session_is_refused_before_the_start() {
     request
         .candidates
         .push(Candidate::new(refuses, ExecuteParams::new("x")));
-    let done = orchestrator.run(request).outcome().await;
+    let done = orchestrator.start(request).outcome().await;
     let error = done.error.unwrap();
     assert_eq!(
         (error.kind, &*error.message),
@@ -419,7 +419,7 @@ async fn an_observer_that_hangs_does_not_hold_up_a_run_for_ever() {
     let orchestrator = orchestrator();
     let mut request = request(&[&claude]);
     request.observer = Some(Arc::new(Stuck));
-    let done = orchestrator.run(request).outcome().await;
+    let done = orchestrator.start(request).outcome().await;
     assert_eq!(done.result.status, RunStatus::Completed);
     assert_eq!(done.answer(), Some("x"));
     assert_over(&orchestrator, &[&claude]).await;

@@ -9,7 +9,7 @@ use teamster_testkit::mock_runtime::Script;
 use crate::common::*;
 
 async fn wire(orchestrator: &Orchestrator, request: RunRequest) -> Vec<Value> {
-    let events = events(orchestrator.run(request)).await;
+    let events = events(orchestrator.start(request)).await;
     let mut lines = Vec::new();
     for event in events {
         let line = serde_json::to_value(&event).unwrap();
@@ -179,10 +179,10 @@ async fn the_log_has_the_agents_events_and_no_derived_ones() {
     let claude = mock("claude", [script(), script()]);
     let orchestrator = orchestrator();
     assert_eq!(
-        story(orchestrator.run(request(&[&claude]))).await,
+        story(orchestrator.start(request(&[&claude]))).await,
         ["start claude", "chunk x", "message x", "end success"]
     );
-    let mut log = orchestrator.log(request(&[&claude]));
+    let mut log = orchestrator.start_log(request(&[&claude]));
     let mut lines = Vec::new();
     while let Some(entry) = log.next().await {
         lines.push(match entry {
@@ -217,7 +217,7 @@ async fn messages_are_distinguished_and_retracted_ones_do_not_count() {
             .text_in("m3", "three")
             .completed()],
     );
-    let events = events(orchestrator().run(request(&[&claude]))).await;
+    let events = events(orchestrator().start(request(&[&claude]))).await;
     assert_eq!(
         briefs(&events),
         [
@@ -241,12 +241,12 @@ async fn ids_are_the_callers_or_new_and_in_order() {
         teamster_testkit::mock_runtime::MockRuntime::new("claude").run_by(|_| Script::new()),
     );
     let orchestrator = orchestrator();
-    assert_eq!(&**orchestrator.run(request(&[&claude])).id(), "r");
+    assert_eq!(&**orchestrator.start(request(&[&claude])).id(), "r");
     let mut ids = Vec::new();
     for _ in 0..3 {
         let mut request = request(&[&claude]);
         request.id = None;
-        ids.push(orchestrator.run(request).id().to_string());
+        ids.push(orchestrator.start(request).id().to_string());
     }
     for id in &ids {
         assert_eq!(id.len(), 36);
@@ -263,7 +263,7 @@ async fn callback_and_stream_get_the_same_events() {
     );
     let (send, mut heard) = tokio::sync::mpsc::unbounded_channel();
     let request = request(&[&claude]).on_event(move |event| send.send(event.clone()).unwrap());
-    let read = events(orchestrator().run(request)).await;
+    let read = events(orchestrator().start(request)).await;
     let mut called = Vec::new();
     while let Ok(event) = heard.try_recv() {
         called.push(event);
@@ -286,7 +286,7 @@ async fn every_entry_of_a_log_is_read_again() {
         ],
     );
     let codex = mock("codex", [fails(ErrorKind::Auth)]);
-    let mut log = orchestrator().log(request(&[&claude, &codex]));
+    let mut log = orchestrator().start_log(request(&[&claude, &codex]));
     let mut names = Vec::new();
     while let Some(entry) = log.next().await {
         let line = serde_json::to_string(&entry).unwrap();
@@ -334,7 +334,7 @@ async fn every_view_of_a_run_has_the_numbers_of_its_log() {
         request(&[&claude])
     };
     let orchestrator = orchestrator();
-    let mut log = orchestrator.log(request());
+    let mut log = orchestrator.start_log(request());
     let (mut of_agents, mut of_run, mut count) = (Vec::new(), Vec::new(), 0);
     while let Some(entry) = log.next().await {
         count += 1;
@@ -354,7 +354,7 @@ async fn every_view_of_a_run_has_the_numbers_of_its_log() {
     assert_eq!(seen, of_agents);
 
     let (mut seen, mut derived) = (Vec::new(), Vec::new());
-    let mut run = orchestrator.run(request());
+    let mut run = orchestrator.start(request());
     while let Some(e) = run.next_entry().await {
         let entry = (e.seq, e.attempt, e.event.type_name());
         if e.event.is_derived() {

@@ -15,7 +15,7 @@ fn busy(provider: &str) -> Arc<MockRuntime> {
 
 fn start(orchestrator: &Orchestrator, mut request: RunRequest) -> Run {
     request.id = None;
-    orchestrator.run(request)
+    orchestrator.start(request)
 }
 
 #[tokio::test(start_paused = true)]

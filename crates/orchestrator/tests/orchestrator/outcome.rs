@@ -57,7 +57,7 @@ async fn figures_are_summed_and_messages_are_those_that_stand() {
     );
     let mut request = request(&[&claude]);
     request.candidates[0].params.model = Some("alias".into());
-    let events = events(orchestrator().run(request)).await;
+    let events = events(orchestrator().start(request)).await;
     let done = outcome(&events);
     assert_eq!(messages(&events), ["first", "half", "last"]);
     assert_eq!(done.answer(), Some("last"));
@@ -91,7 +91,7 @@ async fn a_failed_run_keeps_its_text() {
             .usage(usage(3, None))
             .failed(error(ErrorKind::Invalid))],
     );
-    let events = events(orchestrator().run(request(&[&claude]))).await;
+    let events = events(orchestrator().start(request(&[&claude]))).await;
     assert_eq!(
         briefs(&events),
         [
@@ -120,7 +120,7 @@ async fn a_withdrawal_holds_without_a_successor() {
             .text_in("n", "too")
             .failed(error(ErrorKind::Network))],
     );
-    let run = orchestrator().run(request(&[&claude]));
+    let run = orchestrator().start(request(&[&claude]));
     claude.wait_for_runs(1).await;
     settle().await;
     run.abort();
@@ -138,7 +138,7 @@ async fn a_run_with_only_denials_is_an_error_that_names_them() {
             .permission_denied("Bash", "t", "no")
             .completed()],
     );
-    let events = events(orchestrator().run(request(&[&claude]))).await;
+    let events = events(orchestrator().start(request(&[&claude]))).await;
     let error = outcome(&events).error.unwrap();
     assert_eq!(error.kind, ErrorKind::Permission);
     assert_eq!(error.message, "nothing was done; denied tools: Bash");
@@ -149,7 +149,7 @@ async fn a_session_that_was_given_is_there_to_go_on_with() {
     let claude = mock("claude", [fails(ErrorKind::Auth)]);
     let mut request = request(&[&claude]);
     request.candidates[0].params.session_id = Some("old".into());
-    let done = orchestrator().run(request).outcome().await;
+    let done = orchestrator().start(request).outcome().await;
     assert_eq!(done.session_id.as_deref(), Some("old"));
 }
 
@@ -173,7 +173,7 @@ async fn events_closed_at_the_end_are_in_every_result() {
                 Closed::new(Some(workspace()), vec![notice])
             })
         }));
-        let mut log = orchestrator().log(request);
+        let mut log = orchestrator().start_log(request);
         let mut names = Vec::new();
         let mut result = None;
         while let Some(entry) = log.next().await {
@@ -201,7 +201,7 @@ async fn a_panic_at_the_end_ends_the_run_all_the_same() {
     let claude = mock("claude", [Script::new().text("yes")]);
     let mut request = request(&[&claude]);
     request.closing = Some(Arc::new(|| Box::pin(async { panic!("of the test") })));
-    let done = orchestrator().run(request).outcome().await;
+    let done = orchestrator().start(request).outcome().await;
     assert_eq!(
         (done.answer(), &done.result.workspace),
         (Some("yes"), &None)

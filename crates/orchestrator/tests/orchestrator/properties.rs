@@ -268,7 +268,7 @@ async fn play(case: &Case) {
     let request = request.on_event(move |event| {
         let _ = send.send(event.clone());
     });
-    let mut run = Some(orchestrator.run(request));
+    let mut run = Some(orchestrator.start(request));
     let abort = run.as_ref().unwrap().abort_handle();
     let mut reader = None;
     // The stream is read, except in the case that drops it.

@@ -175,7 +175,7 @@ async fn play(
         .actions
         .insert(ErrorKind::Protocol, Action::Retry);
     let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
-    let run = orchestrator.run(request);
+    let run = orchestrator.start(request);
     let outcome = tokio::time::timeout(LIMIT, run.outcome()).await.unwrap();
     // The CLI crashes again, without output.
     assert_eq!(outcome.result.status, RunStatus::Failed);

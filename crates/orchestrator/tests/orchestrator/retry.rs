@@ -59,7 +59,7 @@ async fn the_table_row_by_row() {
             mock("a", [fails(kind), Script::new()]),
             mock("b", [Script::new()]),
         );
-        let events = story(orchestrator().run(request(&[&a, &b]))).await;
+        let events = story(orchestrator().start(request(&[&a, &b]))).await;
         let name = format!(" {kind:?}");
         let events: Vec<_> = events.iter().map(|line| line.replace(&name, "")).collect();
         assert_eq!(events, expected, "{kind:?}");
@@ -83,7 +83,7 @@ async fn the_table_can_be_overridden_row_by_row() {
             );
             let mut request = request(&[&a, &b]);
             request.retry.actions.insert(kind, action);
-            let story = story(orchestrator().run(request)).await;
+            let story = story(orchestrator().start(request)).await;
             let second = match action {
                 Action::Retry | Action::Wait => format!("retry 2 {kind:?} +7000 a"),
                 Action::FallBack => format!("fallback 2 {kind:?} +0 b"),
@@ -104,7 +104,7 @@ async fn an_errors_own_property_corrects_the_table() {
                 mock("a", [Script::new().failed(error), Script::new()]),
                 mock("b", [Script::new()]),
             );
-            let story = story(orchestrator().run(request(&[&a, &b]))).await;
+            let story = story(orchestrator().start(request(&[&a, &b]))).await;
             let expected = match (Action::for_kind(kind), retryable, kind) {
                 (Action::Retry, true, _) | (Action::FallBack, true, ErrorKind::Internal) => "retry",
                 (Action::Retry | Action::FallBack, _, _) => "fallback",
@@ -127,7 +127,7 @@ async fn delays_double_up_to_the_longest() {
     let mut request = request(&[&claude]);
     request.retry.retries = 6;
     request.retry.max_delay = secs(10);
-    let done = orchestrator().run(request).outcome().await;
+    let done = orchestrator().start(request).outcome().await;
     assert_eq!(
         begun(&claude, start),
         [0, 1000, 3000, 7000, 15_000, 25_000, 35_000]
@@ -144,7 +144,7 @@ async fn no_delay_is_longer_than_the_longest() {
     request.retry.base_delay = secs(30);
     request.retry.max_delay = secs(2);
     assert_eq!(
-        story(orchestrator().run(request)).await[1],
+        story(orchestrator().start(request)).await[1],
         "retry 2 Network +2000 claude"
     );
 }
@@ -161,7 +161,7 @@ async fn jitter_adds_at_most_the_delay_itself() {
         let mut request = request(&[&claude]);
         request.retry.jitter = true;
         request.retry.retries = 3;
-        for event in events(orchestrator().run(request)).await {
+        for event in events(orchestrator().start(request)).await {
             if let teamster_api::RunEvent::Retry { next, delay_ms, .. } = event {
                 delays.entry(next.attempt).or_default().push(delay_ms);
             }
@@ -206,7 +206,7 @@ async fn the_delay_of_the_service_is_kept_exactly() {
     request.retry.jitter = true;
     request.retry.retries = 4;
     request.retry.base_delay = secs(0);
-    let done = orchestrator().run(request).outcome().await;
+    let done = orchestrator().start(request).outcome().await;
     assert_eq!(done.result.status, RunStatus::Completed);
     assert_eq!(begun(&claude, start), [0, 1234, 50_001, 50_001, 100_000]);
 }
@@ -219,14 +219,14 @@ async fn a_wait_that_is_too_long_falls_back() {
             mock("b", [Script::new()]),
         );
         assert_eq!(
-            story(orchestrator().run(request(&[&a, &b]))).await[1],
+            story(orchestrator().start(request(&[&a, &b]))).await[1],
             format!("fallback 2 {kind:?} +0 b")
         );
         let a = mock("a", [fails_for(kind, 300_001)]);
-        let story1 = story(orchestrator().run(request(&[&a]))).await;
+        let story1 = story(orchestrator().start(request(&[&a]))).await;
         assert_eq!(story1[1], format!("error {kind:?}"));
         let a = mock("a", [fails_for(kind, 300_000), Script::new()]);
-        let story2 = story(orchestrator().run(request(&[&a]))).await;
+        let story2 = story(orchestrator().start(request(&[&a]))).await;
         assert_eq!(story2[1], format!("retry 2 {kind:?} +300000 a"));
     }
 }
@@ -255,7 +255,7 @@ async fn every_candidate_has_its_own_retries_and_parameters() {
     let mut own = ExecuteParams::new("third");
     own.new_session_id = Some("mine".into());
     request.candidates[2] = Candidate::new(c.clone(), own).model("small");
-    let lines = story(orchestrator().run(request)).await;
+    let lines = story(orchestrator().start(request)).await;
     assert_eq!(
         lines,
         [
@@ -303,7 +303,7 @@ async fn no_more_attempts_than_allowed() {
         let mut request = request(&[&a, &b]);
         request.retry.retries = 1;
         request.retry.max_attempts = Some(most);
-        let done = orchestrator().run(request).outcome().await;
+        let done = orchestrator().start(request).outcome().await;
         assert_eq!(done.attempts.len(), most.min(4) as usize);
     }
 }
@@ -323,7 +323,7 @@ async fn no_attempt_begins_too_late() {
     let mut request = request(&[&claude]);
     request.retry.retries = 9;
     request.retry.max_elapsed = Some(secs(5));
-    let done = orchestrator().run(request).outcome().await;
+    let done = orchestrator().start(request).outcome().await;
     // The fourth attempt would begin after 1 + 2 + 4 seconds and the durations of the attempts.
     assert_eq!(begun(&claude, start), [0, 1500, 4000]);
     let message = done.error.unwrap().message;
@@ -342,7 +342,7 @@ async fn retry_without_time_to_wait_falls_back_at_once() {
     let mut request = request(&[&a, &b]);
     request.retry.max_elapsed = Some(secs(10));
     assert_eq!(
-        story(orchestrator().run(request)).await,
+        story(orchestrator().start(request)).await,
         ["start a", "fallback 2 RateLimit +0 b", "end success"]
     );
 }
@@ -353,12 +353,12 @@ async fn attempt_that_waits_for_its_slot_keeps_the_time_limit() {
     let orchestrator = limited(teamster_orchestrator::Limits::default().overall(1));
     let mut first = request(&[&slow]);
     first.id = Some("first".into());
-    let first = tokio::spawn(events(orchestrator.run(first)));
+    let first = tokio::spawn(events(orchestrator.start(first)));
     slow.wait_for_runs(1).await;
     let a = mock("a", [Script::new()]);
     let mut second = request(&[&a]);
     second.retry.max_elapsed = Some(secs(20));
-    let done = orchestrator.run(second).outcome().await;
+    let done = orchestrator.start(second).outcome().await;
     assert_eq!(done.duration_ms, 20_000);
     assert_eq!(done.error.unwrap().kind, ErrorKind::Timeout);
     assert_eq!(a.runs().len(), 0);
@@ -381,7 +381,7 @@ async fn a_quota_waits_without_burning_attempts() {
     let mut request = request(&[&a]);
     request.retry.retries = 1;
     request.retry.max_attempts = Some(2);
-    let lines = story(orchestrator().run(request)).await;
+    let lines = story(orchestrator().start(request)).await;
     assert_eq!(
         lines,
         [
@@ -405,14 +405,14 @@ async fn a_quota_falls_back_unless_the_policy_waits() {
     // A fallback does not count as an attempt either.
     request.retry.max_attempts = Some(1);
     assert_eq!(
-        story(orchestrator().run(request.clone())).await,
+        story(orchestrator().start(request.clone())).await,
         ["start a", "fallback 2 Quota +0 b", "end success"]
     );
     let a = mock("a", scripts());
     request.candidates[0].runtime = a;
     request.retry.actions.insert(ErrorKind::Quota, Action::Wait);
     assert_eq!(
-        story(orchestrator().run(request)).await,
+        story(orchestrator().start(request)).await,
         ["start a", "retry 2 Quota +60000 a", "end success"]
     );
 }
@@ -425,7 +425,7 @@ async fn a_quota_that_resets_too_late_or_never_ends_the_run() {
     ] {
         let a = mock("a", [script]);
         assert_eq!(
-            story(orchestrator().run(request(&[&a]))).await,
+            story(orchestrator().start(request(&[&a]))).await,
             ["start a", "error Quota", "end error"]
         );
     }
@@ -440,7 +440,7 @@ async fn a_limit_that_is_never_over_is_not_asked_all_the_time() {
     );
     let mut request = request(&[&a]);
     request.budget.time = Some(secs(3600));
-    let done = orchestrator().run(request).outcome().await;
+    let done = orchestrator().start(request).outcome().await;
     assert_eq!(done.error.unwrap().kind, ErrorKind::Budget);
     // The delays are 1 ms, 1 s, 2 s, and so on, up to a minute.
     assert!((60..80).contains(&a.runs().len()), "{}", a.runs().len());
@@ -461,7 +461,7 @@ async fn a_run_that_failed_without_an_error_is_retried() {
         ],
     );
     assert_eq!(
-        story(orchestrator().run(request(&[&claude]))).await,
+        story(orchestrator().start(request(&[&claude]))).await,
         [
             "start claude",
             "retry 2 Protocol +1000 claude",

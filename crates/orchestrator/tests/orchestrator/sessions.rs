@@ -19,7 +19,7 @@ async fn a_session_that_an_attempt_made_is_not_made_again() {
     );
     let mut request = request(&[&claude]);
     request.candidates[0].params.new_session_id = Some(ID.into());
-    let done = orchestrator().run(request).outcome().await;
+    let done = orchestrator().start(request).outcome().await;
     assert_eq!(done.session_id.as_deref(), Some(ID));
     let runs = claude.runs();
     assert_eq!(runs[0].params.new_session_id.as_deref(), Some(ID));
@@ -35,7 +35,7 @@ async fn a_session_that_never_came_to_be_is_made() {
     let claude = mock("claude", [fails(ErrorKind::Network), Script::new()]);
     let mut request = request(&[&claude]);
     request.candidates[0].params.new_session_id = Some(ID.into());
-    orchestrator().run(request).outcome().await;
+    orchestrator().start(request).outcome().await;
     let runs = claude.runs();
     assert_eq!(runs[1].params.new_session_id.as_deref(), Some(ID));
     assert_eq!(runs[1].params.session_id, None);
@@ -55,7 +55,7 @@ async fn a_fork_that_was_made_is_resumed_and_not_forked_again() {
     params.session_id = Some("origin".into());
     params.new_session_id = Some(ID.into());
     params.fork = true;
-    orchestrator().run(request).outcome().await;
+    orchestrator().start(request).outcome().await;
     let params = &claude.runs()[1].params;
     assert_eq!(params.session_id.as_deref(), Some(ID));
     assert_eq!(params.new_session_id, None);
@@ -73,7 +73,7 @@ async fn a_session_is_its_providers_own() {
     for candidate in &mut request.candidates {
         candidate.params.new_session_id = Some(ID.into());
     }
-    orchestrator().run(request).outcome().await;
+    orchestrator().start(request).outcome().await;
     let params = &gemini.runs()[0].params;
     assert_eq!(params.new_session_id.as_deref(), Some(ID));
     assert_eq!(params.session_id, None);
@@ -95,7 +95,7 @@ async fn another_candidate_of_the_provider_resumes_the_session() {
         candidate.params.new_session_id = Some(ID.into());
     }
     request.candidates[1].params.model = Some("larger".into());
-    orchestrator().run(request).outcome().await;
+    orchestrator().start(request).outcome().await;
     let params = &claude.runs()[1].params;
     assert_eq!(params.session_id.as_deref(), Some(ID));
     assert_eq!(params.new_session_id, None);
@@ -116,7 +116,7 @@ async fn a_fork_without_a_word_of_its_session_cannot_be_resumed() {
     let mut request = request(&[&claude]);
     request.candidates[0].params.session_id = Some("origin".into());
     request.candidates[0].params.fork = true;
-    let lines = story(orchestrator().run(request)).await;
+    let lines = story(orchestrator().start(request)).await;
     assert_eq!(lines.last().unwrap(), "end error");
     assert_eq!(claude.runs().len(), 1);
 }
@@ -129,7 +129,7 @@ async fn a_requested_session_with_side_effects_is_resumed() {
     );
     let mut request = request(&[&claude]);
     request.candidates[0].params.new_session_id = Some(ID.into());
-    let done = orchestrator().run(request).outcome().await;
+    let done = orchestrator().start(request).outcome().await;
     assert_eq!(done.session_id.as_deref(), Some(ID));
     let params = &claude.runs()[1].params;
     assert_eq!(params.session_id.as_deref(), Some(ID));
@@ -142,7 +142,7 @@ async fn a_requested_session_with_side_effects_can_be_resumed() {
     let claude = mock("claude", [changes().failed(error(ErrorKind::Invalid))]);
     let mut request = request(&[&claude]);
     request.candidates[0].params.new_session_id = Some(ID.into());
-    let done = orchestrator().run(request).outcome().await;
+    let done = orchestrator().start(request).outcome().await;
     assert_eq!(done.session_id.as_deref(), Some(ID));
 }
 
@@ -158,7 +158,7 @@ async fn a_resumed_session_under_a_new_id_is_resumed_by_that() {
             Script::new().session("three"),
         ],
     );
-    let done = orchestrator().run(request(&[&claude])).outcome().await;
+    let done = orchestrator().start(request(&[&claude])).outcome().await;
     let asked: Vec<_> = claude
         .runs()
         .into_iter()

@@ -31,7 +31,7 @@ fn fails_then(first: Script) -> Arc<MockRuntime> {
 /// Asserts that the prompt was sent once, and that the session was then resumed with a continuation.
 pub(crate) async fn assert_resumed(claude: &Arc<MockRuntime>, request: RunRequest) {
     let continuation = request.retry.side_effects.continuation.clone();
-    let events = events(orchestrator().run(request)).await;
+    let events = events(orchestrator().start(request)).await;
     let runs = claude.runs();
     assert_eq!(runs.len(), 2, "{:?}", briefs(&events));
     assert_eq!(runs[0].params.prompt, PROMPT);
@@ -50,7 +50,7 @@ pub(crate) async fn assert_resumed(claude: &Arc<MockRuntime>, request: RunReques
 
 /// Asserts that the prompt was sent again.
 pub(crate) async fn assert_restarted(claude: &Arc<MockRuntime>, request: RunRequest) {
-    let events = events(orchestrator().run(request)).await;
+    let events = events(orchestrator().start(request)).await;
     let prompts: Vec<_> = claude
         .runs()
         .into_iter()
@@ -63,7 +63,7 @@ pub(crate) async fn assert_restarted(claude: &Arc<MockRuntime>, request: RunRequ
 
 /// Asserts that the run ended, with an error that contains `why`.
 async fn assert_ended(mocks: &[&Arc<MockRuntime>], request: RunRequest, why: &str) {
-    let events = events(orchestrator().run(request)).await;
+    let events = events(orchestrator().start(request)).await;
     let runs: usize = mocks.iter().map(|mock| mock.runs().len()).sum();
     assert_eq!(runs, 1, "{:?}", briefs(&events));
     let message = outcome(&events).error.unwrap().message;
@@ -222,7 +222,7 @@ async fn a_later_candidate_of_the_provider_resumes() {
     let other = mock("claude", [Script::new().text("x")]);
     let mut request = request(&[&claude, &codex, &other]);
     request.candidates[2].params.model = Some("haiku".into());
-    let lines = story(orchestrator().run(request)).await;
+    let lines = story(orchestrator().start(request)).await;
     assert_eq!(
         lines[3..],
         [
@@ -281,7 +281,7 @@ async fn side_effects_are_remembered_for_all_later_attempts() {
     );
     let mut request = request(&[&claude]);
     request.retry.retries = 3;
-    let events = events(orchestrator().run(request)).await;
+    let events = events(orchestrator().start(request)).await;
     let lines = briefs(&events);
     let steps: Vec<_> = lines.iter().filter(|l| l.starts_with("retry")).collect();
     assert_eq!(
@@ -393,7 +393,7 @@ async fn the_text_of_a_sub_agent_is_not_the_agents() {
         "claude",
         [Script::new().text("I").event(sub("hidden")).text(" say")],
     );
-    let done = orchestrator().run(request(&[&claude])).outcome().await;
+    let done = orchestrator().start(request(&[&claude])).outcome().await;
     assert_eq!(done.result.text, "I say");
     assert_eq!(done.result.messages().len(), 1);
 }
@@ -416,7 +416,7 @@ async fn cut_off_calls_are_named_to_an_agent_without_its_session() {
     );
     let mut request = request(&[&claude]);
     request.retry.side_effects.continuation = "go on".into();
-    outcome(&events(orchestrator().run(request)).await);
+    outcome(&events(orchestrator().start(request)).await);
     assert_eq!(
         claude.runs()[1].params.prompt,
         "go on\n\nThese calls were cut off, and may have had their effect all the same:\n\

@@ -69,7 +69,7 @@ fn every_type_of_a_detail_has_a_row() {
 /// Returns the parameter for which this request is refused.
 async fn refused(request: RunRequest) -> String {
     let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
-    let outcome = orchestrator.run(request).await;
+    let outcome = orchestrator.start(request).await;
     let error = outcome.error().unwrap();
     assert_eq!(error.code, ErrorCode::InvalidParams);
     error.parameter().unwrap_or_default().to_owned()

@@ -116,7 +116,7 @@ async fn a_run_and_its_stream_are_awaited() -> Result<(), AgentError> {
         .fallback(candidate)
         .retry(policy)
         .budget(budget);
-    let outcome = orchestrator.run(request).await; // Run: IntoFuture
+    let outcome = orchestrator.start(request).await; // Run: IntoFuture
     assert_eq!(outcome.answer(), Some("Done."));
     assert!(outcome.is_success());
     assert_eq!(outcome.error(), None);
@@ -136,7 +136,7 @@ async fn a_run_and_its_stream_are_awaited() -> Result<(), AgentError> {
 async fn a_run_that_is_awaited_is_a_stream_too() -> Result<(), AgentError> {
     let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
     let runtime = mock("claude", Script::new().failed(no_login()));
-    let mut run = orchestrator.run(RunRequest::new(runtime, ExecuteParams::new("hi")));
+    let mut run = orchestrator.start(RunRequest::new(runtime, ExecuteParams::new("hi")));
     let mut last = None;
     while let Some(event) = run.next().await {
         last = Some(event);

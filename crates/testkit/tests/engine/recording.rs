@@ -32,7 +32,7 @@ impl Scratch {
 
 impl Run {
     fn record_to(self, scratch: &Scratch) -> Self {
-        self.config(|config| config.record_to = Some(scratch.path(DIR)))
+        self.config(|config| config.record_to = Some(scratch.path(DIR).into()))
     }
 }
 
@@ -53,8 +53,7 @@ async fn each_run_of_a_runtime_is_recorded_in_a_folder_of_its_own() {
     let script = |text: &str| Script::new().line(text).line(END);
     let recorded = |text: &str| {
         agent(&script(text))
-            .record_to(&scratch)
-            .config(|config| config.record_each = true)
+            .config(|config| config.record_to = Some(RecordTo::Each(scratch.path(DIR))))
             .finish()
     };
     let texts = [r#"{"t":"a"}"#, r#"{"t":"b"}"#, r#"{"t":"c"}"#];
@@ -410,7 +409,7 @@ async fn runs_of_the_real_providers_replay_as_they_were() {
         let (name, _) = fixture.split_once('/').unwrap();
         let mut config = RuntimeConfig::default();
         config.program = Some(env!("CARGO_BIN_EXE_teamster-fake-agent").into());
-        config.record_to = Some(scratch.path(DIR));
+        config.record_to = Some(scratch.path(DIR).into());
         let mut params = ExecuteParams::new("hello");
         let [(variable, script)] = Script::new().play(output.clone()).env().unwrap();
         params.env.insert(variable.into(), script);
@@ -478,7 +477,7 @@ pub(crate) fn be_limited(scratch: &Path) {
         .line(Text::from(line("{n}")).repeat(LINES.into()))
         .line(Text::from("too late").to(Stream::Stderr))
         .line(END);
-    let run = agent(&script).config(|config| config.record_to = Some(scratch.join(DIR)));
+    let run = agent(&script).config(|config| config.record_to = Some(scratch.join(DIR).into()));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

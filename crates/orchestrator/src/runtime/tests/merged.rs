@@ -369,7 +369,7 @@ async fn the_log_has_all_events_in_one_order() {
     );
     let mut asked = request(&claude);
     asked.id = Some("r".into());
-    let mut log = orchestrator().log(asked);
+    let mut log = orchestrator().start_log(asked);
     let (mut lines, mut last_ms) = (Vec::new(), 0);
     while let Some(entry) = log.next().await {
         assert_eq!(entry.seq(), lines.len() as u64 + 1);
