@@ -53,7 +53,7 @@ pub use orphans::{adopt as adopt_orphans, end as end_orphans};
 pub use output::{Output, structured_answer, write as write_output};
 pub(crate) use prepare::missing_program;
 pub use prepare::{
-    Answers, Common, LoopOptions, PreparedLoop, PreparedRun, PreparedSession, RunOptions,
+    Answers, Common, HostedLoop, LoopOptions, PreparedRun, PreparedSession, RunOptions,
     SessionRunOptions,
 };
 pub use recording::Recording;

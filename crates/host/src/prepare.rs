@@ -30,7 +30,7 @@ use crate::output::Output;
 use crate::recording::Recording;
 use crate::request_policy::RequestPolicy;
 use crate::{Host, artifacts, params, request, state, turns};
-pub use agent_loop::{LoopOptions, PreparedLoop};
+pub use agent_loop::{HostedLoop, LoopOptions};
 pub use common::Common;
 pub(crate) use common::missing_program;
 use common::{Key, Wanted, no_clients};

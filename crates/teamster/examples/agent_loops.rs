@@ -7,7 +7,7 @@
 
 use std::error::Error;
 
-use teamster::LoopBuilder;
+use teamster::agent_loop::LoopBuilder;
 use teamster::agent_loop::supervisor::Config;
 use tokio::task::JoinSet;
 

@@ -78,8 +78,6 @@ pub use teamster_api as api;
 pub use teamster_host as host;
 #[cfg(feature = "loop")]
 pub use teamster_loop as agent_loop;
-#[cfg(feature = "loop")]
-pub use teamster_loop::{LoopBuilder, LoopError, PreparedLoop, create_loop_adapter};
 #[cfg(feature = "mcp-client")]
 pub use teamster_mcp_client as mcp_client;
 #[cfg(feature = "orchestrator")]

@@ -7,8 +7,8 @@ use std::io;
 use std::path::Path;
 
 use anyhow::Context;
-use teamster::agent_loop::{Control, Log, ORCHESTRATOR, record_refusal};
-use teamster::{AgentError, ErrorCode, ErrorKind, LoopError};
+use teamster::agent_loop::{Control, Log, LoopError, ORCHESTRATOR, record_refusal};
+use teamster::{AgentError, ErrorCode, ErrorKind};
 use teamster_host::{Guard, LoopOptions};
 use tokio::signal::unix::{SignalKind, signal};
 

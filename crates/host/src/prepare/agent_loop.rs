@@ -32,7 +32,7 @@ pub struct LoopOptions {
 /// A loop that is ready to start.
 #[must_use = "the loop has not been started"]
 #[non_exhaustive]
-pub struct PreparedLoop {
+pub struct HostedLoop {
     /// The agent's directory, absolute and without links.
     pub directory: PathBuf,
     /// Log of the loop.
@@ -52,7 +52,7 @@ impl Host {
         &self,
         directory: &Path,
         options: LoopOptions,
-    ) -> Result<PreparedLoop, LoopError> {
+    ) -> Result<HostedLoop, LoopError> {
         let LoopOptions {
             control,
             ticks,
@@ -97,7 +97,7 @@ impl Host {
         if runs.is_err() {
             log.line("warning: the ticks have no logs: neither XDG_STATE_HOME nor HOME is set to an absolute path");
         }
-        Ok(PreparedLoop {
+        Ok(HostedLoop {
             directory: prepared.directory,
             log,
             agent_loop: prepared.agent_loop,
@@ -106,7 +106,7 @@ impl Host {
     }
 }
 
-impl PreparedLoop {
+impl HostedLoop {
     /// Runs the loop until it is stopped or has run its ticks, and closes its history. Returns the error of the last
     /// tick, if it failed.
     ///
