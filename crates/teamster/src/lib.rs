@@ -102,7 +102,8 @@ struct Readme;
     doctest,
     repository,
     feature = "all-providers",
-    feature = "orchestrator"
+    feature = "orchestrator",
+    feature = "usage"
 ))]
 #[doc = include_str!("../../../docs/library.md")]
 struct LibraryPage;

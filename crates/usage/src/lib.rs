@@ -5,11 +5,14 @@
 //! files, next to an estimate from a dated table ([`prices`]). `docs/usage.md` describes which usage is counted.
 //!
 //! ```no_run
+//! use std::time::{Duration, SystemTime};
+//!
 //! use teamster_usage::{Dimension, Places, Scan};
 //!
-//! let accounts = Scan::new(Places::from_env()).run();
-//! for day in accounts.by(Dimension::Day) {
-//!     println!("{:?} {:?} {:?}", day.name, day.figures.usage, day.figures.estimated_cost_usd);
+//! let since = SystemTime::now() - Duration::from_hours(24 * 28);
+//! let accounts = Scan::new(Places::from_env()).since(since).run();
+//! for (week, models) in accounts.models_by(Dimension::Week) {
+//!     println!("{week:?}: {models:?}");
 //! }
 //! ```
 #![warn(missing_docs)]

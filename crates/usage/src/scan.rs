@@ -41,6 +41,15 @@ pub struct Scan {
     progress: Arc<Progress>,
 }
 
+/// Converts a time; one beyond the range of timestamps becomes the nearest.
+fn timestamp(time: SystemTime) -> Timestamp {
+    Timestamp::try_from(time).unwrap_or(if time < SystemTime::UNIX_EPOCH {
+        Timestamp::MIN
+    } else {
+        Timestamp::MAX
+    })
+}
+
 impl Scan {
     /// Creates a scan of these locations for all CLIs and times, with days in the system's time zone.
     pub fn new(places: Places) -> Self {
@@ -67,15 +76,15 @@ impl Scan {
 
     /// Limits the scan to requests from this time on. Files that were last changed before are not read.
     #[must_use]
-    pub fn since(mut self, since: Timestamp) -> Self {
-        self.since = Some(since);
+    pub fn since(mut self, since: impl Into<SystemTime>) -> Self {
+        self.since = Some(timestamp(since.into()));
         self
     }
 
     /// Limits the scan to requests before this time.
     #[must_use]
-    pub fn until(mut self, until: Timestamp) -> Self {
-        self.until = Some(until);
+    pub fn until(mut self, until: impl Into<SystemTime>) -> Self {
+        self.until = Some(timestamp(until.into()));
         self
     }
 
