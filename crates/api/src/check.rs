@@ -219,9 +219,6 @@ impl Common<'_> {
         if (self.max_budget_usd).is_some_and(|usd| !usd.is_finite() || usd <= 0.0) {
             return refuse("max_budget_usd", "expected an amount above 0");
         }
-        if !self.trusted.keep_env.is_empty() && !self.trusted.clean_env {
-            return refuse("keep_env", "requires `clean_env`");
-        }
         self.placement.check()?;
         check_secrets(self.secrets)
     }
@@ -258,7 +255,6 @@ mod tests {
         named(|it| it.output_schema = Some(json!([])), "output_schema");
         named(|it| it.fork = true, "fork");
         named(|it| it.new_session = true, "new_session");
-        named(|it| it.trusted.keep_env = vec!["A".into()], "keep_env");
     }
 
     #[test]

@@ -28,9 +28,6 @@ pub struct Trusted {
     /// Starts the agent with a nearly empty environment.
     #[serde(skip_serializing_if = "crate::is_default")]
     pub clean_env: bool,
-    /// With `clean_env`: variables that are kept.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub keep_env: Vec<String>,
     /// Arguments that are passed to the agent's CLI unchanged.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub extra_args: Vec<String>,
@@ -116,7 +113,6 @@ impl Trusted {
             program,
             env,
             clean_env,
-            keep_env,
             extra_args,
             mcp_servers,
             mcp_delivery,
@@ -141,7 +137,6 @@ impl Trusted {
             ("program", program.is_some()),
             ("env", !env.is_empty()),
             ("clean_env", *clean_env),
-            ("keep_env", !keep_env.is_empty()),
             ("extra_args", !extra_args.is_empty()),
             ("mcp_servers", !mcp_servers.is_empty()),
             ("mcp_delivery", !is_default(mcp_delivery)),

@@ -110,7 +110,6 @@ pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::
         add_dir,
         env,
         clean_env,
-        keep_env,
         bin,
         keep_background,
     } = args;
@@ -119,7 +118,6 @@ pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::
     trusted.setup_timeout_ms = setup_timeout.map(limit_ms);
     trusted.env = environment(&env)?;
     trusted.clean_env = clean_env;
-    trusted.keep_env = keep_env;
     trusted.program = bin;
     trusted.keep_background = keep_background;
     let long = |workspace| Place {

@@ -158,11 +158,7 @@ pub(crate) fn agent_config(trusted: &Trusted, info: &CliInfo) -> RuntimeConfig {
     config.program = program_variable(info);
     if trusted.clean_env {
         config.env_policy = EnvPolicy::Clean {
-            allow: CLEAN_ENV
-                .into_iter()
-                .map(str::to_owned)
-                .chain(trusted.keep_env.iter().cloned())
-                .collect(),
+            allow: CLEAN_ENV.into_iter().map(str::to_owned).collect(),
         };
     }
     config

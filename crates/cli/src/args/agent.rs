@@ -202,7 +202,7 @@ pub(crate) struct ProcessArgs {
     ///
     /// `KEY` alone takes the value from teamster's own environment. Use that for secrets: arguments are
     /// visible to every user of the machine and stay in the shell's history. The agent gets
-    /// `TEAMSTER_STORE` only if it is named here or by --keep-env.
+    /// `TEAMSTER_STORE` only if it is named here.
     #[arg(
         long,
         value_name = "KEY[=VALUE]",
@@ -212,17 +212,9 @@ pub(crate) struct ProcessArgs {
     pub(crate) env: Vec<EnvVar>,
     /// Start the agent with a nearly empty environment
     ///
-    /// It gets the variables named by --keep-env, and `PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ TERM TMPDIR`.
+    /// It gets the variables set by --env, and `PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ TERM TMPDIR`.
     #[arg(long, hide_short_help = true)]
     pub(crate) clean_env: bool,
-    /// With --clean-env: keep this variable (repeatable)
-    #[arg(
-        long,
-        value_name = "NAME",
-        requires = "clean_env",
-        hide_short_help = true
-    )]
-    pub(crate) keep_env: Vec<String>,
     /// The CLI's program, if not the one on PATH
     ///
     /// The variable `TEAMSTER_<AGENT>_BIN`, such as `TEAMSTER_CLAUDE_BIN`, does the same.

@@ -133,7 +133,6 @@ pub(crate) fn option(field: &str) -> Option<Cow<'static, str>> {
         "append_system_prompt"
         | "clean_env"
         | "fallback"
-        | "keep_env"
         | "lifecycle"
         | "no_history"
         | "push"

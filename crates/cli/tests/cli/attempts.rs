@@ -301,8 +301,8 @@ fn the_store_variable_is_hidden_from_agents() {
         &[
             "x",
             "--clean-env",
-            "--keep-env=TEAMSTER_STORE",
-            "--keep-env=TEAMSTER_CLAUDE_BIN",
+            "--env=TEAMSTER_STORE",
+            "--env=TEAMSTER_CLAUDE_BIN",
         ],
     ]
     .iter()

@@ -187,7 +187,7 @@ fn options_reach_the_cli() {
 fn a_clean_environment_has_only_the_named_variables() {
     let claude = Claude::plays("text", 0);
     run(claude
-        .run(["x", "--clean-env", "--keep-env=KEPT"])
+        .run(["x", "--clean-env", "--env=KEPT"])
         .env("KEPT", "1")
         .env("LOST", "1"));
     let report = claude.report();
@@ -293,7 +293,6 @@ fn a_wrong_command_line_is_2_and_starts_nothing() {
         vec!["x", "--native"],
         vec!["x", "--quiet", "--json"],
         vec!["x", "--system-prompt", "a", "--append-system-prompt", "b"],
-        vec!["x", "--keep-env", "A"],
         vec!["x", "--env", "NOT_IN_THE_ENVIRONMENT"],
         vec!["--prompt-file", "/no/such/file"],
     ] {

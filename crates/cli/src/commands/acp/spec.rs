@@ -29,7 +29,6 @@ pub(crate) fn of_acp(args: AcpArgs) -> anyhow::Result<(SessionSpec, Local)> {
                 add_dir,
                 env,
                 clean_env,
-                keep_env,
                 bin,
             },
         limits,
@@ -59,7 +58,6 @@ pub(crate) fn of_acp(args: AcpArgs) -> anyhow::Result<(SessionSpec, Local)> {
     trusted.add_dirs = add_dir;
     trusted.env = environment(&env)?;
     trusted.clean_env = clean_env;
-    trusted.keep_env = keep_env;
     trusted.program = bin;
     let mut warnings = Vec::new();
     mcp_servers(mcp, trusted, &mut warnings)?;
