@@ -38,7 +38,8 @@ pub struct RunInfo {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grants: Option<Grants>,
     /// Time of acceptance, in milliseconds since the Unix epoch.
-    pub accepted_at: u64,
+    #[serde(rename = "acceptedAt")]
+    pub accepted_at_ms: u64,
 }
 
 impl RunInfo {
@@ -54,7 +55,7 @@ impl RunInfo {
             branch: None,
             continues: None,
             grants: None,
-            accepted_at: epoch_ms(),
+            accepted_at_ms: epoch_ms(),
         }
     }
 }

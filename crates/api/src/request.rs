@@ -37,10 +37,11 @@ pub struct PendingRequest {
     #[serde(default)]
     pub takes_reason: bool,
     /// Time of the request, in milliseconds since the Unix epoch.
-    pub asked_at: u64,
+    #[serde(rename = "askedAt")]
+    pub asked_at_ms: u64,
     /// Time at which the request is denied without an answer, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<u64>,
+    #[serde(rename = "expiresAt", default, skip_serializing_if = "Option::is_none")]
+    pub expires_at_ms: Option<u64>,
 }
 
 impl PendingRequest {
@@ -61,8 +62,8 @@ impl PendingRequest {
             schema: request.schema,
             takes_input: request.takes_input,
             takes_reason: false,
-            asked_at: teamster_core::time::epoch_ms(),
-            expires_at: None,
+            asked_at_ms: teamster_core::time::epoch_ms(),
+            expires_at_ms: None,
         }
     }
 }

@@ -337,7 +337,7 @@ impl RunQuery {
     pub fn selects(&self, run: &RunInfo) -> bool {
         let thread = run.continues.as_ref().unwrap_or(&run.run_id);
         self.kind.is_none_or(|kind| kind == run.kind)
-            && self.since.is_none_or(|since| run.accepted_at >= since)
+            && self.since.is_none_or(|since| run.accepted_at_ms >= since)
             && self.thread.as_ref().is_none_or(|wanted| wanted == thread)
     }
 

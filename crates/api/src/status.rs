@@ -98,16 +98,17 @@ pub struct TurnStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
     /// Start time, in milliseconds since the Unix epoch.
-    pub began_at: u64,
+    #[serde(rename = "beganAt")]
+    pub began_at_ms: u64,
 }
 
 impl TurnStatus {
     /// Creates a turn that began at this time, in milliseconds since the Unix epoch.
-    pub fn new(run_id: impl Into<String>, began_at: u64) -> Self {
+    pub fn new(run_id: impl Into<String>, began_at_ms: u64) -> Self {
         Self {
             run_id: run_id.into(),
             from: None,
-            began_at,
+            began_at_ms,
         }
     }
 }

@@ -51,8 +51,8 @@ pub struct RunSummary {
     /// The `seq` of the newest log entry.
     pub seq: u64,
     /// The time of the last write to the log, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub changed_at: Option<u64>,
+    #[serde(rename = "changedAt", default, skip_serializing_if = "Option::is_none")]
+    pub changed_at_ms: Option<u64>,
     /// The agent's session, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
@@ -95,7 +95,7 @@ impl RunSummary {
             machine: None,
             status: None,
             seq: 0,
-            changed_at: None,
+            changed_at_ms: None,
             session_id: None,
             usage: None,
             cost_usd: None,

@@ -318,7 +318,7 @@ impl ClaudeDecoder {
         }
         out.push(AgentEvent::RateLimit(Box::new(
             RateLimit::new(info.status)
-                .resets_at(resets_at)
+                .resets_at_ms(resets_at)
                 .kind(info.rate_limit_type)
                 .utilization(info.utilization),
         )));

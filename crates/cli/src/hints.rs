@@ -32,7 +32,7 @@ pub(crate) fn next_step(
     now_ms: u64,
 ) -> Option<String> {
     let wait = || {
-        let until = error.resets_at.map(|at| at.saturating_sub(now_ms));
+        let until = error.resets_at_ms.map(|at| at.saturating_sub(now_ms));
         error
             .retry_after_ms
             .or(until)
@@ -414,7 +414,7 @@ mod tests {
     #[test]
     fn a_known_wait_is_named() {
         let mut error = AgentError::new(ErrorCode::CliError, ErrorKind::Quota, "x");
-        error.resets_at = Some(7_200_000);
+        error.resets_at_ms = Some(7_200_000);
         assert_eq!(
             next_step(&error, info(), "--bin", None, None, 3_600_000).unwrap(),
             "wait 1h 00m and try again"

@@ -28,8 +28,8 @@ pub struct AgentError {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
     /// Time at which a limit resets, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resets_at: Option<u64>,
+    #[serde(rename = "resetsAt", default, skip_serializing_if = "Option::is_none")]
+    pub resets_at_ms: Option<u64>,
     /// Details as data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Box<ErrorDetail>>,
@@ -45,7 +45,7 @@ setters! {
         set kind: ErrorKind,
         set retryable: bool,
         option retry_after_ms: u64,
-        option resets_at: u64,
+        option resets_at_ms: u64,
     }
 }
 
@@ -71,7 +71,7 @@ impl AgentError {
             kind,
             retryable: kind.is_retryable(),
             retry_after_ms: None,
-            resets_at: None,
+            resets_at_ms: None,
             detail: None,
             cause: None,
         }

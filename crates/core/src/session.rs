@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 pub use permission::{AskPermission, PermissionAnswer, PermissionPolicy, PermissionRequest};
@@ -144,7 +144,7 @@ pub trait AgentSession: Send + Sync {
 #[derive(Debug, Clone)]
 #[cfg_attr(
     feature = "config",
-    derive(Deserialize),
+    derive(serde::Deserialize),
     serde(default, rename_all = "camelCase", deny_unknown_fields)
 )]
 #[non_exhaustive]

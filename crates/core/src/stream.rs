@@ -266,7 +266,7 @@ pub enum Stopping {
 }
 
 impl Stopping {
-    /// Returns [`Kill`](Self::Kill) if `kill` is true, as a flag or a field of a command says it.
+    /// Returns [`Kill`](Self::Kill) if `kill` is true, as a flag or a field of a command has it.
     pub fn kill_if(kill: bool) -> Self {
         if kill { Self::Kill } else { Self::Graceful }
     }

@@ -311,7 +311,7 @@ impl Record {
     /// Returns the description of the run.
     pub(crate) fn info(&self, run: &str) -> RunInfo {
         let mut info = RunInfo::new(run, &*self.provider);
-        info.accepted_at = self.times.queued;
+        info.accepted_at_ms = self.times.queued;
         match self.spec() {
             Ok(Spec::Run(spec)) => {
                 info.model = spec.model;
@@ -359,7 +359,7 @@ impl Record {
 
     /// Returns the summary that the machine has made, with the time at which the run was submitted, and its machine.
     pub(crate) fn dated(&self, mut summary: RunSummary) -> RunSummary {
-        summary.info.accepted_at = self.times.queued;
+        summary.info.accepted_at_ms = self.times.queued;
         summary.machine = self.worker.clone().or_else(|| self.machine.clone());
         summary
     }

@@ -295,8 +295,8 @@ impl AgentRuns {
     ) -> Result<(Value, Timestamp, Timestamp), String> {
         let view = self.view(run_id).await?;
         let at = |ms: u64| Timestamp::from_millisecond(i64::try_from(ms).unwrap_or(i64::MAX)).ok();
-        let created = at(view.summary.info.accepted_at).unwrap_or_else(Timestamp::now);
-        let changed = view.summary.changed_at.and_then(at).unwrap_or(created);
+        let created = at(view.summary.info.accepted_at_ms).unwrap_or_else(Timestamp::now);
+        let changed = view.summary.changed_at_ms.and_then(at).unwrap_or(created);
         Ok((self.report_of(run_id, view), created, changed))
     }
 

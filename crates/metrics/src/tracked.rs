@@ -72,7 +72,7 @@ impl Tracked {
         let has_ended = run.state == ViewState::Ended;
         if !self.live.contains_key(id) {
             // A live one is new, however old it is by its machine's clock.
-            if self.ended.contains(id) || has_ended && run.info.accepted_at < since {
+            if self.ended.contains(id) || has_ended && run.info.accepted_at_ms < since {
                 return;
             }
             let agent = self.agents.value(&run.info.provider);

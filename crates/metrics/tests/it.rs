@@ -232,7 +232,7 @@ async fn a_broken_connection_loses_no_end_and_counts_none_twice() {
     figures.until("teamster_runs_current 0").await;
     // Meanwhile `a` has ended, `b` too, with many newer ones, and `c` was deleted. `old` is among the newest again.
     let mut old = ended("old", "codex");
-    old.info.accepted_at = 1;
+    old.info.accepted_at_ms = 1;
     figures
         .service
         .known

@@ -80,7 +80,7 @@ struct Current {
     /// True if the model has written or acted.
     answered: bool,
     is_over: bool,
-    resets_at: Option<u64>,
+    resets_at_ms: Option<u64>,
 }
 
 /// The call of a tool.
@@ -223,7 +223,7 @@ impl Account {
             }
             AgentEvent::Usage(_) => self.now.used.event(event),
             AgentEvent::RateLimit(limit) if !limit.status.starts_with("allowed") => {
-                self.now.resets_at = limit.resets_at.or(self.now.resets_at);
+                self.now.resets_at_ms = limit.resets_at_ms.or(self.now.resets_at_ms);
             }
             AgentEvent::TurnEnd(_) => {
                 self.now.turn_open = false;
@@ -277,10 +277,10 @@ impl Account {
         };
         if let Some(error) = &mut ended.error
             && error.retry_after_ms.is_none()
-            && error.resets_at.is_none()
+            && error.resets_at_ms.is_none()
             && matches!(error.kind, ErrorKind::RateLimit | ErrorKind::Quota)
         {
-            error.resets_at = now.resets_at;
+            error.resets_at_ms = now.resets_at_ms;
         }
         self.spent = self.spent.plus(now.spent());
         let failed = ended.error.as_ref().filter(|_| begun);

@@ -258,7 +258,7 @@ impl Plan {
 
 /// Returns the delay that the service requires, if it reports one.
 pub(crate) fn wanted_wait(error: &AgentError, now_ms: u64) -> Option<Duration> {
-    let millis = match (error.retry_after_ms, error.resets_at) {
+    let millis = match (error.retry_after_ms, error.resets_at_ms) {
         (Some(after), _) => after,
         (None, Some(at)) => at.saturating_sub(now_ms),
         (None, None) => return None,

@@ -189,8 +189,8 @@ impl SessionProtocol for PiSession {
         self.ask_state();
     }
 
-    fn command(&mut self, order: SessionCommand, out: &mut Events) {
-        self.run_command(order, out);
+    fn command(&mut self, command: SessionCommand, out: &mut Events) {
+        self.run_command(command, out);
     }
 
     fn unsupported_answer(&self, id: u64, answer: &PermissionAnswer) -> Option<String> {

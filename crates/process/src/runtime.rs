@@ -101,7 +101,7 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
         let config = self.config.clone();
         // Its captures may hold secrets and are dropped as soon as the process has started.
         let start = async move { start(&*provider, &config, params, &run_abort).await };
-        EventStream::of_batches(Entries::Starting(start), abort)
+        EventStream::of_batches(Entries::Starting { start }, abort)
     }
 }
 

@@ -340,10 +340,10 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
 
     fn send(&self, turn: Turn) -> EventStream {
         let abort = AbortHandle::new(&turn.cancel);
-        let command = abort.clone();
+        let stop = abort.clone();
         let inner = self.0.clone();
-        let starting = async move { inner.begin_turn(turn, &command).await };
-        EventStream::of_batches(Entries::Starting(starting), abort)
+        let starting = async move { inner.begin_turn(turn, &stop).await };
+        EventStream::of_batches(Entries::Starting { start: starting }, abort)
     }
 
     fn interrupt(&self) {

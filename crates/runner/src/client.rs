@@ -307,7 +307,9 @@ pub async fn set_permission(session: &RunFolder, mode: PermissionMode) -> Result
 /// [`Follow`] has its replies.
 pub async fn command(run: &RunFolder, command: &Command) -> Result<Reply, RunsError> {
     match command {
-        Command::Cancel { kill } => cancel(run, *kill).await.map(|()| Reply::Done),
+        Command::Cancel { kill } => cancel(run, Stopping::kill_if(*kill))
+            .await
+            .map(|()| Reply::Done),
         Command::Follow | Command::Other => Err(RunsError::Refused {
             code: RefusalCode::Unsupported,
             message: "this command has no reply of its own".to_owned(),

@@ -190,7 +190,7 @@ impl Runs {
             runs.extend(self.open(&id).ok().flatten());
         }
         runs.sort_by(|a, b| {
-            let key = |run: &RunFolder| (run.info.accepted_at, run.info.run_id.clone());
+            let key = |run: &RunFolder| (run.info.accepted_at_ms, run.info.run_id.clone());
             key(b).cmp(&key(a))
         });
         Ok(runs)
@@ -414,7 +414,7 @@ impl RunFolder {
     }
 
     /// Returns the time of the last write to the log, in milliseconds since the Unix epoch.
-    pub fn changed_at(&self) -> Option<u64> {
+    pub fn changed_at_ms(&self) -> Option<u64> {
         let about = fs::symlink_metadata(self.path.join(FILE)).ok()?;
         let changed = about.modified().ok()?;
         Some(teamster_core::time::epoch_ms_of(changed))
@@ -422,7 +422,7 @@ impl RunFolder {
 
     /// Returns the status of this run if its runner, the process `pid`, does not answer.
     pub fn status_without_answer(&self, pid: Option<u32>) -> LiveStatus {
-        let since = self.changed_at().unwrap_or(self.info.accepted_at);
+        let since = self.changed_at_ms().unwrap_or(self.info.accepted_at_ms);
         let mut status = LiveStatus::new(LiveState::NotAnswering, since);
         status.pid = pid;
         status

@@ -210,7 +210,7 @@ impl Requests {
             };
             let mut pending = PendingRequest::new(id.clone(), &shared.run_id, request);
             pending.takes_reason = takes_reason;
-            pending.expires_at = limit.map(|limit| epoch_ms().saturating_add(millis(limit)));
+            pending.expires_at_ms = limit.map(|limit| epoch_ms().saturating_add(millis(limit)));
             shared.waiting.push(WaitingRequest {
                 request: pending,
                 reply,

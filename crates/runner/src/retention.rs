@@ -55,7 +55,7 @@ pub struct Pruned {
 /// Log that may be removed.
 struct LogFile {
     id: String,
-    changed_at: u64,
+    changed_at_ms: u64,
     bytes: u64,
 }
 
@@ -117,9 +117,9 @@ impl Runs {
         let mut kept: u64 = 0;
         for found in self.logs_by_age()? {
             kept = kept.saturating_add(found.bytes);
-            let is_old = oldest.is_some_and(|oldest| found.changed_at < oldest);
+            let is_old = oldest.is_some_and(|oldest| found.changed_at_ms < oldest);
             let is_too_much = keep.bytes.is_some_and(|most| kept > most);
-            if found.changed_at >= removable
+            if found.changed_at_ms >= removable
                 || !(is_old || is_too_much)
                 || self.kept(&found.id).is_ok_and(|path| path.exists())
             {
@@ -153,12 +153,12 @@ impl Runs {
             {
                 all.push(LogFile {
                     id,
-                    changed_at: epoch_ms_of(changed),
+                    changed_at_ms: epoch_ms_of(changed),
                     bytes: about.len(),
                 });
             }
         }
-        all.sort_by(|a, b| (b.changed_at, &b.id).cmp(&(a.changed_at, &a.id)));
+        all.sort_by(|a, b| (b.changed_at_ms, &b.id).cmp(&(a.changed_at_ms, &a.id)));
         Ok(all)
     }
 

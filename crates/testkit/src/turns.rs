@@ -12,7 +12,7 @@ use crate::replay::Replay;
 pub fn play_turns(provider: &dyn SessionProvider, stdout: &[u8]) -> Vec<Replay> {
     let options = SessionOptions::default();
     let mut play = Play {
-        session: SessionAssembler::new(provider.protocol(&options), true),
+        session: SessionAssembler::new(provider.protocol(&options)).include_native(true),
         entries: Vec::new(),
         turns: Vec::new(),
         answers: 0,

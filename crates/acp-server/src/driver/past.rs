@@ -134,7 +134,7 @@ pub(super) async fn list(
     for part in all.map_err(|error| shared.agent_error(error))? {
         let id = part.info.continues.as_ref().unwrap_or(&part.info.run_id);
         let thread = threads.entry(id.clone()).or_default();
-        thread.0 = thread.0.max(part.changed_at.unwrap_or_default());
+        thread.0 = thread.0.max(part.changed_at_ms.unwrap_or_default());
         thread.1.push(part);
     }
     let is_selected = |(_, (_, parts)): &(String, (u64, Vec<Arc<RunSummary>>))| {
@@ -155,7 +155,7 @@ pub(super) async fn list(
             tokio::spawn(async move { first_prompt(&shared, &first).await })
         });
         let prompts: Vec<_> = prompts.collect();
-        for ((session_id, (changed_at, parts)), prompt) in chunk.iter().zip(prompts) {
+        for ((session_id, (changed_at_ms, parts)), prompt) in chunk.iter().zip(prompts) {
             if page.len() == PAGE {
                 return Ok(SessionPage::new(page, Some(next.to_string())));
             }
@@ -169,9 +169,9 @@ pub(super) async fn list(
             let provider = first.info.provider.clone();
             let mut summary = SessionSummary::new(session_id.clone(), directory, provider);
             summary.first_prompt = Some(prompt);
-            let changed_at = i64::try_from(*changed_at).ok();
-            let changed_at = changed_at.and_then(|ms| Timestamp::from_millisecond(ms).ok());
-            summary.updated_at = changed_at.map(|at| at.to_string());
+            let changed_at_ms = i64::try_from(*changed_at_ms).ok();
+            let changed_at_ms = changed_at_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+            summary.updated_at = changed_at_ms.map(|at| at.to_string());
             page.push(summary);
         }
     }

@@ -258,7 +258,7 @@ impl Turns {
         if let (ErrorKind::RateLimit | ErrorKind::Quota, Some(limit)) = (error.kind, self.limit) {
             error.kind = ErrorKind::Quota;
             error.retryable = error.kind.is_retryable();
-            error.resets_at = limit.resets_at;
+            error.resets_at_ms = limit.resets_at;
         }
         out.error(error);
     }

@@ -11,8 +11,8 @@ use crate::launch::{content, not_a_command};
 const DENIED: &str = "The user did not allow this.";
 
 impl ClaudeSession {
-    pub(super) fn run_command(&mut self, order: SessionCommand, out: &mut Events) {
-        match order {
+    pub(super) fn run_command(&mut self, command: SessionCommand, out: &mut Events) {
+        match command {
             SessionCommand::Turn(turn) => {
                 self.decoder.next_turn();
                 self.interrupt = None;
@@ -43,12 +43,12 @@ impl ClaudeSession {
         }
     }
 
-    /// Executes the orders that were held back, as far as possible.
+    /// Executes the commands that were held back, as far as possible.
     pub(super) fn go_on(&mut self, out: &mut Events) {
         while self.clearing.is_none()
-            && let Some(order) = self.held.pop_front()
+            && let Some(command) = self.held.pop_front()
         {
-            match order {
+            match command {
                 SessionCommand::Clear(id) if self.current.is_some() => {
                     return self.held.push_front(SessionCommand::Clear(id));
                 }
@@ -131,16 +131,16 @@ impl ClaudeSession {
         }
     }
 
-    fn clear(&mut self, order: CommandId) {
+    fn clear(&mut self, id: CommandId) {
         let from = self.decoder.session_id().cloned();
         if from.is_none() && self.resumable.is_none() {
             // The session has no message yet.
-            return self.outbox.answer(order, Ok(()));
+            return self.outbox.answer(id, Ok(()));
         }
         let uuid = self.ids.uuid();
         let command = Value::from("/clear");
         self.outbox.write(&wire::message(&uuid, &command));
-        self.clearing = Some(Clearing { order, from });
+        self.clearing = Some(Clearing { command: id, from });
     }
 
     fn stop(&mut self, out: &mut Events) {
@@ -176,14 +176,14 @@ impl ClaudeSession {
     /// Ends a turn whose prompt was not sent yet.
     fn drop_held(&mut self, out: &mut Events) {
         let held = std::mem::take(&mut self.held);
-        for order in held {
-            match order {
+        for command in held {
+            match command {
                 SessionCommand::Turn(_) => {}
                 SessionCommand::Steer(id, _) => {
                     let error = RunAssembler::aborted_error();
                     self.outbox.answer(id, Err(error));
                 }
-                order => self.held.push_back(order),
+                command => self.held.push_back(command),
             }
         }
         self.interrupted = true;

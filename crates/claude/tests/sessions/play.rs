@@ -282,7 +282,7 @@ impl Play {
         let settled = self.session.outbox(Outbox::take_answers);
         for (command, _) in &settled {
             let before = self.settled.iter().any(|(it, _)| it == command);
-            assert!(!before, "{order:?} was settled twice");
+            assert!(!before, "{command:?} was answered twice");
         }
         self.settled.extend(settled);
         self.asked

@@ -87,14 +87,14 @@ fn requests_are_settled_by_the_cli_s_answers() {
         assert_eq!(play.written[1]["request"]["mode"], "acceptEdits");
         assert_eq!(play.written[2]["request"]["model"], "haiku");
         play.idle(&play.written[2]["request_id"].to_string());
-        let [
-            (CommandId::new(1), Err(error)),
-            (CommandId::new(2), Ok(())),
-            (CommandId::new(3), Ok(())),
-        ] = &play.settled[..]
-        else {
+        assert_eq!(
+            play.settled[1..],
+            [(CommandId::new(2), Ok(())), (CommandId::new(3), Ok(()))]
+        );
+        let (id, Err(error)) = &play.settled[0] else {
             panic!("{:?}", play.settled);
         };
+        assert_eq!(*id, CommandId::new(1));
         assert!(
             error
                 .message

@@ -260,8 +260,11 @@ fn a_killed_process_ends_its_turn_and_settles_open_orders() {
     let settled = play.session.outbox(Outbox::take_answers);
     let orders: Vec<_> = settled
         .iter()
-        .map(|(order, it)| (order.0, it.is_err()))
+        .map(|(command, it)| (*command, it.is_err()))
         .collect();
-    assert_eq!(orders, [(1, true), (2, true)]);
+    assert_eq!(
+        orders,
+        [(CommandId::new(1), true), (CommandId::new(2), true)]
+    );
     assert_eq!(play.session_id(), id, "it can be resumed");
 }

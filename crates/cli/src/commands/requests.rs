@@ -29,13 +29,13 @@ pub(crate) fn main(args: &RequestsArgs, machine: &Machine) -> anyhow::Result<u8>
     let mut table = Table::new(["REQUEST", "TOOL", "ASKED", "DENIED IN", "FOR"]);
     let now = epoch_ms();
     for (request, directory) in &waiting {
-        let ago = words::duration_ms(now.saturating_sub(request.asked_at));
+        let ago = words::duration_ms(now.saturating_sub(request.asked_at_ms));
         let left = |at: u64| words::duration_ms(at.saturating_sub(now));
         let cells = [
             short_id(request),
             words::one_line(&request.tool_name),
             format!("{ago} ago"),
-            request.expires_at.map(left).unwrap_or_default(),
+            request.expires_at_ms.map(left).unwrap_or_default(),
             what(request, directory.as_deref()),
         ];
         table.row(cells.map(|cell| (cell, Style::new())));

@@ -164,11 +164,11 @@ fn record(run: &RunSummary) -> RunRecord {
         _ => RunState::Running,
     };
     let info = &run.info;
-    let mut record = RunRecord::new(&*info.run_id, &*info.provider, state, info.accepted_at);
+    let mut record = RunRecord::new(&*info.run_id, &*info.provider, state, info.accepted_at_ms);
     record.model.clone_from(&info.model);
     record.session_id.clone_from(&run.session_id);
     record.working_directory.clone_from(&info.directory);
-    record.ended_at = run.changed_at.filter(|_| run.state == ViewState::Ended);
+    record.ended_at = run.changed_at_ms.filter(|_| run.state == ViewState::Ended);
     record.duration_ms = run.duration_ms;
     record.usage = run.usage;
     record.cost_usd = run.cost_usd;
@@ -181,7 +181,7 @@ fn record(run: &RunSummary) -> RunRecord {
         0
     };
     record.host = run.machine.clone().unwrap_or_default();
-    record.heartbeat_at = run.changed_at.unwrap_or(info.accepted_at);
+    record.heartbeat_at = run.changed_at_ms.unwrap_or(info.accepted_at_ms);
     record
 }
 

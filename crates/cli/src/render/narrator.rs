@@ -370,7 +370,7 @@ impl Narrator {
         if let Some(used) = limit.utilization {
             let _ = write!(body, ", {:.0}% used", used * 100.0);
         }
-        if let Some(at) = limit.resets_at {
+        if let Some(at) = limit.resets_at_ms {
             let ms = at.saturating_sub((self.view.clock)());
             let _ = write!(body, ", resets in {}", words::duration_ms(ms));
         }

@@ -106,8 +106,8 @@ impl Peer {
         self.line(&line.to_string());
     }
 
-    fn command(&mut self, order: SessionCommand) {
-        self.session.command(order);
+    fn command(&mut self, command: SessionCommand) {
+        self.session.command(command);
         self.look();
     }
 

@@ -45,7 +45,7 @@ payloads! {
     FileChange(path: String, change: ChangeKind) { tool_id: Id }
     PlanEntry(content: String, status: PlanStatus) {}
     UsageReport(usage: Usage) { cost_usd: f64, cost_source: CostSource }
-    RateLimit(status: String) { resets_at: u64, kind: String, utilization: f64 }
+    RateLimit(status: String) { resets_at_ms: u64, kind: String, utilization: f64 }
     Notice(level: NoticeLevel, source: NoticeSource, message: String) {}
     Unknown(native: RawJson) {}
     TurnEnd(is_error: bool) { stop_reason: String, usage: Usage, cost_usd: f64 }

@@ -379,8 +379,8 @@ pub struct RateLimit {
     /// The CLI's word, such as `allowed`, `allowed_warning` or `rejected`.
     pub status: String,
     /// Time at which the limit resets, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resets_at: Option<u64>,
+    #[serde(rename = "resetsAt", default, skip_serializing_if = "Option::is_none")]
+    pub resets_at_ms: Option<u64>,
     /// Name of the limit, such as `five_hour`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,

@@ -379,8 +379,8 @@ impl RunAssembler {
     fn complete(&self, error: &mut AgentError) {
         self.secrets.hide_in(&mut error.message);
         let is_limit = matches!(error.kind, ErrorKind::Quota | ErrorKind::RateLimit);
-        if is_limit && error.resets_at.is_none() && error.retry_after_ms.is_none() {
-            error.resets_at = (self.reset_time)(&error.message);
+        if is_limit && error.resets_at_ms.is_none() && error.retry_after_ms.is_none() {
+            error.resets_at_ms = (self.reset_time)(&error.message);
         }
     }
 

@@ -233,7 +233,7 @@ impl Known {
     fn forget_oldest(&mut self) -> Vec<String> {
         let mut ended: Vec<_> = (self.shown.iter())
             .filter(|(_, run)| run.state == ViewState::Ended)
-            .map(|(id, run)| (run.info.accepted_at, id.clone()))
+            .map(|(id, run)| (run.info.accepted_at_ms, id.clone()))
             .collect();
         ended.sort_unstable();
         ended.truncate(ended.len().saturating_sub(NEWEST));
@@ -260,7 +260,7 @@ mod tests {
         for number in 0..60_u64 {
             let id = format!("r{number:02}");
             let mut run = RunSummary::new(RunInfo::new(&*id, "claude"), ViewState::Ended);
-            run.info.accepted_at = number;
+            run.info.accepted_at_ms = number;
             if number == 0 {
                 run.state = ViewState::Running;
             }

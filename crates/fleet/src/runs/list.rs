@@ -79,7 +79,7 @@ impl FleetRuns {
                 if page.runs.len() == limit {
                     let last = page.runs.last().map(|run| &run.info);
                     page.next = last
-                        .map(|last| RunCursor::new(last.accepted_at, &*last.run_id).to_string());
+                        .map(|last| RunCursor::new(last.accepted_at_ms, &*last.run_id).to_string());
                     return Ok(page);
                 }
                 if !(query.live || query.live_status) && summary.live.is_some() {

@@ -73,11 +73,12 @@ fn reached(line: &LogLine) -> Option<Reached> {
     let RunLogEntry::Agent(entry) = serde_json::from_str(json).ok()? else {
         return None;
     };
-    let of_error =
-        |error: &AgentError| (error.kind == ErrorKind::Quota).then_some((None, error.resets_at?));
+    let of_error = |error: &AgentError| {
+        (error.kind == ErrorKind::Quota).then_some((None, error.resets_at_ms?))
+    };
     let reached = match &entry.event {
         AgentEvent::RateLimit(limit) if !limit.is_allowed() => {
-            Some((limit.kind.clone(), limit.resets_at?))
+            Some((limit.kind.clone(), limit.resets_at_ms?))
         }
         AgentEvent::Error(event) => of_error(&event.error),
         AgentEvent::Retry(retry) => of_error(&retry.error),

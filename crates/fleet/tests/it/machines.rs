@@ -27,7 +27,7 @@ fn a_run_is_carried_out_once_and_its_log_is_copied_byte_for_byte() {
         let run = RunHandle::start(service, "run", spec).await.unwrap();
         let queued = run.view().await.unwrap().summary;
         assert_eq!((queued.state, &queued.machine), (ViewState::Queued, &None));
-        assert_eq!(queued.since, Some(queued.info.accepted_at));
+        assert_eq!(queued.since, Some(queued.info.accepted_at_ms));
         let pool = queued
             .queue
             .as_ref()

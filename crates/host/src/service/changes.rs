@@ -159,7 +159,7 @@ mod tests {
         let runs = Runs::at(dir.path());
         let make = |number: u64| {
             let mut info = RunInfo::new(format!("r{number}"), "claude");
-            info.accepted_at = number;
+            info.accepted_at_ms = number;
             runs.accept(&info, LogLimits::default()).unwrap()
         };
         let live = make(1);
@@ -198,7 +198,7 @@ mod tests {
         changes.refresh().await.unwrap();
         for number in 1..=RECENT as u64 + 1 {
             let mut info = RunInfo::new(format!("r{number}"), "claude");
-            info.accepted_at = number;
+            info.accepted_at_ms = number;
             drop(runs.accept(&info, LogLimits::default()).unwrap());
         }
         changes.refresh().await.unwrap();

@@ -86,7 +86,7 @@ async fn delete(
         }
         for run in logs()? {
             // For an ended run, this is the time of its end.
-            if run.changed_at().is_some_and(|at| at < before) {
+            if run.changed_at_ms().is_some_and(|at| at < before) {
                 let id = run.id().to_owned();
                 if delete_log(run, deleted)? {
                     gone.insert(id);

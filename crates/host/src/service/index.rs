@@ -57,7 +57,7 @@ struct Silence {
     status: LiveStatus,
     until: Instant,
     /// The time of the last write to the log.
-    changed_at: Option<u64>,
+    changed_at_ms: Option<u64>,
     /// The process was stopped (`SIGSTOP`).
     is_stopped: bool,
 }
@@ -255,7 +255,7 @@ impl Index {
 
 /// Returns the sort key of a run. Lists are in descending order.
 pub(crate) fn order(run: &RunFolder) -> (u64, &str) {
-    (run.info().accepted_at, run.id())
+    (run.info().accepted_at_ms, run.id())
 }
 
 impl CachedRun {
@@ -325,7 +325,7 @@ impl CachedRun {
         *lock(&self.silence) = (status.state == LiveState::NotAnswering).then(|| Silence {
             status: status.clone(),
             until: Instant::now() + SILENCE,
-            changed_at: self.folder.changed_at(),
+            changed_at_ms: self.folder.changed_at_ms(),
             is_stopped: self
                 .folder
                 .runner()
@@ -338,7 +338,7 @@ impl CachedRun {
         let silence = lock(&self.silence).clone()?;
         let runner = self.folder.runner();
         let is_recent = Instant::now() < silence.until
-            && self.folder.changed_at() == silence.changed_at
+            && self.folder.changed_at_ms() == silence.changed_at_ms
             && runner.map(ProcessIdentity::pid) == silence.status.pid
             && runner.is_some_and(ProcessIdentity::is_stopped) == silence.is_stopped;
         is_recent.then_some(silence.status)
@@ -375,7 +375,7 @@ impl CachedRun {
     fn summary_of(&self, progress: &Progress, state: ViewState) -> RunSummary {
         let mut summary = RunSummary::new(self.folder.info().clone(), state);
         summary.seq = progress.seq;
-        summary.changed_at = self.folder.changed_at();
+        summary.changed_at_ms = self.folder.changed_at_ms();
         summary.session_id.clone_from(&progress.session_id);
         summary.usage = progress.used.usage;
         summary.cost_usd = progress.used.cost_usd;

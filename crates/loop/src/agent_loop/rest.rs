@@ -23,7 +23,7 @@ impl AgentLoop {
         let limits = (result.errors.iter())
             .filter(|error| matches!(error.kind, ErrorKind::RateLimit | ErrorKind::Quota));
         let ms = limits.filter_map(|error| {
-            let reset = error.resets_at.map(|at| at.saturating_sub(now));
+            let reset = error.resets_at_ms.map(|at| at.saturating_sub(now));
             reset.max(error.retry_after_ms)
         });
         ms.max().map(|ms| ms.div_ceil(1000))

@@ -119,7 +119,7 @@ async fn a_service_limit_with_a_known_reset_extends_the_sleep() {
     let mut quota = error(ErrorKind::Quota);
     // The quota resets in half an hour.
     let midnight: jiff::Timestamp = "2026-11-21T00:00:00Z".parse().unwrap();
-    quota.resets_at = Some(u64::try_from(midnight.as_millisecond()).unwrap() + 1_800_000);
+    quota.resets_at_ms = Some(u64::try_from(midnight.as_millisecond()).unwrap() + 1_800_000);
     let mut limit = error(ErrorKind::RateLimit);
     limit.retry_after_ms = Some(10_000_500);
     let mut other = error(ErrorKind::Overloaded);

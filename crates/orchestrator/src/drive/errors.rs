@@ -12,7 +12,7 @@ pub(super) fn on_hold(provider: &str, held: &Held) -> AgentError {
     let message = format!("{provider} is on hold because of an earlier error: {reason}");
     AgentError::new(ErrorCode::ProviderOnHold, reason.kind, message)
         .retryable(reason.retryable)
-        .resets_at(held.until_ms)
+        .resets_at_ms(held.until_ms)
         .cause(reason.clone())
 }
 

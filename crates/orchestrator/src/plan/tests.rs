@@ -45,12 +45,12 @@ fn again(candidate: usize, ms: u64, resume: bool) -> Next {
 #[test]
 fn a_delay_has_precedence_over_a_date() {
     let mut error = error(ErrorKind::RateLimit, Some(7));
-    error.resets_at = Some(5000);
+    error.resets_at_ms = Some(5000);
     assert_eq!(wanted_wait(&error, 1000), Some(Duration::from_millis(7)));
     error.retry_after_ms = None;
     assert_eq!(wanted_wait(&error, 1000), Some(Duration::from_secs(4)));
     assert_eq!(wanted_wait(&error, 9000), Some(Duration::ZERO));
-    error.resets_at = None;
+    error.resets_at_ms = None;
     assert_eq!(wanted_wait(&error, 1000), None);
 }
 

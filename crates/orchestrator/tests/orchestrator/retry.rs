@@ -184,7 +184,7 @@ async fn the_delay_of_the_service_is_kept_exactly() {
     let start = tokio::time::Instant::now();
     let reset = |at: u64| {
         let mut error = error(ErrorKind::RateLimit);
-        error.resets_at = Some(at);
+        error.resets_at_ms = Some(at);
         Script::new().failed(error)
     };
     let claude = mock(

@@ -8,8 +8,8 @@ use super::{PiSession, Purpose};
 use crate::launch::{base64, not_a_command};
 
 impl PiSession {
-    pub(super) fn run_command(&mut self, order: SessionCommand, out: &mut Events) {
-        match order {
+    pub(super) fn run_command(&mut self, command: SessionCommand, out: &mut Events) {
+        match command {
             SessionCommand::Turn(turn) => self.begin(&turn, out),
             SessionCommand::Interrupt => {
                 self.close_dialogs();

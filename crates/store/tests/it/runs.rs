@@ -72,7 +72,7 @@ fn budget_error() -> AgentError {
         "0.5 USD are spent",
     )
     .detail(ErrorDetail::budget(BudgetKind::Usd, Some(0.5)))
-    .resets_at(9_000)
+    .resets_at_ms(9_000)
     .cause(cause.retry_after_ms(1_000))
 }
 

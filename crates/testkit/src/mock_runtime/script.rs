@@ -222,9 +222,9 @@ impl Script {
 
     /// Reports the account's limit, with the CLI's status such as `allowed_warning` or `rejected`, and the
     /// time of its reset in milliseconds since the Unix epoch.
-    pub fn rate_limit(self, status: impl Into<String>, resets_at: Option<u64>) -> Self {
+    pub fn rate_limit(self, status: impl Into<String>, resets_at_ms: Option<u64>) -> Self {
         self.event(AgentEvent::RateLimit(Box::new(
-            RateLimit::new(status).resets_at(resets_at),
+            RateLimit::new(status).resets_at_ms(resets_at_ms),
         )))
     }
 

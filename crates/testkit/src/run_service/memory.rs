@@ -215,7 +215,8 @@ impl MemoryService {
             }
             if page.runs.len() == limit {
                 let last = page.runs.last();
-                page.next = last.map(|run| format!("{}.{}", run.info.accepted_at, run.info.run_id));
+                page.next =
+                    last.map(|run| format!("{}.{}", run.info.accepted_at_ms, run.info.run_id));
                 break;
             }
             page.runs.push(Arc::new(summary));
@@ -289,7 +290,7 @@ impl MemoryService {
 
 /// Returns the sort key of a run. Lists are in descending order.
 fn order(run: &MemoryRun) -> (u64, String) {
-    (run.info.accepted_at, run.info.run_id.clone())
+    (run.info.accepted_at_ms, run.info.run_id.clone())
 }
 
 fn cursor(text: &str) -> Result<(u64, String), ServiceError> {

@@ -36,7 +36,7 @@ pub(super) struct MemoryRun {
 pub(super) struct Data {
     lines: Vec<LogLine>,
     /// The time of the last entry.
-    changed_at: u64,
+    changed_at_ms: u64,
     session_id: Option<String>,
     requests: Vec<PendingRequest>,
     requested: u64,
@@ -136,7 +136,7 @@ impl MemoryRun {
             RunLogEntry::Run(entry) => (entry.seq, entry.at_ms) = (number, epoch_ms()),
             _ => {}
         }
-        data.changed_at = epoch_ms();
+        data.changed_at_ms = epoch_ms();
         let line = LogLine::of_entry(entry, &self.info.run_id);
         data.lines.push(line);
     }
@@ -274,7 +274,7 @@ impl MemoryRun {
         };
         let mut summary = RunSummary::new(self.info.clone(), state);
         summary.seq = data.lines.len() as u64;
-        summary.changed_at = data.lines.last().map(|_| data.changed_at);
+        summary.changed_at_ms = data.lines.last().map(|_| data.changed_at_ms);
         summary.session_id.clone_from(&data.session_id);
         summary.requests.clone_from(&data.requests);
         if let Some(result) = &data.ended {
@@ -305,7 +305,7 @@ impl MemoryRun {
             (Spec::Session(_), None) => LiveState::Idle,
             _ => LiveState::Running,
         };
-        let mut status = LiveStatus::new(state, self.info.accepted_at);
+        let mut status = LiveStatus::new(state, self.info.accepted_at_ms);
         status.turns = data.turns;
         status.turn.clone_from(&data.turn);
         status

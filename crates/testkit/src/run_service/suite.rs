@@ -238,7 +238,7 @@ impl Check<'_> {
             let [run] = &*page.runs else {
                 panic!("{page:?}");
             };
-            all.push((run.info.accepted_at, run.info.run_id.clone()));
+            all.push((run.info.accepted_at_ms, run.info.run_id.clone()));
             query.cursor = page.next;
             if query.cursor.is_none() {
                 break;

@@ -297,7 +297,7 @@ fn retry(event: &Retry, line: &mut Line) {
 fn rate_limit(event: &RateLimit, line: &mut Line) {
     let RateLimit {
         status,
-        resets_at,
+        resets_at_ms,
         kind,
         utilization,
         ..
@@ -305,8 +305,8 @@ fn rate_limit(event: &RateLimit, line: &mut Line) {
     line.word(name(status));
     line.named("kind", kind.as_deref().map(name));
     line.named("utilization", utilization.as_ref());
-    let resets_at = resets_at.map(|ms| line.redactor.time(ms));
-    line.named("resetsAt", resets_at);
+    let resets_at_ms = resets_at_ms.map(|ms| line.redactor.time(ms));
+    line.named("resetsAt", resets_at_ms);
 }
 
 fn turn_end(event: &TurnEnd, line: &mut Line) {
@@ -461,7 +461,7 @@ impl<'a> Line<'a> {
             kind,
             retryable,
             retry_after_ms,
-            resets_at,
+            resets_at_ms,
             ..
         } = error;
         self.word(word(code));
@@ -469,8 +469,8 @@ impl<'a> Line<'a> {
         self.word(if *retryable { "retryable" } else { "final" });
         let retry_after = retry_after_ms.map(|ms| self.redactor.wait(ms));
         self.named("retryAfter", retry_after);
-        let resets_at = resets_at.map(|ms| self.redactor.time(ms));
-        self.named("resetsAt", resets_at);
+        let resets_at_ms = resets_at_ms.map(|ms| self.redactor.time(ms));
+        self.named("resetsAt", resets_at_ms);
         self.quoted(message);
     }
 

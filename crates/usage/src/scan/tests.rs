@@ -295,7 +295,7 @@ fn files_older_than_the_requested_period_are_not_read() {
     let old = fs::File::create(project.join("old.jsonl")).unwrap();
     old.set_modified(SystemTime::UNIX_EPOCH).unwrap();
     fs::write(project.join("new.jsonl"), "{}\n").unwrap();
-    let since = "2026-01-01T00:00:00Z".parse().unwrap();
+    let since: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
     let accounts = Scan::new(Places::of_home(home.path())).since(since).run();
     let found = accounts.diagnostics();
     assert_eq!((found.files, found.old_files), (1, 1));

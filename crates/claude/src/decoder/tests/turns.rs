@@ -107,7 +107,7 @@ fn a_limit_of_the_account_is_a_quota_with_its_reset() {
         ["session", "rate_limit", "error", "turn_end", "done"]
     );
     assert_eq!(result.errors[0].kind, ErrorKind::Quota);
-    assert_eq!(result.errors[0].resets_at, Some(1_800_000_000_000));
+    assert_eq!(result.errors[0].resets_at_ms, Some(1_800_000_000_000));
     assert!(!result.errors[0].retryable);
 }
 

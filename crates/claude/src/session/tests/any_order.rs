@@ -171,7 +171,7 @@ impl Engine {
             }
         }
         for (command, _) in self.session.outbox(Outbox::take_answers) {
-            assert!(self.settled.insert(command), "{order:?} twice");
+            assert!(self.settled.insert(command), "{command:?} twice");
             assert!(command <= CommandId::new(self.orders));
         }
         if self.session.is_over() {

@@ -39,7 +39,7 @@ struct Live {
     seq: u64,
     /// Time of the last write to the log, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
-    changed_at: Option<u64>,
+    changed_at_ms: Option<u64>,
     /// Current status; `None` if the runner is of an older version.
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<LiveStatus>,
@@ -84,7 +84,7 @@ impl From<RunSummary> for Live {
             queue: run.queue,
             machine: run.machine,
             seq: run.seq,
-            changed_at: run.changed_at,
+            changed_at_ms: run.changed_at_ms,
             status: run.live,
             requests: run.requests,
         }
@@ -115,14 +115,14 @@ fn table(runs: &[Live], out: &mut impl Write) -> io::Result<()> {
             .then(|| words::plural(status.map_or(0, |status| status.turns), "turn"));
         let cells = [
             words::short_id(&words::one_line(&run.info.run_id)),
-            local_time(run.info.accepted_at, "%m-%d %H:%M"),
+            local_time(run.info.accepted_at_ms, "%m-%d %H:%M"),
             words::one_line(&run.info.provider),
             state(run),
             turns.unwrap_or_default(),
             status
                 .and_then(|status| words::cost_of(status.cost_usd, status.cost_source))
                 .unwrap_or_default(),
-            run.changed_at.map(age).unwrap_or_default(),
+            run.changed_at_ms.map(age).unwrap_or_default(),
         ];
         let mut cells = Vec::from(cells);
         if has_machines {

@@ -190,7 +190,7 @@ fn a_limit_of_the_plan_is_a_quota() {
     let (_, result) = run(&[thread(), turn(), error(reason), failed(reason)]);
     assert_eq!(result.errors[0].kind, ErrorKind::Quota);
     // The message has neither a day nor a time zone.
-    assert_eq!(result.errors[0].resets_at, None);
+    assert_eq!(result.errors[0].resets_at_ms, None);
 }
 
 #[test]

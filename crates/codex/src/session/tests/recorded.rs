@@ -312,10 +312,8 @@ fn a_message_in_the_middle_of_a_turn() {
     let mut peer = Peer::recorded("app_steer", &bypassing());
     peer.begin("hi");
     peer.until(|line| line["id"] == 4);
-    peer.command(SessionCommand::Steer(
-        CommandId::new(7),
-        "and quickly".into(),
-    ));
+    let steer = CommandId::new(7);
+    peer.command(SessionCommand::Steer(steer, "and quickly".into()));
     assert_eq!(
         *peer.params("turn/steer"),
         json!({"threadId": "01a1ffe2-c72d-7e13-a932-542222b2eada",
@@ -336,7 +334,7 @@ fn a_message_in_the_middle_of_a_turn() {
         Some(used(2400, 0, 0, 80, 0)),
     );
     assert_eq!(result.status, RunStatus::Completed);
-    assert_eq!(peer.settled, [(CommandId::new(7), Ok(()))]);
+    assert_eq!(peer.settled, [(steer, Ok(()))]);
     peer.rest();
 }
 

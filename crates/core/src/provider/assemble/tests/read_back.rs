@@ -20,21 +20,21 @@ impl Decoder for Odd {
         out.push(TurnEnd::new(false).cost_usd(f64::MAX).into());
     }
 
-    fn finish(&mut self, _: &Exit, _: &mut Events) -> RunSummary {
+    fn finish(&mut self, _: &Exit, _: &mut Events) -> DecodedResult {
         let of_model = ModelUsage::default().cost_usd(f64::INFINITY);
-        RunSummary {
+        DecodedResult {
             ended_with_error: Some(false),
             cost: Some((f64::NEG_INFINITY, CostSource::Reported)),
             usage_by_model: [("m".to_owned(), of_model)].into(),
             structured_output: Some(Value::Null),
-            ..RunSummary::default()
+            ..DecodedResult::default()
         }
     }
 }
 
 #[test]
 fn every_event_is_read_back_as_it_was() {
-    let mut assembler = RunAssembler::new(Box::new(Odd), true);
+    let mut assembler = RunAssembler::new(Box::new(Odd)).include_native(true);
     let mut out = Events::new();
     assembler.line(b"{}", &mut out);
     assembler.finish(exit(0, ""), 7, &mut out);
