@@ -29,7 +29,9 @@ pub struct Codex;
 
 static INFO: CliInfo = {
     let mut info = CliInfo::new("codex", "Codex", "codex");
-    info.tested_versions = &["0.159.3", "0.162.1", "0.164.0", "0.166.0", "0.169.0"];
+    info.tested_versions = &[
+        "0.159.3", "0.162.1", "0.164.0", "0.166.0", "0.169.0", "0.171.0",
+    ];
     info.oldest_version = Some("0.159.3");
     info.install = "npm install -g @openai/codex";
     info.login = "log in with `codex login`, or with a key: `printenv OPENAI_API_KEY | codex login --with-api-key`";

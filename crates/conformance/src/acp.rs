@@ -1,6 +1,6 @@
 //! `cargo xtask conformance --acp`: a row of the matrix for any agent of the Agent Client Protocol.
 
-mod cause;
+pub(crate) mod cause;
 mod check;
 mod figures;
 mod plain;
@@ -30,7 +30,7 @@ use row::Row;
 use served::Served;
 
 /// Flags for an agent that is named by its command.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Any ACP agent")]
 pub(crate) struct AcpArgs {
     /// Give this agent its row: the command that starts it in ACP mode, as in `--acp "my-agent --acp"`.
@@ -68,7 +68,7 @@ pub(crate) fn programs(command: &str) -> anyhow::Result<PathBuf> {
         return Ok(crate::install::pinned_versions()?.programs);
     }
     if let Some(named) = pointing::Named::find(command)? {
-        return crate::install::packages(&named.name, &named.packages);
+        return named.install();
     }
     match pointing::known(command) {
         Some(_) => Ok(crate::install::pinned_versions()?.programs),
@@ -107,14 +107,11 @@ pub(crate) fn run(
     network: Network,
     scenarios: &[Arc<Scenario>],
 ) -> anyhow::Result<ExitCode> {
-    let pointing = pointing::Spec::new(command, args)?;
-    let name = args.save.clone().unwrap_or_else(|| pointing.name.clone());
-    let candidate = Candidate::new(&name, command, move |url| pointing.point_at(url))?;
-    let agent = Agent::Acp(candidate);
+    let (name, agent) = agent(args, command)?;
     let served = Served::by(command, &bench.programs)?.map(Arc::new);
     let is_played = |scenario: &Scenario| match &served {
         Some(served) => served.plays(scenario),
-        None => is_for_any(scenario),
+        None => is_for(&name, scenario),
     };
     let scenarios: Vec<_> = scenarios
         .iter()
@@ -149,6 +146,14 @@ pub(crate) fn run(
     })
 }
 
+/// Returns the agent of this command, and the name of its row.
+pub(crate) fn agent(args: &AcpArgs, command: &str) -> anyhow::Result<(String, Agent)> {
+    let pointing = pointing::Spec::new(command, args)?;
+    let name = args.save.clone().unwrap_or_else(|| pointing.name.clone());
+    let candidate = Candidate::new(&name, command, move |url| pointing.point_at(url))?;
+    Ok((name, Agent::Acp(candidate)))
+}
+
 /// Features that only some CLIs have, but any agent may have by the protocol.
 const BY_PROTOCOL: [&str; 6] = [
     "image",
@@ -159,15 +164,23 @@ const BY_PROTOCOL: [&str; 6] = [
     "plan",
 ];
 
-/// Returns whether an unknown agent can play a scenario: it needs no feature that only some CLIs have, and no
-/// parameter without a place in the protocol.
-pub(crate) fn is_for_any(scenario: &Scenario) -> bool {
+/// Returns whether an agent of this name can play a scenario: it needs no feature that only some CLIs have, or one that
+/// the scenario names this agent for, and no parameter without a place in the protocol.
+pub(crate) fn is_for(name: &str, scenario: &Scenario) -> bool {
     let test = &scenario.test;
     let takes = |run: &crate::scenario::Run| {
         run.output_schema.is_none() && run.permission == Permission::Bypass && !run.slash_commands
     };
-    let is_known = test.only.is_none() || BY_PROTOCOL.contains(&scenario.name.as_str());
+    let only = test.only.as_ref();
+    let is_known = only.is_none_or(|only| only.providers.contains_key(name))
+        || BY_PROTOCOL.contains(&scenario.name.as_str());
     is_known && test.run.iter().all(takes)
+}
+
+/// Returns whether an unknown agent plays a scenario as turns of a session.
+pub(crate) fn is_turn_of_any(scenario: &Scenario) -> bool {
+    let mut cold_only = scenario.test.cold_only.iter();
+    cold_only.all(|one| !one.providers.is_empty())
 }
 
 /// A scenario that was played in one of the two ways.
@@ -178,10 +191,12 @@ pub(crate) struct One {
     pub(crate) violations: BTreeMap<String, usize>,
     /// The agent's answer to `initialize`, if any.
     pub(crate) about: Option<Value>,
+    /// Its runs or turns.
+    pub(crate) played: Vec<Played>,
     pub(crate) time: Duration,
 }
 
-fn play_all(
+pub(crate) fn play_all(
     bench: &Bench,
     agent: Agent,
     served: Option<&Arc<Served>>,
@@ -203,9 +218,7 @@ fn play_all(
         for scenario in waiting.into_iter().chain(others) {
             for hot in [false, true] {
                 let wanted = if hot { ways.hot } else { ways.cold };
-                let cold_only = scenario.test.cold_only.iter();
-                let mut for_all = cold_only.filter(|one| one.providers.is_empty());
-                let is_cold_only = for_all.next().is_some()
+                let is_cold_only = !is_turn_of_any(scenario)
                     || served.is_some_and(|served| !served.plays_hot(scenario));
                 if !wanted || hot && is_cold_only {
                     continue;
@@ -249,6 +262,7 @@ fn judge(
         findings: Vec::new(),
         violations: BTreeMap::new(),
         about: None,
+        played: Vec::new(),
         time,
     };
     let played = match played {
@@ -298,6 +312,7 @@ fn judge(
         }
     }
     one.about = about(&met);
+    one.played = played;
     one
 }
 
@@ -348,8 +363,10 @@ mod tests {
         let all = crate::scenario::read(&[]).unwrap();
         let taken = |name: &str| {
             let found = all.iter().find(|scenario| scenario.name == name);
-            is_for_any(found.unwrap())
+            is_for("my-agent", found.unwrap())
         };
+        let sub_agent = all.iter().find(|scenario| scenario.name == "sub_agent");
+        assert!(is_for("kimi", sub_agent.unwrap()));
         for name in ["text", "mcp", "resume", "unauthorized", "image"] {
             assert!(taken(name), "{name}");
         }
@@ -358,6 +375,7 @@ mod tests {
             "read_only",
             "hook_ends_run",
             "slash_command",
+            "sub_agent",
         ] {
             assert!(!taken(name), "{name}");
         }

@@ -18,8 +18,9 @@ use crate::acp::pointing::Named;
 use crate::bench::Bench;
 use crate::column::Column;
 use crate::isolation::Network;
+use crate::play::Played;
 use crate::scenario::{self, Scenario};
-use crate::schedule::{self, Done};
+use crate::schedule;
 use crate::{acp, install, say};
 use neutral::Neutral;
 
@@ -88,7 +89,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let (Some(programs), Some(network)) = (&args.inner.programs, args.inner.network) else {
         return crate::alone(&match &named {
-            Some(agent) => install::packages(&agent.name, &agent.packages)?,
+            Some(agent) => agent.install()?,
             None => install::pinned_versions()?.programs,
         });
     };
@@ -97,7 +98,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let version = agent.version().unwrap_or_default().to_owned();
         installed.versions.insert(clis[0], version);
         if args.scenarios.is_empty() {
-            scenarios.retain(|scenario| acp::is_for_any(scenario));
+            scenarios.retain(|scenario| acp::is_for(&agent.name, scenario));
         }
     }
     let raw = std::env::temp_dir().join("raw");
@@ -140,11 +141,13 @@ fn record(
             args.jobs,
             |done| {
                 count += 1;
-                let found = keep(bench, &done, version, network).and_then(|recorded| {
+                let found = done.recorded(bench).and_then(|(played, raw)| {
+                    let scenario = &done.scenario;
+                    let recorded = keep(bench, played, &raw, scenario, version, network)?;
                     if args.check {
-                        check(&recorded, &done, &fixtures)
+                        check(&recorded, scenario, &fixtures)
                     } else {
-                        write(&recorded, &done, &fixtures).map(|()| Vec::new())
+                        write(&recorded, scenario, &fixtures).map(|()| Vec::new())
                     }
                 });
                 let found = found.unwrap_or_else(|error| vec![format!("{error:#}")]);
@@ -175,17 +178,42 @@ fn run_name(scenario: &Scenario, run: usize) -> String {
     crate::play::recorded_name(&scenario.name, run)
 }
 
-/// Makes fixtures of the recordings, in separate folders next to them.
+/// Where and how a version was recorded.
+pub(crate) struct Recording<'a> {
+    pub(crate) bench: &'a Bench,
+    pub(crate) cli: Cli,
+    pub(crate) version: &'a str,
+    pub(crate) network: Network,
+}
+
+impl Recording<'_> {
+    /// Writes fixtures of the runs of a scenario.
+    pub(crate) fn write_fixtures(
+        &self,
+        scenario: &Scenario,
+        played: &[Played],
+    ) -> anyhow::Result<()> {
+        let (cli, version) = (self.cli.id(), self.version);
+        let raw = self.bench.record.as_ref().context("nothing was recorded")?;
+        let raw = raw.join(cli);
+        let recorded = keep(self.bench, played, &raw, scenario, version, self.network)?;
+        let fixtures = crate::root().join("fixtures").join(cli).join(version);
+        write(&recorded, scenario, &fixtures)
+    }
+}
+
+/// Makes fixtures of the recordings in this folder, in separate folders next to them.
 fn keep(
     bench: &Bench,
-    done: &Done,
+    played: &[Played],
+    raw: &Path,
+    scenario: &Scenario,
     version: &str,
     network: Network,
 ) -> anyhow::Result<Vec<PathBuf>> {
-    let (played, raw) = done.recorded(bench)?;
     let mut folders = Vec::new();
     for (number, played) in played.iter().enumerate() {
-        let name = run_name(&done.scenario, number);
+        let name = run_name(scenario, number);
         let folder = raw.join(&name);
         let neutral = Neutral::new(bench, played);
         for file in [STDOUT, STDERR, RECORD] {
@@ -197,7 +225,7 @@ fn keep(
         let path = folder.join(META);
         let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
         let meta: Value = serde_json::from_str(&neutral.text(&text))?;
-        let meta = meta_of(meta, done, version, &name, network);
+        let meta = meta_of(meta, scenario, version, &name, network);
         fs::write(&path, format!("{}\n", serde_json::to_string_pretty(&meta)?))?;
         folders.push(folder);
     }
@@ -205,13 +233,19 @@ fn keep(
 }
 
 /// Adds the fields of `meta.json` that the recording did not know.
-fn meta_of(mut meta: Value, done: &Done, version: &str, name: &str, network: Network) -> Value {
+fn meta_of(
+    mut meta: Value,
+    scenario: &Scenario,
+    version: &str,
+    name: &str,
+    network: Network,
+) -> Value {
     let Some(fields) = meta.as_object_mut() else {
         return meta;
     };
     fields.insert("version".into(), version.into());
     fields.insert("scenario".into(), format!("{PREFIX}{name}").into());
-    fields.insert("what_it_shows".into(), done.scenario.description().into());
+    fields.insert("what_it_shows".into(), scenario.description().into());
     fields.insert("network".into(), json!(network.describe()));
     shorten(&mut meta);
     meta
@@ -231,9 +265,9 @@ fn shorten(value: &mut Value) {
 }
 
 /// Writes the fixtures to their folders, with their snapshots.
-fn write(recorded: &[PathBuf], done: &Done, fixtures: &Path) -> anyhow::Result<()> {
+fn write(recorded: &[PathBuf], scenario: &Scenario, fixtures: &Path) -> anyhow::Result<()> {
     for (number, from) in recorded.iter().enumerate() {
-        let to = fixture(fixtures, &done.scenario, number);
+        let to = fixture(fixtures, scenario, number);
         let events = events_of(from)?;
         if to.exists() {
             fs::remove_dir_all(&to)?;
@@ -253,10 +287,14 @@ fn write(recorded: &[PathBuf], done: &Done, fixtures: &Path) -> anyhow::Result<(
 }
 
 /// Compares the events of the recordings with those of the fixtures.
-fn check(recorded: &[PathBuf], done: &Done, fixtures: &Path) -> anyhow::Result<Vec<String>> {
+fn check(
+    recorded: &[PathBuf],
+    scenario: &Scenario,
+    fixtures: &Path,
+) -> anyhow::Result<Vec<String>> {
     let mut found = Vec::new();
     for (number, from) in recorded.iter().enumerate() {
-        let fixture = fixture(fixtures, &done.scenario, number);
+        let fixture = fixture(fixtures, scenario, number);
         let path = fixture.join(SNAPSHOT);
         let Ok(text) = fs::read_to_string(&path) else {
             bail!("{} is not there", path.display());

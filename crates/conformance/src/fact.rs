@@ -54,6 +54,10 @@ pub(crate) const FACTS: &[(&str, &str)] = &[
     ("image", "whether the image reached the model"),
     ("processes", "processes that were left after the end"),
     (
+        "rules",
+        "rules of every run that it broke: all text is the model's, a completed run has no open call, and its tokens are those in the CLI's files and no less than during the run",
+    ),
+    (
         "unknown_lines",
         "lines of output that the decoder does not know",
     ),

@@ -1,12 +1,16 @@
 //! `cargo xtask follow`: differences between versions of the CLIs and the fixtures.
 
+mod named;
 mod no_lines;
 mod page;
+mod report;
+mod results;
 mod schema;
 mod shape;
 #[cfg(test)]
 mod tests;
 mod versions;
+mod writing;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,35 +23,42 @@ use anyhow::{Context, bail};
 use teamster_mock_model::Cli;
 use teamster_testkit::fixture::{STDOUT, discover};
 
+use crate::acp::pointing::Named;
 use crate::bench::Bench;
-use crate::capture::PREFIX;
+use crate::capture::{PREFIX, Recording};
 use crate::column::Column;
 use crate::differences::Differences;
 use crate::isolation::Network;
-use crate::play::recorded_name;
+use crate::play::{Played, recorded_name};
 use crate::scenario::{self, Scenario};
 use crate::schedule::{self, Done};
 use crate::{conformance, install, say};
-use page::{Cell, Results, Row, Schema, ShapeChanges, Version};
+use report::State;
+use results::{Cell, Results, Row, Schema, ShapeChanges, Version};
 use shape::{Shapes, compare};
 
 /// Play the scenarios with versions of the CLIs side by side, and report what they change.
 ///
+/// The agents of `crates/conformance/acp.toml` are followed too; their stories are compared with the agent's row.
 /// Each version is installed with npm, by its exact number, into the target folder, unless it is there.
 /// It plays the scenarios cold and live; its stories are compared with those that are expected, and its
 /// lines and fields with the fixtures: with all of them, and with those of the nearest known version. Reported are new, changed and
 /// vanished ones, and names in the program's own schema that the decoder lacks. The results are merged
-/// into `crates/conformance/versions.json` and docs/versions.md.
+/// into `crates/conformance/versions.json` and docs/versions.md. At the end is one page, also in the target
+/// folder (`conformance/follow.md`): what is the same, changed and broken.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  cargo xtask follow                              the newest version of every CLI
+  cargo xtask follow                              the newest version of every CLI and agent
   cargo xtask follow claude --since 2.1.300       all versions of one CLI from this one on
   cargo xtask follow codex --version 0.144.0 -s text
-                                                  one version and one scenario")]
+                                                  one version and one scenario
+  cargo xtask follow --all --since-tested --write
+                                                  all that is new: plays it, and writes fixtures, tested
+                                                  versions and the changelog")]
 pub(crate) struct Args {
     /// The provider [default: all]
-    #[arg(value_name = "PROVIDER", value_parser = crate::cli)]
+    #[arg(value_name = "PROVIDER", value_parser = followed)]
     provider: Option<Cli>,
     /// This version; several are possible
     #[arg(long = "version", value_name = "X", requires = "provider", conflicts_with_all = ["since", "last"])]
@@ -58,6 +69,16 @@ pub(crate) struct Args {
     /// The newest N releases [default: 1]
     #[arg(long, value_name = "N")]
     last: Option<usize>,
+    /// Every agent, as without PROVIDER
+    #[arg(long, conflicts_with = "provider")]
+    all: bool,
+    /// All releases that are newer than the newest tested one
+    #[arg(long, conflicts_with_all = ["versions", "since", "last"])]
+    since_tested: bool,
+    /// Write fixtures of what is new; and of each version that plays every story as expected, its number among the
+    /// tested ones and a line in CHANGELOG.md
+    #[arg(long)]
+    write: bool,
     /// Only these scenarios
     #[arg(long = "scenario", short, value_name = "NAME")]
     scenarios: Vec<String>,
@@ -65,15 +86,35 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 2, value_name = "N")]
     jobs: usize,
     /// Only write the page of the recorded results
-    #[arg(long, conflicts_with_all = ["provider", "versions", "since", "last", "scenarios"])]
+    #[arg(long, conflicts_with_all = ["provider", "versions", "since", "last", "scenarios", "all", "since_tested", "write"])]
     render: bool,
+    /// The CLI that is installed for the second half, and its version.
+    #[arg(long, hide = true, num_args = 2)]
+    installed: Vec<String>,
     #[command(flatten)]
     inner: crate::Inner,
 }
 
+/// Parses the name of a CLI that is followed: one of the matrix with a program, or an agent of `acp.toml`.
+fn followed(name: &str) -> Result<Cli, String> {
+    let all = all_followed().map_err(|error| format!("{error:#}"))?;
+    let found = all.iter().copied().find(|cli| cli.id() == name);
+    found.ok_or_else(|| {
+        let names: Vec<_> = all.iter().map(|cli| cli.id()).collect();
+        format!("there is: {}", names.join(", "))
+    })
+}
+
+/// Returns the CLIs that are followed.
+fn all_followed() -> anyhow::Result<Vec<Cli>> {
+    let named = Named::all()?;
+    let named = named.iter().filter_map(|agent| Cli::from_id(&agent.name));
+    Ok(install::clis().into_iter().chain(named).collect())
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.render {
-        Results::read()?.write()?;
+        page::write(&Results::read()?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let scenarios: Vec<_> = scenario::read(&args.scenarios)?
@@ -84,19 +125,72 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return play(args, programs, network, &scenarios);
     }
     let mut code = 0;
-    let clis = args.provider.map_or(install::clis(), |cli| vec![cli]);
+    let mut played = Vec::new();
+    let mut failed = Vec::new();
+    let clis = match args.provider {
+        Some(cli) if !args.all => vec![cli],
+        _ => all_followed()?,
+    };
     for cli in clis {
-        for version in wanted(args, cli)? {
-            let installed = install::version(cli, &version)?;
-            say(format_args!("== {cli} {version}"));
-            code = code.max(crate::alone_code(&installed.programs)?);
+        let named = Named::find(cli.id())?;
+        let versions = match wanted(args, cli, named.as_ref()) {
+            Ok(versions) => versions,
+            // The others may be there.
+            Err(error) if args.provider.is_none() => {
+                failed.push(format!("{cli}: {error:#}"));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        for version in versions {
+            match of_version(args, cli, &version, named.as_ref()) {
+                Ok(found) => {
+                    code = code.max(found);
+                    played.push((cli, version));
+                }
+                Err(error) if args.provider.is_none() => {
+                    failed.push(format!("{cli} {version}: {error:#}"));
+                }
+                Err(error) => return Err(error),
+            }
         }
     }
+    if !failed.is_empty() {
+        code = code.max(1);
+    }
+    let page = report::page(&Results::read()?, &played, &failed)?;
+    let path = crate::target().join("follow.md");
+    fs::create_dir_all(crate::target())?;
+    fs::write(&path, &page).with_context(|| format!("cannot write {}", path.display()))?;
+    writeln!(std::io::stdout().lock(), "\n{page}")?;
     Ok(ExitCode::from(code))
 }
 
+/// Installs a version and plays it in the second half. Returns the exit code.
+fn of_version(args: &Args, cli: Cli, version: &str, named: Option<&Named>) -> anyhow::Result<u8> {
+    let programs = match named {
+        Some(agent) => agent.install_version(version)?,
+        None => install::version(cli, version)?.programs,
+    };
+    say(format_args!("== {cli} {version}"));
+    let further = ["--installed", cli.id(), version];
+    let code = crate::alone_code(&programs, &further)?;
+    if code > 1 {
+        bail!("it could not be played; the reason is in the output");
+    }
+    let results = Results::read()?;
+    let found = results.0.get(cli.id()).and_then(|all| all.get(version));
+    let is_fine = found.is_some_and(|found| State::of(found) != State::Broken);
+    if args.write && is_fine && args.scenarios.is_empty() {
+        for path in writing::tested(cli, version)? {
+            say(format_args!("written: {}", path.display()));
+        }
+    }
+    Ok(code)
+}
+
 /// Returns the requested versions, the oldest first.
-fn wanted(args: &Args, cli: Cli) -> anyhow::Result<Vec<String>> {
+fn wanted(args: &Args, cli: Cli, named: Option<&Named>) -> anyhow::Result<Vec<String>> {
     if !args.versions.is_empty() {
         if let Some(odd) = args
             .versions
@@ -107,7 +201,14 @@ fn wanted(args: &Args, cli: Cli) -> anyhow::Result<Vec<String>> {
         }
         return Ok(args.versions.clone());
     }
-    let published = install::published(cli)?;
+    let provider = teamster::Providers::builtin().get(cli.id());
+    let tested = provider.and_then(|it| it.info().tested_versions.last().copied());
+    let package = named.map_or(install::package(cli), Named::package);
+    let published = install::published(package)?;
+    if args.since_tested {
+        let tested = tested.with_context(|| format!("{cli} has no tested version"))?;
+        return Ok(versions::after(&published, tested));
+    }
     match &args.since {
         Some(first) => versions::since(&published, first),
         None => Ok(versions::last(&published, args.last.unwrap_or(1).max(1))),
@@ -127,63 +228,97 @@ fn play(
         record: Some(std::env::temp_dir().join("raw")),
     };
     say(format_args!("{}", network.describe()));
-    let installed = install::at(programs)?;
-    let differences = Differences::read()?.of_versions(&installed.versions);
-    let mut fine = true;
-    for (cli, version) in &installed.versions {
-        if args.provider.is_some_and(|wanted| wanted != *cli) {
-            continue;
-        }
-        // If it does not start, differences in all scenarios would be meaningless.
-        bench
-            .starts(*cli)
-            .with_context(|| format!("{cli} {version}"))?;
-        let known = Known::of(*cli, version)?;
-        let mut rows: BTreeMap<String, Row> = BTreeMap::new();
-        let columns = Column::of(&[*cli], true, true);
-        schedule::play_all(
-            &bench,
-            &columns,
-            &installed.versions,
-            scenarios,
-            args.jobs,
-            |done| {
-                let name = done.scenario.name.clone();
-                let row = rows.entry(name.clone()).or_default();
-                let cell = note(&bench, &done, &differences, &known, row);
-                let what = if cell.differs.is_empty() {
-                    "same"
-                } else {
-                    "DIFFERS"
-                };
-                say(format_args!(
-                    "{name:<24} {:<12} {:>6.1} s  {what}",
-                    done.column,
-                    done.time.as_secs_f64()
-                ));
-                for fact in &cell.differs {
-                    say(format_args!("    {fact}"));
-                }
-                *(if done.column.hot {
-                    &mut row.live
-                } else {
-                    &mut row.cold
-                }) = Some(cell);
-            },
-        )?;
-        let schema = schema_of(*cli, &bench)?;
-        let now = Version {
-            date: jiff::Zoned::now().date().to_string(),
-            reference: known.reference,
-            schema,
-            scenarios: rows,
-        };
-        fine &= show(*cli, version, &now)?;
-        let mut results = Results::read()?;
-        results.merge(*cli, version, now);
-        results.write()?;
-    }
+    let [name, version] = &args.installed[..] else {
+        bail!("`--installed` names the CLI and its version");
+    };
+    let cli = followed(name).map_err(anyhow::Error::msg)?;
+    // If it does not start, differences in all scenarios would be meaningless.
+    bench
+        .starts(cli)
+        .with_context(|| format!("{cli} {version}"))?;
+    let known = Known::of(cli, version)?;
+    let recording = Recording {
+        bench: &bench,
+        cli,
+        version,
+        network,
+    };
+    let (scenarios, schema) = if install::is_pinned(cli) {
+        let rows = of_matrix(args, &recording, &known, scenarios)?;
+        (rows, schema_of(cli, version, &bench)?)
+    } else {
+        let rows = named::play(&recording, &known, scenarios, args.jobs, args.write)?;
+        let none = "the program has none that is read".to_owned();
+        (rows, Schema::None(none))
+    };
+    let now = Version {
+        date: jiff::Zoned::now().date().to_string(),
+        reference: known.reference,
+        schema,
+        scenarios,
+    };
+    let fine = show(cli, version, &now)?;
+    let mut results = Results::read()?;
+    results.merge(cli, version, now);
+    results.write()?;
+    page::write(&results)?;
     Ok(ExitCode::from(u8::from(!fine)))
+}
+
+/// Plays a version of a CLI of the matrix.
+fn of_matrix(
+    args: &Args,
+    recording: &Recording<'_>,
+    known: &Known,
+    scenarios: &[Arc<Scenario>],
+) -> anyhow::Result<BTreeMap<String, Row>> {
+    let Recording {
+        bench,
+        cli,
+        version,
+        ..
+    } = *recording;
+    let versions = BTreeMap::from([(cli, version.to_owned())]);
+    let differences = Differences::read()?.of_versions(&versions);
+    let mut rows: BTreeMap<String, Row> = BTreeMap::new();
+    let columns = Column::of(&[cli], true, true);
+    schedule::play_all(bench, &columns, &versions, scenarios, args.jobs, |done| {
+        let name = done.scenario.name.clone();
+        let row = rows.entry(name.clone()).or_default();
+        let cell = note(bench, &done, &differences, known, row);
+        let is_new = !done.column.hot && !row.shapes.new.is_empty();
+        if args.write && is_new && cell.differs.is_empty() {
+            let played = done.played.as_deref().unwrap_or_default();
+            write_fixtures(recording, &done.scenario, played);
+        }
+        let what = if cell.differs.is_empty() {
+            "same"
+        } else {
+            "DIFFERS"
+        };
+        say(format_args!(
+            "{name:<24} {:<12} {:>6.1} s  {what}",
+            done.column,
+            done.time.as_secs_f64()
+        ));
+        for fact in &cell.differs {
+            say(format_args!("    {fact}"));
+        }
+        *(if done.column.hot {
+            &mut row.live
+        } else {
+            &mut row.cold
+        }) = Some(cell);
+    })?;
+    Ok(rows)
+}
+
+/// Writes fixtures of a scenario that has printed something new.
+fn write_fixtures(recording: &Recording<'_>, scenario: &Scenario, played: &[Played]) {
+    match recording.write_fixtures(scenario, played) {
+        Ok(()) => say(format_args!("    written as a fixture")),
+        Err(error) => say(format_args!("    no fixture: {error:#}")),
+    }
 }
 
 /// Records the shapes of a played run and the comparison of its story.
@@ -218,11 +353,15 @@ fn note(
         let errors = played.flat_map(|played| &played.result.errors).next();
         differs.extend(errors.map(|error| format!("the first error: {}", error.message)));
     }
-    Cell { differs, declared }
+    Cell {
+        differs,
+        otherwise: Vec::new(),
+        declared,
+    }
 }
 
 /// Returns the types of lines that the decoder does not know.
-fn unknown(played: &[crate::play::Played]) -> BTreeSet<String> {
+fn unknown(played: &[Played]) -> BTreeSet<String> {
     let events = played.iter().flat_map(|played| &played.events);
     events
         .filter_map(|event| match event {
@@ -292,7 +431,7 @@ impl Known {
     }
 }
 
-fn schema_of(cli: Cli, bench: &Bench) -> anyhow::Result<Schema> {
+fn schema_of(cli: Cli, version: &str, bench: &Bench) -> anyhow::Result<Schema> {
     let modules = bench.programs.parent().unwrap_or(&bench.programs);
     let program = bench.programs.join(cli.id());
     Ok(
@@ -300,6 +439,7 @@ fn schema_of(cli: Cli, bench: &Bench) -> anyhow::Result<Schema> {
             Ok(names) => Schema::Read {
                 lacking: schema::unhandled(cli, &names)?,
                 names: names.len(),
+                since: schema::new_fields(cli, version, &program)?,
             },
             Err(why) => Schema::None(why),
         },
@@ -309,16 +449,18 @@ fn schema_of(cli: Cli, bench: &Bench) -> anyhow::Result<Schema> {
 /// Prints the news. Returns `false` if there are any.
 fn show(cli: Cli, version: &str, now: &Version) -> anyhow::Result<bool> {
     let mut shapes = ShapeChanges::default();
-    let mut differs = 0;
+    let (mut differs, mut otherwise) = (0, 0);
     for row in now.scenarios.values() {
         shapes.append(row.shapes.clone());
-        let cells = row.cold.iter().chain(&row.live);
-        differs += cells.filter(|cell| !cell.differs.is_empty()).count();
+        for cell in row.cold.iter().chain(&row.live) {
+            differs += usize::from(!cell.differs.is_empty());
+            otherwise += usize::from(!cell.otherwise.is_empty());
+        }
     }
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "{cli} {version}, compared with {}: {differs} stories differ; {} types of lines unknown to the \
+        "{cli} {version}, compared with {}: {differs} stories differ, {otherwise} are otherwise than in its row; {} types of lines unknown to the \
          decoder; shapes: {} new, {} changed, {} vanished",
         now.reference,
         shapes.unknown.len(),
@@ -338,12 +480,19 @@ fn show(cli: Cli, version: &str, now: &Version) -> anyhow::Result<bool> {
     }
     match &now.schema {
         Schema::None(why) => writeln!(out, "  schema    {why}")?,
-        Schema::Read { names, lacking } => {
+        Schema::Read {
+            names,
+            lacking,
+            since,
+        } => {
             writeln!(out, "  schema    {names} names, {} lacking", lacking.len())?;
             for name in lacking {
                 writeln!(out, "  lacking   {name}")?;
             }
+            for name in since.iter().flat_map(|(_, new)| new) {
+                writeln!(out, "  new there {name}")?;
+            }
         }
     }
-    Ok(differs == 0 && shapes.is_empty())
+    Ok(differs == 0 && otherwise == 0 && shapes.is_empty())
 }

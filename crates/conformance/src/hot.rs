@@ -17,7 +17,7 @@ use crate::bench::Bench;
 use crate::place;
 use crate::play::{self, Before, Played, Stage, Which};
 use crate::process::Process;
-use crate::scenario::{Resume, Run, Scenario, Service, Test};
+use crate::scenario::{ANSWERS_AROUND, Resume, Run, Scenario, Service, Test};
 use crate::story;
 
 /// The first prompt, which starts the process before the scenario begins.
@@ -279,7 +279,8 @@ fn broke_off(test: &Test) -> bool {
 
 /// Returns the turn that starts the process.
 pub(crate) fn ready() -> anyhow::Result<Scenario> {
-    around("ready", READY, Resume::New, "Ready.", [70, 7], Process::New)
+    let [answer, _] = ANSWERS_AROUND;
+    around("ready", READY, Resume::New, answer, [70, 7], Process::New)
 }
 
 /// Returns the turn after one that broke off, depending on what happened to the process.
@@ -288,7 +289,8 @@ pub(crate) fn again(before: Option<Process>) -> anyhow::Result<Scenario> {
         Some(Process::Ended) => ("resumed", Process::New),
         _ => ("again", Process::Same),
     };
-    around(name, AGAIN, Resume::Last, "I am.", [80, 8], process)
+    let [_, answer] = ANSWERS_AROUND;
+    around(name, AGAIN, Resume::Last, answer, [80, 8], process)
 }
 
 fn around(

@@ -52,7 +52,7 @@ struct Manifest {
 }
 
 /// Returns the package of a CLI on npm.
-fn package(cli: Cli) -> &'static str {
+pub(crate) fn package(cli: Cli) -> &'static str {
     match cli {
         Cli::Claude => "@anthropic-ai/claude-code",
         Cli::Codex => "@openai/codex",
@@ -146,12 +146,12 @@ pub(crate) fn pinned_versions() -> anyhow::Result<Installed> {
     installed(&folder)
 }
 
-/// Returns the versions of a CLI that npm knows.
-pub(crate) fn published(cli: Cli) -> anyhow::Result<Vec<String>> {
+/// Returns the versions of a package that npm knows.
+pub(crate) fn published(package: &str) -> anyhow::Result<Vec<String>> {
     let folder = crate::target();
     std::fs::create_dir_all(&folder)?;
-    let list = npm_once(&folder, &["view", package(cli), "versions", "--json"])?;
-    serde_json::from_slice(&list).with_context(|| format!("npm's list of {}", package(cli)))
+    let list = npm_once(&folder, &["view", package, "versions", "--json"])?;
+    serde_json::from_slice(&list).with_context(|| format!("npm's list of {package}"))
 }
 
 /// Installs one version of a CLI in a separate folder, unless it is installed.
@@ -205,17 +205,15 @@ fn lacking_node(cli: Cli, folder: &Path) -> Option<&'static str> {
     }
 }
 
-/// Installs packages of an agent in a separate folder, unless they are installed. Returns the folder of its
-/// programs.
-pub(crate) fn packages(name: &str, packages: &[String]) -> anyhow::Result<PathBuf> {
-    let folder = crate::target().join("acp").join(name);
+/// Installs packages in this folder, unless they are installed. Returns the folder of their programs.
+pub(crate) fn packages(folder: &Path, packages: &[String]) -> anyhow::Result<PathBuf> {
     let wanted = packages.join(" ");
     let mark = folder.join("packages");
     let programs = folder.join("node_modules/.bin");
     if std::fs::read_to_string(&mark).is_ok_and(|there| there == wanted) {
         return Ok(programs);
     }
-    std::fs::create_dir_all(&folder)?;
+    std::fs::create_dir_all(folder)?;
     std::fs::write(folder.join("package.json"), "{\"private\": true}\n")?;
     say(format_args!("installing {wanted} with npm"));
     let packages = packages.iter().map(String::as_str);
@@ -223,7 +221,7 @@ pub(crate) fn packages(name: &str, packages: &[String]) -> anyhow::Result<PathBu
         .into_iter()
         .chain(packages)
         .collect();
-    npm(&folder, &args)?;
+    npm(folder, &args)?;
     std::fs::write(&mark, wanted)?;
     Ok(programs)
 }

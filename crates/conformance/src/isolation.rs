@@ -40,9 +40,13 @@ const ENTER: &str = "ip link set lo up && exec \"$@\"";
 /// Flags that create a namespace: as root, and as any other user.
 const WAYS: [&[&str]; 2] = [&["-n"], &["-r", "-n"]];
 
-/// Runs this program with its own arguments in a namespace with loopback only. The environment has no
-/// variables of the user, and `home` is the home folder.
-pub(crate) fn run_alone(programs: &Path, home: &Path) -> anyhow::Result<ExitStatus> {
+/// Runs this program with its own and these further arguments in a namespace with loopback only. The environment
+/// has no variables of the user, and `home` is the home folder.
+pub(crate) fn run_alone(
+    programs: &Path,
+    home: &Path,
+    further: &[&str],
+) -> anyhow::Result<ExitStatus> {
     let program = std::env::current_exe().context("cannot find the program itself")?;
     let path = std::env::var("PATH").unwrap_or_default();
     let way = WAYS.iter().find(|way| works(way));
@@ -63,6 +67,7 @@ pub(crate) fn run_alone(programs: &Path, home: &Path) -> anyhow::Result<ExitStat
         .arg("--programs")
         .arg(programs)
         .args(["--network", network.name()])
+        .args(further)
         .env_clear()
         .env("PATH", path)
         .env("HOME", home)

@@ -5,6 +5,7 @@
 //! `cargo xtask loop` run this program.
 #![cfg_attr(not(test), warn(missing_docs))]
 
+mod accounts;
 mod acp;
 mod agent;
 mod agent_loop;
@@ -148,11 +149,11 @@ fn main() -> ExitCode {
 
 /// Runs the second half of a task, in the process that only has loopback.
 fn alone(programs: &Path) -> anyhow::Result<ExitCode> {
-    alone_code(programs).map(ExitCode::from)
+    alone_code(programs, &[]).map(ExitCode::from)
 }
 
-/// Returns the exit code of the second half.
-fn alone_code(programs: &Path) -> anyhow::Result<u8> {
+/// Returns the exit code of the second half, which gets these further arguments.
+fn alone_code(programs: &Path, further: &[&str]) -> anyhow::Result<u8> {
     // The name is always the same, because some output contains it. It differs only during another run.
     let home = tempfile::Builder::new()
         .prefix(FOLDER)
@@ -160,7 +161,7 @@ fn alone_code(programs: &Path) -> anyhow::Result<u8> {
         .tempdir()
         .or_else(|_| tempfile::Builder::new().prefix(FOLDER).tempdir())
         .context("cannot make a temporary folder")?;
-    let status = isolation::run_alone(programs, home.path())?;
+    let status = isolation::run_alone(programs, home.path(), further)?;
     let code = status
         .code()
         .and_then(|code| u8::try_from(code).ok())

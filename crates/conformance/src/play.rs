@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use teamster::{
     AgentEvent, EnvPolicy, EventStream, ExecuteParams, McpServer, PermissionMode, RunResult,
-    RunStatus, RuntimeConfig,
+    RunStatus, RuntimeConfig, Usage,
 };
 use teamster_mock_model::{Cli, MockModel, Part, Pointing, Request, Script, Settings};
 
+use crate::accounts;
 use crate::agent::Agent;
 use crate::bench::{Bench, COPILOT_PACKAGES};
 use crate::image;
@@ -18,7 +19,7 @@ use crate::install;
 use crate::json::holds;
 use crate::place::{Place, processes_of};
 use crate::process::Process;
-use crate::scenario::{Abort, Permission, Resume, Run, Scenario, Service};
+use crate::scenario::{ANSWERS_AROUND, Abort, Permission, Resume, Run, Scenario, Service};
 
 /// Maximum duration of a run. The slowest CLI needs about 80 s.
 pub(crate) const LIMIT: Duration = Duration::from_mins(4);
@@ -63,6 +64,12 @@ pub(crate) struct Played {
     /// True if the image of the run reached the model; `None` without an image.
     pub(crate) image_arrived: Option<bool>,
     pub(crate) processes_left: Vec<String>,
+    /// All that the script lets the model write. `None` if the scenario expects text of the CLI itself.
+    pub(crate) texts_of_model: Option<String>,
+    /// True if the script has work in the background.
+    pub(crate) is_in_background: bool,
+    /// Usage of the session by the CLI's own files, if this run is all of the session.
+    pub(crate) usage_of_files: Option<Usage>,
     pub(crate) files: BTreeMap<String, String>,
     pub(crate) requests: Vec<Request>,
     pub(crate) time: Duration,
@@ -272,6 +279,14 @@ async fn one(
     let events = read(stream, run.abort.as_ref(), stage, before.asked).await?;
     let mut played = played(stage, scenario, number, before, events)?;
     played.processes_left = processes_of(&stage.place.home());
+    // A run that broke off may have used more than it knows.
+    if let (Some(session), None, true) = (
+        &played.result.session_id,
+        &played.session_before,
+        played.result.is_success(),
+    ) {
+        played.usage_of_files = accounts::usage_of_files(&stage.place.home(), session);
+    }
     Ok(played)
 }
 
@@ -352,6 +367,9 @@ pub(crate) fn played(
                 .any(|request| holds(&request.body, image::PNG))
         }),
         processes_left: Vec::new(),
+        texts_of_model: texts_of_model(scenario, number),
+        is_in_background: scenario.is_in_background(),
+        usage_of_files: None,
         files: files(run, &stage.place.directory()),
         events,
         result,
@@ -361,6 +379,29 @@ pub(crate) fn played(
         printed: stage.agent.printed(&stage.place.directory()),
         has_no_listener: stage.model.is_none(),
     })
+}
+
+/// Returns all that the script lets the model write, or `None` if the story of the run has a text that does not follow
+/// from the script.
+fn texts_of_model(scenario: &Scenario, number: usize) -> Option<String> {
+    let run = &scenario.test.run[number];
+    if run.story.contains_key("text") || run.hot.contains_key("text") {
+        return None;
+    }
+    let script = &scenario.script;
+    let of_agents = script.agents.iter().flat_map(|agent| &agent.turns);
+    let parts = script
+        .turns
+        .iter()
+        .chain(of_agents)
+        .flat_map(|turn| &turn.parts);
+    let texts = parts.filter_map(|part| match part {
+        Part::Text(pieces) => Some(pieces.concat() + "\n"),
+        _ => None,
+    });
+    // A CLI may be given those around it again, after a compaction.
+    let around = ANSWERS_AROUND.iter().map(|text| (*text).to_owned() + "\n");
+    Some(texts.chain(around).collect())
 }
 
 fn result_of(events: &[AgentEvent]) -> anyhow::Result<RunResult> {

@@ -8,6 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use teamster_mock_model::{Cli, Part, Script, Turn};
 
+/// The model's answers in the turns around a scenario in a session: before it, and after one that broke off.
+pub(crate) const ANSWERS_AROUND: [&str; 2] = ["Ready.", "I am."];
+
 /// One scenario.
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {

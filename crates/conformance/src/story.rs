@@ -1,6 +1,7 @@
 //! Stories of runs, in facts that mean the same for every CLI.
 
 mod calls;
+mod rules;
 
 use std::collections::BTreeMap;
 
@@ -231,6 +232,10 @@ pub(crate) fn actual(played: &Played, expected: &Story) -> Story {
     };
     lines("unknown_lines", result.diagnostics.unknown);
     lines("other_lines", result.diagnostics.malformed);
+    let broken = rules::broken(played);
+    if !broken.is_empty() {
+        story.insert("rules".into(), broken.into());
+    }
     for (name, content) in &played.files {
         story.insert(format!("file.{name}"), content.clone().into());
     }

@@ -1,12 +1,13 @@
 //! Configuration that points an unknown agent at the mock model.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use serde::Deserialize;
 use teamster_mock_model::{Cli, HomeFile, Pointing};
 
 use super::AcpArgs;
+use crate::install;
 
 /// A family of variables that agents read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -83,13 +84,49 @@ impl Named {
         Some(version)
     }
 
-    /// Returns the agent with this name.
-    pub(crate) fn find(name: &str) -> anyhow::Result<Option<Self>> {
+    /// Returns the agent's package, without its version.
+    pub(crate) fn package(&self) -> &str {
+        let package = self.packages.first().map_or("", String::as_str);
+        package
+            .rsplit_once('@')
+            .map_or(package, |(package, _)| package)
+    }
+
+    /// Returns the same packages with this version of the agent.
+    pub(crate) fn packages_of(&self, version: &str) -> Vec<String> {
+        let own = format!("{}@{version}", self.package());
+        let others = self.packages.iter().skip(1).cloned();
+        std::iter::once(own).chain(others).collect()
+    }
+
+    /// Installs the agent unless it is installed. Returns the folder of its programs.
+    pub(crate) fn install(&self) -> anyhow::Result<PathBuf> {
+        let folder = crate::target().join("acp").join(&self.name);
+        install::packages(&folder, &self.packages)
+    }
+
+    /// Installs this version of the agent unless it is installed. Returns the folder of its programs.
+    pub(crate) fn install_version(&self, version: &str) -> anyhow::Result<PathBuf> {
+        if self.version() == Some(version) {
+            return self.install();
+        }
+        let versions = crate::target().join("versions").join(&self.name);
+        install::packages(&versions.join(version), &self.packages_of(version))
+    }
+
+    /// Returns all agents.
+    pub(crate) fn all() -> anyhow::Result<Vec<Self>> {
         let path = crate::here().join("acp.toml");
         let text = std::fs::read_to_string(&path)
             .with_context(|| format!("cannot read {}", path.display()))?;
         let table: Table = toml::from_str(&text).with_context(|| path.display().to_string())?;
-        Ok(table.agent.into_iter().find(|agent| agent.name == name))
+        Ok(table.agent)
+    }
+
+    /// Returns the agent with this name.
+    pub(crate) fn find(name: &str) -> anyhow::Result<Option<Self>> {
+        let mut all = Self::all()?.into_iter();
+        Ok(all.find(|agent| agent.name == name))
     }
 }
 
@@ -161,6 +198,16 @@ mod tests {
         assert_eq!(assignment("A=b=c"), is("A", "b=c"));
         assert!(assignment("A").is_err());
         assert!(assignment("=b").is_err());
+    }
+
+    #[test]
+    fn another_version_of_an_agent_has_the_same_packages_beside_it() {
+        let agent = Named {
+            name: "x".into(),
+            packages: vec!["@of/x@1.2.3".into(), "node@22".into()],
+        };
+        assert_eq!((agent.package(), agent.version()), ("@of/x", Some("1.2.3")));
+        assert_eq!(agent.packages_of("1.0.0"), ["@of/x@1.0.0", "node@22"]);
     }
 
     #[test]

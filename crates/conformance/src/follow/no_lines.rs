@@ -3,28 +3,9 @@
 use teamster_mock_model::Cli;
 
 /// Names that are not types of lines in a CLI's output, or of lines that `teamster` never receives, by CLI
-/// and with the reason. Collected from Claude Code 2.1.332 and Codex 0.169.0.
+/// and with the reason. Collected from Codex 0.171.0; Claude Code's are known by their
+/// shape (`schema/zod.rs`).
 pub(super) const NO_LINES: &[(Cli, &str, &[&str])] = &[
-    (
-        Cli::Claude,
-        "a message to the CLI, not from it",
-        &["bash_command"],
-    ),
-    (
-        Cli::Claude,
-        "the type of the event inside a `compact_progress`",
-        &["compact_end"],
-    ),
-    (
-        Cli::Claude,
-        "a message of Anthropic's service to a CLI in its cloud",
-        &["queued_notification", "session_notice"],
-    ),
-    (
-        Cli::Claude,
-        "the type of the event inside an `api_metrics`",
-        &["thinking_signature"],
-    ),
     (
         Cli::Codex,
         "a request to a client that logs the user in with its own tokens",
@@ -73,6 +54,7 @@ pub(super) const NO_LINES: &[(Cli, &str, &[&str])] = &[
         &[
             "fuzzyFileSearch/sessionCompleted",
             "fuzzyFileSearch/sessionUpdated",
+            "thread/search/partial",
         ],
     ),
     (

@@ -1,186 +1,47 @@
-//! `docs/versions.md`: version by scenario, and the stored results.
+//! `docs/versions.md`: version by scenario.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use serde::{Deserialize, Serialize};
 use teamster::Providers;
 use teamster_mock_model::Cli;
 
-use super::shape::Changes;
+use super::results::{Cell, Results, Row, Schema, ShapeChanges, Version};
 use crate::install;
 
-/// Result of a version in a scenario, in one of the two ways.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Cell {
-    /// Facts of the story that are neither expected nor declared. If empty, the story is as expected.
-    pub(super) differs: Vec<String>,
-    /// Names and reasons of the differences that occurred and are declared for some versions only.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) declared: BTreeMap<String, String>,
-}
-
-/// Results of a version in a scenario.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Row {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) cold: Option<Cell>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) live: Option<Cell>,
-    /// Differences between the output and the reference's.
-    #[serde(default, skip_serializing_if = "ShapeChanges::is_empty")]
-    pub(super) shapes: ShapeChanges,
-}
-
-/// Differences between the shapes of the output and the reference's.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct ShapeChanges {
-    /// Types of lines that the decoder does not know.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub(super) unknown: BTreeSet<String>,
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub(super) new: BTreeSet<String>,
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub(super) changed: BTreeSet<String>,
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub(super) vanished: BTreeSet<String>,
-}
-
-impl ShapeChanges {
-    pub(super) fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
-    pub(super) fn append(&mut self, mut other: Self) {
-        self.unknown.append(&mut other.unknown);
-        self.new.append(&mut other.new);
-        self.changed.append(&mut other.changed);
-        self.vanished.append(&mut other.vanished);
-    }
-}
-
-impl From<Changes> for ShapeChanges {
-    fn from(changes: Changes) -> Self {
-        let all = |lines: BTreeSet<String>, fields: BTreeMap<String, BTreeSet<String>>| {
-            let lines = lines.into_iter().map(|line| format!("line {line}"));
-            let fields = fields.into_iter().map(|(field, kinds)| {
-                let kinds: Vec<_> = kinds.into_iter().collect();
-                format!("field {field} of {}", kinds.join(", "))
-            });
-            lines.chain(fields).collect()
-        };
-        Self {
-            unknown: BTreeSet::new(),
-            new: all(changes.new_lines, changes.new_fields),
-            changed: changes.changed,
-            vanished: all(changes.vanished_lines, changes.vanished_fields),
-        }
-    }
-}
-
-/// The schema of a version.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Schema {
-    /// Number of its names, and those that the decoder lacks.
-    Read {
-        names: usize,
-        lacking: BTreeSet<String>,
-    },
-    /// The reason why there is none.
-    None(String),
-}
-
-/// Results of a version.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Version {
-    /// Date of the last run.
-    pub(super) date: String,
-    /// Version whose fixtures the output was compared with.
-    pub(super) reference: String,
-    pub(super) schema: Schema,
-    /// Results by scenario.
-    pub(super) scenarios: BTreeMap<String, Row>,
-}
-
-/// All results, by CLI and version.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub(super) struct Results(pub(super) BTreeMap<String, BTreeMap<String, Version>>);
-
-fn results_path() -> PathBuf {
-    crate::here().join("versions.json")
-}
-
 /// Returns the path of the page.
-pub(super) fn page_path() -> PathBuf {
+pub(super) fn path() -> PathBuf {
     crate::root().join("docs/versions.md")
 }
 
-impl Results {
-    /// Reads the results of earlier runs.
-    pub(super) fn read() -> anyhow::Result<Self> {
-        let path = results_path();
-        if !path.exists() {
-            return Ok(Self::default());
-        }
-        let text = std::fs::read_to_string(&path)?;
-        serde_json::from_str(&text).with_context(|| path.display().to_string())
-    }
+/// Writes the page of these results.
+pub(super) fn write(results: &Results) -> anyhow::Result<()> {
+    let path = path();
+    std::fs::write(&path, of(results)?).with_context(|| format!("cannot write {}", path.display()))
+}
 
-    /// Writes the results and the page.
-    pub(super) fn write(&self) -> anyhow::Result<()> {
-        for (path, text) in [
-            (results_path(), serde_json::to_string_pretty(self)? + "\n"),
-            (page_path(), self.page()?),
-        ] {
-            std::fs::write(&path, text)
-                .with_context(|| format!("cannot write {}", path.display()))?;
-        }
-        Ok(())
-    }
-
-    /// Merges the results of a version. Earlier results of scenarios that were not played now are kept.
-    pub(super) fn merge(&mut self, cli: Cli, version: &str, now: Version) {
-        let versions = self.0.entry(cli.id().to_owned()).or_default();
-        let Some(before) = versions.get_mut(version) else {
-            versions.insert(version.to_owned(), now);
-            return;
-        };
-        before.date = now.date;
-        before.reference = now.reference;
-        before.schema = now.schema;
-        for (name, row) in now.scenarios {
-            let known = before.scenarios.entry(name).or_default();
-            known.cold = row.cold.or(known.cold.take());
-            known.live = row.live.or(known.live.take());
-            known.shapes = row.shapes;
+/// Returns the page of these results.
+pub(super) fn of(results: &Results) -> anyhow::Result<String> {
+    let mut page = String::new();
+    let out = &mut page;
+    writeln!(out, "{HEAD}")?;
+    for cli in Cli::ALL {
+        if let Some(versions) = results.0.get(cli.id()) {
+            of_cli(out, cli, versions)?;
         }
     }
-
-    /// Returns the page of these results.
-    pub(super) fn page(&self) -> anyhow::Result<String> {
-        let mut page = String::new();
-        let out = &mut page;
-        writeln!(out, "{HEAD}")?;
-        for cli in Cli::ALL {
-            if let Some(versions) = self.0.get(cli.id()) {
-                of_cli(out, cli, versions)?;
-            }
-        }
-        writeln!(out, "{ACP_HEAD}")?;
-        for (info, version) in crate::acp::row::versions()? {
-            let id = info.id;
-            let oldest = info.oldest_version.unwrap_or("–");
-            writeln!(
-                out,
-                "| {id} | {version} | {oldest} | [scenarios](acp-agents.md#{id}) |"
-            )?;
-        }
-        Ok(page.trim_end().to_owned() + "\n")
+    writeln!(out, "{ACP_HEAD}")?;
+    for (info, version) in crate::acp::row::versions()? {
+        let id = info.id;
+        let oldest = info.oldest_version.unwrap_or("–");
+        writeln!(
+            out,
+            "| {id} | {version} | {oldest} | [scenarios](acp-agents.md#{id}) |"
+        )?;
     }
+    Ok(page.trim_end().to_owned() + "\n")
 }
 
 /// Number of the newest versions on the page, beside the oldest that works as described.
@@ -197,6 +58,7 @@ Written by `cargo xtask follow`; do not edit. Its results are in `crates/conform
 Each version of a CLI plays the scenarios of [conformance.md](conformance.md): cold, with a process for each run, and live, as turns of a session.
 
 - `same`: the story is as expected, or differs as `crates/conformance/differences.toml` declares. What it declares for some versions only is listed below the table.
+- `otherwise`: of an agent of [acp-agents.md](acp-agents.md) only: not as in the row of that page, by the agent itself.
 - `cold differs`, `live differs`, `differs` (both): other facts than these; the first of them are listed below the table, all are in the results.
 - `cold only`, `live only`: not played in the other way; `-`: not played. Why is in the scenario (`cold_only`, `only`); a version older than the oldest that works as described has played a sample.
 
@@ -206,9 +68,9 @@ Lines and fields are compared with the fixtures. `new`: no fixture of any versio
 const ACP_HEAD: &str = "\
 ## Agents by the Agent Client Protocol
 
-Of each, one version has played the scenarios, which are in [acp-agents.md](acp-agents.md) with who is the cause of what differs; an older one is not known to work.
+[acp-agents.md](acp-agents.md) has a row of one version of each, with who is the cause of what differs; the other versions above are compared with it.
 
-| Agent | Played | Oldest | |
+| Agent | Row of | Oldest | |
 |---|---|---|---|";
 
 fn of_cli(
@@ -258,19 +120,25 @@ fn of_cli(
     Ok(())
 }
 
-fn cell(row: Option<&Row>) -> &'static str {
-    let differs = |cell: &Option<Cell>| cell.as_ref().map(|cell| !cell.differs.is_empty());
-    let Some(row) = row else { return "-" };
-    match (differs(&row.cold), differs(&row.live)) {
-        (None, None) => "-",
-        (Some(false), Some(false)) => "same",
-        (Some(true), Some(true)) => "differs",
-        (Some(true), Some(false)) => "cold differs",
-        (Some(false), Some(true)) => "live differs",
-        (Some(false), None) => "same, cold only",
-        (Some(true), None) => "differs, cold only",
-        (None, Some(false)) => "same, live only",
-        (None, Some(true)) => "differs, live only",
+fn cell(row: Option<&Row>) -> String {
+    let word = |cell: &Option<Cell>| {
+        let cell = cell.as_ref()?;
+        Some(match (cell.differs.is_empty(), cell.otherwise.is_empty()) {
+            (false, _) => "differs",
+            (true, false) => "otherwise",
+            (true, true) => "same",
+        })
+    };
+    let none = || "-".to_owned();
+    let Some(row) = row else { return none() };
+    match (word(&row.cold), word(&row.live)) {
+        (None, None) => none(),
+        (Some(cold), Some(live)) if cold == live => cold.to_owned(),
+        (Some(cold), Some("same")) => format!("cold {cold}"),
+        (Some("same"), Some(live)) => format!("live {live}"),
+        (Some(cold), Some(live)) => format!("cold {cold}, live {live}"),
+        (Some(cold), None) => format!("{cold}, cold only"),
+        (None, Some(live)) => format!("{live}, live only"),
     }
 }
 
@@ -294,6 +162,11 @@ fn of_version(out: &mut String, name: &str, version: &Version) -> Result<(), std
             writeln!(out, "- `{scenario}` {way}: {}{more}", shown.join("; "))?;
         }
     }
+    for (fact, scenarios) in otherwise(version) {
+        let scenarios: Vec<_> = scenarios.iter().map(|name| format!("`{name}`")).collect();
+        let (fact, scenarios) = (in_a_list(fact), scenarios.join(", "));
+        writeln!(out, "- otherwise ({scenarios}): {fact}")?;
+    }
     for (declared, (why, scenarios)) in declared(version) {
         let scenarios: Vec<_> = scenarios.iter().map(|name| format!("`{name}`")).collect();
         let scenarios = scenarios.join(", ");
@@ -316,13 +189,13 @@ fn of_version(out: &mut String, name: &str, version: &Version) -> Result<(), std
     }
     match &version.schema {
         Schema::None(why) => writeln!(out, "- the program's own schema: {why}")?,
-        Schema::Read { names, lacking } if lacking.is_empty() => {
+        Schema::Read { names, lacking, .. } if lacking.is_empty() => {
             writeln!(
                 out,
                 "- the decoder has all {names} names of the program's own schema"
             )?;
         }
-        Schema::Read { names, lacking } => {
+        Schema::Read { names, lacking, .. } => {
             let found: Vec<_> = lacking.iter().map(|it| format!("`{it}`")).collect();
             let count = lacking.len();
             let found = found.join(", ");
@@ -331,6 +204,19 @@ fn of_version(out: &mut String, name: &str, version: &Version) -> Result<(), std
                 "- lacking, {count} of {names} names in the program's own schema: {found}"
             )?;
         }
+    }
+    if let Schema::Read {
+        since: Some((older, new)),
+        ..
+    } = &version.schema
+        && !new.is_empty()
+    {
+        let new: Vec<_> = new.iter().map(|it| format!("`{it}`")).collect();
+        let new = new.join(", ");
+        writeln!(
+            out,
+            "- in its own schema, and not in that of {older}: {new}"
+        )?;
     }
     writeln!(out)
 }
@@ -342,6 +228,22 @@ fn shape(name: &str) -> String {
     } else {
         format!("`{name}`")
     }
+}
+
+/// Returns the facts that are otherwise than in the agent's row, with their scenarios.
+fn otherwise(version: &Version) -> BTreeMap<&str, BTreeSet<&str>> {
+    let mut facts: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (scenario, row) in &version.scenarios {
+        for fact in row
+            .cold
+            .iter()
+            .chain(&row.live)
+            .flat_map(|it| &it.otherwise)
+        {
+            facts.entry(fact).or_default().insert(scenario);
+        }
+    }
+    facts
 }
 
 /// Returns the differences that are declared for some versions only, by name: the reason and the scenarios.
@@ -370,37 +272,11 @@ fn in_a_list(text: &str) -> String {
 mod tests {
     //! Made-up results.
 
+    use super::super::results::tests::{cell, row, version};
     use super::*;
 
     fn set(words: &[&str]) -> BTreeSet<String> {
         words.iter().map(|word| (*word).to_owned()).collect()
-    }
-
-    fn cell(differs: &[&str]) -> Cell {
-        Cell {
-            differs: differs.iter().map(|fact| (*fact).to_owned()).collect(),
-            declared: BTreeMap::new(),
-        }
-    }
-
-    fn version(date: &str, scenarios: &[(&str, Row)]) -> Version {
-        Version {
-            date: date.to_owned(),
-            reference: "1.1.0".to_owned(),
-            schema: Schema::None("it has none".to_owned()),
-            scenarios: scenarios
-                .iter()
-                .map(|(name, row)| ((*name).to_owned(), row.clone()))
-                .collect(),
-        }
-    }
-
-    fn row(cold: Cell, live: Option<Cell>) -> Row {
-        Row {
-            cold: Some(cold),
-            live,
-            shapes: ShapeChanges::default(),
-        }
     }
 
     #[test]
@@ -425,9 +301,10 @@ mod tests {
         old.schema = Schema::Read {
             names: 7,
             lacking: set(&["system/new"]),
+            since: Some(("1.8.0".to_owned(), set(&["Item.new"]))),
         };
         results.merge(Cli::Codex, "1.9.0", old);
-        let page = results.page().unwrap();
+        let page = of(&results).unwrap();
         let table = page.split_once("| Scenario").unwrap().1;
         let (table, _) = table.split_once(&format!("\n{ACP_HEAD}")).unwrap();
         assert_eq!(
@@ -448,6 +325,7 @@ Run on 2001-02-04; reference: 1.1.0.
 - new: `line x`
 - vanished: `field y of z`
 - lacking, 1 of 7 names in the program's own schema: `system/new`
+- in its own schema, and not in that of 1.8.0: `Item.new`
 
 ### 1.10.0
 
@@ -460,21 +338,20 @@ Run on 2001-02-03; reference: 1.1.0.
     }
 
     #[test]
-    fn a_run_replaces_its_scenarios_and_keeps_the_rest() {
-        let mut results = Results::default();
-        let both = row(cell(&["x"]), Some(cell(&["y"])));
-        let first = version("2001-02-03", &[("text", both.clone()), ("mcp", both)]);
-        results.merge(Cli::Codex, "1.9.0", first);
-        let again = version("2001-02-05", &[("text", row(cell(&[]), None))]);
-        results.merge(Cli::Codex, "1.9.0", again);
-        let merged = &results.0["codex"]["1.9.0"];
-        assert_eq!(merged.date, "2001-02-05");
-        assert_eq!(merged.scenarios["text"], row(cell(&[]), Some(cell(&["y"]))));
-        assert_eq!(
-            merged.scenarios["mcp"],
-            row(cell(&["x"]), Some(cell(&["y"])))
+    fn a_version_of_an_agent_is_otherwise_than_its_row() {
+        let mut other = cell(&[]);
+        other.otherwise = vec!["cost: as expected".to_owned()];
+        let text = |row: &Row| super::cell(Some(row));
+        assert_eq!(text(&row(other.clone(), Some(cell(&[])))), "cold otherwise");
+        assert_eq!(text(&row(other.clone(), Some(other.clone()))), "otherwise");
+        let both = row(other.clone(), Some(cell(&["x"])));
+        assert_eq!(text(&both), "cold otherwise, live differs");
+        let now = version("2001-02-03", &[("text", row(other, None))]);
+        let mut page = String::new();
+        of_version(&mut page, "1.0.0", &now).unwrap();
+        assert!(
+            page.contains("- otherwise (`text`): cost: as expected\n"),
+            "{page}"
         );
-        let json = serde_json::to_string(&results).unwrap();
-        assert_eq!(serde_json::from_str::<Results>(&json).unwrap(), results);
     }
 }

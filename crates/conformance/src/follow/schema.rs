@@ -1,20 +1,21 @@
 //! Names of lines in the schema of a CLI's program, and those that the provider's code lacks.
 
+mod app_server;
+mod zod;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use anyhow::Context;
 use serde_json::Value;
 use teamster_mock_model::Cli;
 
 use super::no_lines::is_no_line;
+use app_server::AppServer;
 
 /// Maximum length of a name, in bytes.
 const LONGEST: usize = 64;
-/// Maximum distance of the field `session_id` from the type of a line, in bytes of a minified program.
-const NEAR: usize = 3000;
 
 /// Returns the types of lines in an installation's own schema, or the reason why there is none.
 pub(super) fn names(
@@ -24,8 +25,10 @@ pub(super) fn names(
     unpacked: &Path,
 ) -> Result<BTreeSet<String>, String> {
     let found = match cli {
-        Cli::Claude => all_of(modules, "claude-code", is_program, |bytes| of_zod(&bytes)),
-        Cli::Codex => of_app_server(program),
+        Cli::Claude => all_of(modules, "claude-code", is_program, |bytes| {
+            zod::lines(&bytes)
+        }),
+        Cli::Codex => AppServer::of(program).map(|found| found.names),
         Cli::Copilot => all_of(modules, "copilot", is_event_schema, |bytes| {
             of_json_schema(&bytes)
         })
@@ -46,6 +49,19 @@ pub(super) fn names(
         Ok(names) if names.is_empty() => Err("no schema was found in the program".to_owned()),
         Ok(names) => Ok(names),
         Err(error) => Err(format!("{error:#}")),
+    }
+}
+
+/// Returns the fields and values of a version's own schema that the nearest older known version has not, with that
+/// version. `None` for a CLI whose schema is read for its lines only.
+pub(super) fn new_fields(
+    cli: Cli,
+    version: &str,
+    program: &Path,
+) -> anyhow::Result<Option<(String, BTreeSet<String>)>> {
+    match cli {
+        Cli::Codex => app_server::keep(version, &AppServer::of(program)?.fields),
+        _ => Ok(None),
     }
 }
 
@@ -174,53 +190,6 @@ fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Returns the lines in the zod schemas of a minified program: `type:E("system"),subtype:E("init")`, or with
-/// `E.literal(`. A type without a subtype counts if a `session_id` follows closely.
-fn of_zod(bytes: &[u8]) -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    for at in matches(bytes, b"type:") {
-        // `subtype:` and `event_type:` have the same ending.
-        let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_$".contains(byte);
-        if bytes[..at].last().is_some_and(is_word) {
-            continue;
-        }
-        let after = &bytes[at + b"type:".len()..];
-        let Some((kind, length)) = literal(after) else {
-            continue;
-        };
-        let rest = &after[length..];
-        let subtype = rest.strip_prefix(b",subtype:").and_then(literal);
-        if let Some((subtype, _)) = subtype {
-            names.insert(format!("{kind}/{subtype}"));
-        } else {
-            let near = &rest[..rest.len().min(NEAR)];
-            // The `session_id` must precede the next type of line.
-            let end = matches(near, b"type:")
-                .into_iter()
-                .find(|at| literal(&near[at + b"type:".len()..]).is_some())
-                .unwrap_or(near.len());
-            if !matches(&near[..end], b"session_id:").is_empty() {
-                names.insert(kind);
-            }
-        }
-    }
-    names
-}
-
-/// Returns the name in `E("name")` or `E.literal("name")`, and the length of the expression.
-fn literal(text: &[u8]) -> Option<(String, usize)> {
-    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_$.".contains(byte);
-    let open = text.iter().take(LONGEST).position(|byte| !is_word(byte))?;
-    let function = std::str::from_utf8(&text[..open]).ok()?;
-    if function.is_empty() || function.contains('.') && !function.ends_with(".literal") {
-        return None;
-    }
-    let rest = text[open..].strip_prefix(b"(\"")?;
-    let (name, length) = name(rest)?;
-    rest[length..].starts_with(b"\")").then_some(())?;
-    Some((name, open + 2 + length + 2))
-}
-
 /// Returns the name at the beginning of a text: lower case, digits, `_`, `.`, `-`.
 fn name(text: &[u8]) -> Option<(String, usize)> {
     let is_name =
@@ -294,46 +263,6 @@ fn constants(schema: &Value, field: &str, names: &mut BTreeSet<String>) {
     }
 }
 
-/// Returns the notifications and requests of Codex's app server, and the types of items, from the schema that
-/// it generates.
-fn of_app_server(program: &Path) -> anyhow::Result<BTreeSet<String>> {
-    let folder = tempfile::tempdir()?;
-    let status = Command::new(program)
-        .args(["app-server", "generate-json-schema", "--out"])
-        .arg(folder.path().join("schema"))
-        .env("CODEX_HOME", folder.path())
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("cannot start {}", program.display()))?;
-    let mut names = BTreeSet::new();
-    if !status.status.success() {
-        return Ok(names);
-    }
-    for path in files(&folder.path().join("schema"))? {
-        let file = path.file_name().unwrap_or_default().to_string_lossy();
-        if ["ServerNotification.json", "ServerRequest.json"].contains(&&*file) {
-            let schema: Value = serde_json::from_slice(&fs::read(&path)?)?;
-            constants(&schema, "method", &mut names);
-            if let Some(item) = schema["definitions"].get("ThreadItem") {
-                let mut items = BTreeSet::new();
-                constants_of_variants(item, &mut items);
-                names.extend(items.into_iter().map(|item| format!("item:{item}")));
-            }
-        }
-    }
-    Ok(names)
-}
-
-/// Adds the constants of `type` in the variants of one type, without nested ones.
-fn constants_of_variants(schema: &Value, names: &mut BTreeSet<String>) {
-    for variant in schema["oneOf"].as_array().into_iter().flatten() {
-        let kind = &variant["properties"]["type"];
-        let values = kind.get("const").into_iter();
-        let values = values.chain(kind["enum"].as_array().into_iter().flatten());
-        names.extend(values.filter_map(Value::as_str).map(str::to_owned));
-    }
-}
-
 /// Returns the offsets of a text, in bytes.
 fn matches(bytes: &[u8], text: &[u8]) -> Vec<usize> {
     memchr::memmem::find_iter(bytes, text).collect()
@@ -352,19 +281,6 @@ mod tests {
     }
 
     #[test]
-    fn zod_schemas_of_both_forms_give_types_and_subtypes() {
-        let program = br#"x=c({type:E("system"),subtype:E("init"),agents:A()}),
-            y=d.object({type:d.literal("system"),subtype:d.literal("task_started")}),
-            z=c({type:E("tool_progress"),tool:n(),session_id:n()}),part=c({type:E("image"),source:n()}),
-            f({type:"system",subtype:"internal"}),g={mimetype:E("no"),session_id:1},
-            h={event_type:E("abandoned"),session_id:1}"#;
-        assert_eq!(
-            list(&of_zod(program)),
-            ["system/init", "system/task_started", "tool_progress"]
-        );
-    }
-
-    #[test]
     fn the_decoder_covers_claude_codes_own_schema() {
         // Types of 2.1.330, also for its own screens.
         let names = [
@@ -372,20 +288,15 @@ mod tests {
             "apply_flag_settings",
             "attachment",
             "autocompact_state",
-            "bash_command",
-            "compact_end",
             "hint_clears",
             "interruptible_tool_in_progress",
             "open_message_selector",
             "os_notification",
-            "queued_notification",
             "refusal_continuation",
             "response_length",
-            "session_notice",
             "set_expanded_view",
             "set_in_progress_tool_use_ids",
             "stream_mode",
-            "thinking_signature",
             "one_that_is_new",
         ]
         .map(str::to_owned)

@@ -31,6 +31,13 @@ pub(super) fn since(published: &[String], first: &str) -> anyhow::Result<Vec<Str
     Ok(found)
 }
 
+/// Returns the releases after this one.
+pub(super) fn after(published: &[String], version: &str) -> Vec<String> {
+    let known = numbers(version);
+    let all = releases(published).into_iter();
+    all.filter(|version| numbers(version) > known).collect()
+}
+
 /// Returns the newest `count` releases, the oldest of them first.
 pub(super) fn last(published: &[String], count: usize) -> Vec<String> {
     let mut releases = releases(published);
@@ -76,6 +83,8 @@ mod tests {
             since(&published(), "1.9.0").unwrap(),
             ["1.9.0", "1.10.0", "1.10.2"]
         );
+        assert_eq!(after(&published(), "1.9.0"), ["1.10.0", "1.10.2"]);
+        assert!(after(&published(), "1.10.2").is_empty());
         assert!(since(&published(), "2.0.0").is_err());
         assert!(since(&published(), "new").is_err());
     }

@@ -1,0 +1,178 @@
+//! Versions of the agents in `acp.toml`, each compared with the agent's row in `crates/conformance/acp`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Known;
+use super::results::{Cell, Row, ShapeChanges};
+use super::shape::{Shapes, compare};
+use crate::acp::cause::{Cause, Finding};
+use crate::acp::{self, AcpArgs, One, Ways, row};
+use crate::capture::Recording;
+use crate::say;
+use crate::scenario::Scenario;
+
+/// Plays the scenarios that any agent can play with the version that is installed here.
+pub(super) fn play(
+    recording: &Recording<'_>,
+    known: &Known,
+    scenarios: &[Arc<Scenario>],
+    jobs: usize,
+    writing: bool,
+) -> anyhow::Result<BTreeMap<String, Row>> {
+    let (bench, cli) = (recording.bench, recording.cli);
+    let (_, agent) = acp::agent(&AcpArgs::default(), cli.id())?;
+    let reference = row::Row::kept(cli.id())?;
+    let scenarios: Vec<_> = scenarios
+        .iter()
+        .filter(|scenario| acp::is_for(cli.id(), scenario))
+        .cloned()
+        .collect();
+    let mut rows: BTreeMap<String, Row> = BTreeMap::new();
+    let both = Ways {
+        cold: true,
+        hot: true,
+    };
+    acp::play_all(bench, agent, None, both, jobs, &scenarios, |one| {
+        let name = &one.scenario.name;
+        let cell = cell(&one.findings, reference.findings(name, one.hot));
+        report(&one, &cell);
+        let row = rows.entry(name.clone()).or_default();
+        let changes = changes(&one, known);
+        if writing && !one.hot && cell.differs.is_empty() && !changes.new.is_empty() {
+            super::write_fixtures(recording, &one.scenario, &one.played);
+        }
+        row.shapes.append(changes);
+        *(if one.hot {
+            &mut row.live
+        } else {
+            &mut row.cold
+        }) = Some(cell);
+    })?;
+    Ok(rows)
+}
+
+/// Returns the cell of a scenario. Against teamster are what it did not report and that the agent did not ask the
+/// model, or could not be played; everything else that is not as in the agent's row is by the version.
+fn cell(findings: &[Finding], row: Option<&[Finding]>) -> Cell {
+    let mut cell = Cell {
+        differs: Vec::new(),
+        otherwise: Vec::new(),
+        declared: BTreeMap::new(),
+    };
+    let row = row.unwrap_or_default();
+    for finding in findings {
+        let same = |it: &&Finding| it.fact == finding.fact && it.actual == finding.actual;
+        let is_known = row.iter().any(|it| same(&it) && it.cause == finding.cause);
+        let not_played = finding.expected.is_none() && finding.fact == "status";
+        match finding.cause {
+            Cause::Teamster | Cause::Setup => cell.differs.push(text(finding)),
+            _ if not_played && !is_known => cell.differs.push(text(finding)),
+            _ if !is_known => cell.otherwise.push(text(finding)),
+            _ => {}
+        }
+    }
+    for was in row {
+        if findings.iter().all(|now| now.fact != was.fact) {
+            cell.otherwise.push(format!("{}: as expected", was.fact));
+        }
+    }
+    cell
+}
+
+fn text(finding: &Finding) -> String {
+    format!(
+        "{}: expected {}, got {}: {}",
+        finding.fact,
+        row::shown(finding.expected.as_ref()),
+        row::shown(finding.actual.as_ref()),
+        finding.evidence
+    )
+}
+
+/// Returns the differences between the lines of a scenario and those of the fixtures.
+fn changes(one: &One, known: &Known) -> ShapeChanges {
+    let mut changes = ShapeChanges::default();
+    if !one.hot {
+        let mut now = Shapes::default();
+        for line in one.played.iter().flat_map(|played| &played.printed) {
+            now.append(Shapes::of(line.as_bytes()));
+        }
+        let same = known.by_scenario.get(&one.scenario.name).cloned();
+        changes = compare(&now, &known.all, &same.unwrap_or_default()).into();
+    }
+    changes.unknown = super::unknown(&one.played);
+    changes
+}
+
+fn report(one: &One, cell: &Cell) {
+    let what = match (cell.differs.is_empty(), cell.otherwise.is_empty()) {
+        (true, true) => "same",
+        (true, false) => "otherwise",
+        (false, _) => "DIFFERS",
+    };
+    say(format_args!(
+        "{:<24} {:<5} {:>6.1} s  {what}",
+        one.scenario.name,
+        if one.hot { "live" } else { "cold" },
+        one.time.as_secs_f64()
+    ));
+    for fact in cell.differs.iter().chain(&cell.otherwise) {
+        say(format_args!("    {fact}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Made-up findings.
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn finding(fact: &str, actual: &str, cause: Cause) -> Finding {
+        Finding {
+            fact: fact.to_owned(),
+            expected: Some(json!("x")),
+            actual: Some(json!(actual)),
+            cause,
+            evidence: "seen".to_owned(),
+        }
+    }
+
+    #[test]
+    fn findings_of_the_row_are_no_differences_of_a_version() {
+        let row = [
+            finding("text", "a", Cause::Agent),
+            finding("cost", "a", Cause::Agent),
+            finding("plan", "a", Cause::Agent),
+        ];
+        let now = [
+            finding("text", "a", Cause::Agent),
+            finding("cost", "b", Cause::Agent),
+            finding("error", "a", Cause::Teamster),
+            finding("prompt", "a", Cause::Setup),
+        ];
+        let cell = cell(&now, Some(&row));
+        assert_eq!(
+            cell.otherwise,
+            ["cost: expected \"x\", got \"b\": seen", "plan: as expected"]
+        );
+        assert_eq!(
+            cell.differs,
+            [
+                "error: expected \"x\", got \"a\": seen",
+                "prompt: expected \"x\", got \"a\": seen"
+            ]
+        );
+    }
+
+    #[test]
+    fn an_unplayed_scenario_counts_unless_it_is_in_the_row() {
+        let late = Finding::not_played(&anyhow::anyhow!("it was not over after 240 s"));
+        let now = [late.clone()];
+        assert!(cell(&now, Some(&[late])).differs.is_empty());
+        assert_eq!(cell(&now, Some(&[])).differs.len(), 1);
+        assert_eq!(cell(&now, None).differs.len(), 1);
+    }
+}

@@ -1,0 +1,209 @@
+//! The stored results of versions: `crates/conformance/versions.json`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use teamster_mock_model::Cli;
+
+use super::shape::Changes;
+
+/// Result of a version in a scenario, in one of the two ways.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Cell {
+    /// Facts of the story that are neither expected nor declared. If empty, the story is as expected.
+    pub(super) differs: Vec<String>,
+    /// Facts in which a version of an agent of `acp.toml` is otherwise than in the agent's row.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) otherwise: Vec<String>,
+    /// Names and reasons of the differences that occurred and are declared for some versions only.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) declared: BTreeMap<String, String>,
+}
+
+/// Results of a version in a scenario.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Row {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) cold: Option<Cell>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) live: Option<Cell>,
+    /// Differences between the output and the reference's.
+    #[serde(default, skip_serializing_if = "ShapeChanges::is_empty")]
+    pub(super) shapes: ShapeChanges,
+}
+
+/// Differences between the shapes of the output and the reference's.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ShapeChanges {
+    /// Types of lines that the decoder does not know.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) unknown: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) new: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) changed: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) vanished: BTreeSet<String>,
+}
+
+impl ShapeChanges {
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(super) fn append(&mut self, mut other: Self) {
+        self.unknown.append(&mut other.unknown);
+        self.new.append(&mut other.new);
+        self.changed.append(&mut other.changed);
+        self.vanished.append(&mut other.vanished);
+    }
+}
+
+impl From<Changes> for ShapeChanges {
+    fn from(changes: Changes) -> Self {
+        let all = |lines: BTreeSet<String>, fields: BTreeMap<String, BTreeSet<String>>| {
+            let lines = lines.into_iter().map(|line| format!("line {line}"));
+            let fields = fields.into_iter().map(|(field, kinds)| {
+                let kinds: Vec<_> = kinds.into_iter().collect();
+                format!("field {field} of {}", kinds.join(", "))
+            });
+            lines.chain(fields).collect()
+        };
+        Self {
+            unknown: BTreeSet::new(),
+            new: all(changes.new_lines, changes.new_fields),
+            changed: changes.changed,
+            vanished: all(changes.vanished_lines, changes.vanished_fields),
+        }
+    }
+}
+
+/// The schema of a version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Schema {
+    /// Number of its names, and those that the decoder lacks.
+    Read {
+        names: usize,
+        lacking: BTreeSet<String>,
+        /// Fields and values that an older version has not, and that version.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        since: Option<(String, BTreeSet<String>)>,
+    },
+    /// The reason why there is none.
+    None(String),
+}
+
+/// Results of a version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Version {
+    /// Date of the last run.
+    pub(super) date: String,
+    /// Version whose fixtures the output was compared with.
+    pub(super) reference: String,
+    pub(super) schema: Schema,
+    /// Results by scenario.
+    pub(super) scenarios: BTreeMap<String, Row>,
+}
+
+/// All results, by CLI and version.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Results(pub(super) BTreeMap<String, BTreeMap<String, Version>>);
+
+fn results_path() -> PathBuf {
+    crate::here().join("versions.json")
+}
+
+impl Results {
+    /// Reads the results of earlier runs.
+    pub(super) fn read() -> anyhow::Result<Self> {
+        let path = results_path();
+        if !path.exists() {
+            return Ok(Self::default());
+        }
+        let text = std::fs::read_to_string(&path)?;
+        serde_json::from_str(&text).with_context(|| path.display().to_string())
+    }
+
+    /// Writes the results.
+    pub(super) fn write(&self) -> anyhow::Result<()> {
+        let path = results_path();
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+    }
+
+    /// Merges the results of a version. Earlier results of scenarios that were not played now are kept.
+    pub(super) fn merge(&mut self, cli: Cli, version: &str, now: Version) {
+        let versions = self.0.entry(cli.id().to_owned()).or_default();
+        let Some(before) = versions.get_mut(version) else {
+            versions.insert(version.to_owned(), now);
+            return;
+        };
+        before.date = now.date;
+        before.reference = now.reference;
+        before.schema = now.schema;
+        for (name, row) in now.scenarios {
+            let known = before.scenarios.entry(name).or_default();
+            known.cold = row.cold.or(known.cold.take());
+            known.live = row.live.or(known.live.take());
+            known.shapes = row.shapes;
+        }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    //! Made-up results.
+
+    use super::*;
+
+    pub(in crate::follow) fn cell(differs: &[&str]) -> Cell {
+        Cell {
+            differs: differs.iter().map(|fact| (*fact).to_owned()).collect(),
+            otherwise: Vec::new(),
+            declared: BTreeMap::new(),
+        }
+    }
+
+    pub(in crate::follow) fn version(date: &str, scenarios: &[(&str, Row)]) -> Version {
+        Version {
+            date: date.to_owned(),
+            reference: "1.1.0".to_owned(),
+            schema: Schema::None("it has none".to_owned()),
+            scenarios: scenarios
+                .iter()
+                .map(|(name, row)| ((*name).to_owned(), row.clone()))
+                .collect(),
+        }
+    }
+
+    pub(in crate::follow) fn row(cold: Cell, live: Option<Cell>) -> Row {
+        Row {
+            cold: Some(cold),
+            live,
+            shapes: ShapeChanges::default(),
+        }
+    }
+
+    #[test]
+    fn a_run_replaces_its_scenarios_and_keeps_the_rest() {
+        let mut results = Results::default();
+        let both = row(cell(&["x"]), Some(cell(&["y"])));
+        let first = version("2001-02-03", &[("text", both.clone()), ("mcp", both)]);
+        results.merge(Cli::Codex, "1.9.0", first);
+        let again = version("2001-02-05", &[("text", row(cell(&[]), None))]);
+        results.merge(Cli::Codex, "1.9.0", again);
+        let merged = &results.0["codex"]["1.9.0"];
+        assert_eq!(merged.date, "2001-02-05");
+        assert_eq!(merged.scenarios["text"], row(cell(&[]), Some(cell(&["y"]))));
+        assert_eq!(
+            merged.scenarios["mcp"],
+            row(cell(&["x"]), Some(cell(&["y"])))
+        );
+        let json = serde_json::to_string(&results).unwrap();
+        assert_eq!(serde_json::from_str::<Results>(&json).unwrap(), results);
+    }
+}
