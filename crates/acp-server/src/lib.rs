@@ -13,7 +13,6 @@
 mod action;
 mod ask;
 mod catalog;
-mod diff;
 mod driver;
 mod errors;
 mod output;

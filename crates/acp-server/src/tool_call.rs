@@ -7,10 +7,11 @@ use agent_client_protocol_schema::v1::{
     ToolCallUpdateFields, ToolKind as SchemaKind,
 };
 use serde_json::{Value, json};
+use teamster_api::tool_input;
 use teamster_core::text::{excerpt, one_line};
 use teamster_core::{ChangeKind, FileChange, Id, McpTool, ToolKind};
 
-use crate::{diff, updates};
+use crate::updates;
 
 /// The maximum length of a title, in bytes.
 const TITLE: usize = 160;
@@ -53,13 +54,9 @@ impl Call {
             name,
             kind: Some(kind),
             input: input.clone(),
-            diffs: if is_edit {
-                diff::from_input(input)
-            } else {
-                Vec::new()
-            },
+            diffs: if is_edit { diffs_of(input) } else { Vec::new() },
             locations: if is_about_files {
-                diff::paths(input).into_iter().map(location).collect()
+                tool_input::paths(input).into_iter().map(location).collect()
             } else {
                 Vec::new()
             },
@@ -100,7 +97,7 @@ impl Call {
             "description",
             "prompt",
         ];
-        let argument = diff::paths(&self.input).first().copied().or_else(|| {
+        let argument = tool_input::paths(&self.input).first().copied().or_else(|| {
             descriptive
                 .iter()
                 .find_map(|name| match &self.input[*name] {
@@ -145,9 +142,9 @@ impl Call {
     /// Takes the diffs and files that only the request for approval of this call has.
     pub(crate) fn requested(&mut self, input: &Value) {
         if self.diffs.is_empty() && self.is_edit() {
-            self.diffs = diff::from_input(input);
+            self.diffs = diffs_of(input);
         }
-        for path in diff::paths(input) {
+        for path in tool_input::paths(input) {
             if self.is_edit() && self.locations.iter().all(|it| it.path != Path::new(path)) {
                 self.locations.push(location(path));
             }
@@ -256,6 +253,14 @@ impl Call {
 
 fn text(text: &str) -> ToolCallContent {
     ToolCallContent::Content(Content::new(text.to_owned()))
+}
+
+/// Returns the diffs in the input of an editing tool.
+fn diffs_of(input: &Value) -> Vec<Diff> {
+    let edits = tool_input::edits(input).into_iter();
+    edits
+        .map(|edit| Diff::new(edit.path, edit.new).old_text(edit.old))
+        .collect()
 }
 
 fn location(path: &str) -> ToolCallLocation {

@@ -1,5 +1,10 @@
 //! The input of a tool, for people.
 
+mod edit;
+mod patch;
+
+pub use edit::{Change, Edit, Shown, edits, paths};
+
 use std::path::Path;
 
 use serde_json::Value;
@@ -33,8 +38,8 @@ pub fn summary(input: &Value, directory: Option<&Path>) -> String {
     };
     let descriptive = (DESCRIPTIVE.iter()).find_map(|key| fields.get(*key).and_then(Value::as_str));
     if descriptive.is_none() {
-        let changed = changed_files(input).into_iter();
-        let changed: Vec<_> = changed.map(|file| relative(file.path, directory)).collect();
+        let changed = paths(input).into_iter();
+        let changed: Vec<_> = changed.map(|path| relative(path, directory)).collect();
         if !changed.is_empty() {
             return one_line(&changed.join(", "));
         }
@@ -72,42 +77,6 @@ fn in_shell(command: &str) -> Option<String> {
         .find_map(|folder| shell.strip_prefix(folder));
     let is_shell = ["bash", "sh", "zsh"].contains(&name.unwrap_or(&shell));
     (is_shell && ["-c", "-lc"].contains(&&*flag)).then_some(command)
-}
-
-/// A file in the input of a tool that changes several.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ChangedFile<'a> {
-    /// The file, as the tool names it.
-    pub path: &'a str,
-    /// The tool's word for the change, such as `add`.
-    pub kind: &'a str,
-    /// The change as a diff, or the whole text of an added or deleted file.
-    pub diff: Option<&'a str>,
-}
-
-/// Returns the files in the input of a tool that changes several (`changes`). Returns none if a [`ChangedFile`] cannot
-/// show all of a change, such as the target of a move: nothing of a request may be hidden.
-pub fn changed_files(input: &Value) -> Vec<ChangedFile<'_>> {
-    let has_only = |value: &Value, known: &[&str]| {
-        let fields = value.as_object();
-        fields.is_none_or(|fields| {
-            (fields.iter()).all(|(name, value)| known.contains(&&**name) || value.is_null())
-        })
-    };
-    let changes = input["changes"].as_array().into_iter().flatten();
-    let changes = changes.map(|change| {
-        if !has_only(change, &["path", "kind", "diff"]) || !has_only(&change["kind"], &["type"]) {
-            return None;
-        }
-        let kind = change["kind"]["type"].as_str().or(change["kind"].as_str());
-        Some(ChangedFile {
-            path: change["path"].as_str()?,
-            kind: kind.unwrap_or("update"),
-            diff: change["diff"].as_str(),
-        })
-    });
-    changes.collect::<Option<_>>().unwrap_or_default()
 }
 
 /// Makes a path below the directory relative to it. Returns other text unchanged.

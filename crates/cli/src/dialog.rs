@@ -1,9 +1,11 @@
 //! What a person types at a terminal: messages, commands, and answers to questions.
 
+mod change_lines;
 pub(crate) mod command;
 mod editor;
 pub(crate) mod input;
 pub(crate) mod permission;
+pub(crate) mod request_text;
 pub(crate) mod terminal;
 
 use std::env;

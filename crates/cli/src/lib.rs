@@ -28,6 +28,7 @@ mod spec;
 mod start;
 mod stdin;
 mod store;
+mod style;
 mod table;
 mod words;
 mod zone;

@@ -2,13 +2,16 @@
 
 pub(crate) mod args;
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use anstyle::Style;
+use teamster::PermissionRequest;
 use teamster_api::{LiveState, PendingRequest, RunHandle, RunInfo, tool_input};
 use teamster_core::time::epoch_ms;
 
 use crate::detached::Run;
+use crate::dialog::request_text;
 use crate::remote::Machine;
 use crate::report::note;
 use crate::runtime::tokio_runtime;
@@ -26,6 +29,9 @@ pub(crate) fn main(args: &RequestsArgs, machine: &Machine) -> anyhow::Result<u8>
         note("no pending requests");
         return Ok(exit_code::SUCCESS);
     };
+    if !args.ids.is_empty() {
+        return in_full(&waiting);
+    }
     let mut table = Table::new(["REQUEST", "TOOL", "ASKED", "DENIED IN", "FOR"]);
     let now = epoch_ms();
     for (request, directory) in &waiting {
@@ -42,6 +48,21 @@ pub(crate) fn main(args: &RequestsArgs, machine: &Machine) -> anyhow::Result<u8>
     }
     let written = table.write(&mut anstream::stdout());
     hint(first);
+    exit_code::of_printed(written)
+}
+
+/// Prints requests with everything that they would do.
+fn in_full(waiting: &[(PendingRequest, Option<PathBuf>)]) -> anyhow::Result<u8> {
+    let mut out = anstream::stdout();
+    let mut write = |(pending, directory): &(PendingRequest, Option<PathBuf>)| {
+        let request = PermissionRequest::from(pending.clone());
+        let text = request_text::whole(&request, directory.as_deref());
+        write!(out, "{}{text}", short_id(pending))
+    };
+    let written = waiting.iter().try_for_each(&mut write);
+    if let Some((first, _)) = waiting.first() {
+        hint(first);
+    }
     exit_code::of_printed(written)
 }
 

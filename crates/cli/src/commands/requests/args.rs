@@ -8,7 +8,7 @@ use clap::Args;
 /// an MCP server. Answer with `teamster answer`, or at a terminal with `teamster attach`.
 #[derive(Debug, Args)]
 pub(crate) struct RequestsArgs {
-    /// Only requests of these runs, by their ids or unique prefixes of them
+    /// Only requests of these runs, each with all that it would do, by their ids or unique prefixes of them
     #[arg(value_name = "RUN")]
     pub(crate) ids: Vec<String>,
     /// Print one JSON object per line, with the whole input of each tool

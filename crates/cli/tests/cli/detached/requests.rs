@@ -87,6 +87,12 @@ fn the_tool_runs_when_its_request_is_allowed() {
     );
     let live = command(&agent, &["runs", "list", "--live"]).stdout;
     assert!(live.contains("an answer: Write"), "{live}");
+    assert_eq!(
+        command(&agent, &["requests", &id]).stdout,
+        format!(
+            "{short}\nAllow Write?\n  file_path: /x/a.txt\n    +one\n    \\ No newline at end of file\n"
+        )
+    );
 
     refused(
         &command(&agent, &["answer", &id, "2", "allow"]),
@@ -239,6 +245,7 @@ fn at_terminals_one_answers_and_the_other_sees_it() {
     let [mut one, mut other] = [(); 2].map(|()| Terminal::of(&agent, &["attach", &id, "-v"]));
     for terminal in [&mut one, &mut other] {
         terminal.see("Allow Write?");
+        terminal.see("+one");
         terminal.see("n REASON");
     }
     one.press("yes please\r");

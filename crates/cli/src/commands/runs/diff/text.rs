@@ -2,19 +2,15 @@
 
 use std::io::{self, Write};
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use teamster_api::{DiffFile, DiffLineKind, DiffStatus, Hunk, WorkspaceDiff};
 
+use crate::style::{ADDED, BOLD, DELETED, HUNK};
 use crate::words;
 
 /// Widths of the columns of figures, in characters.
 const LONGEST_PATH: usize = 60;
 const LONGEST_BAR: u64 = 40;
-
-const BOLD: Style = Style::new().bold();
-const HUNK: Style = AnsiColor::Cyan.on_default();
-const ADDED: Style = AnsiColor::Green.on_default();
-const DELETED: Style = AnsiColor::Red.on_default();
 
 /// Writes the changes in the form of a patch.
 pub(super) fn write(diff: &WorkspaceDiff, out: &mut impl Write) -> io::Result<()> {
