@@ -17,7 +17,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::OutputArgs;
 use crate::exit_code;
-use crate::render::{Json, Narrator, Plain, Sink, TermSpinner, Terminal, TextIsFinal};
+use crate::render::{Json, Narrator, Plain, Sink, Spinner, TermSpinner, Terminal, TextIsFinal};
 use crate::runtime::tokio_runtime;
 use crate::signals::Signals;
 use teamster_host::{Guard, HostedRun};
@@ -101,6 +101,7 @@ pub(crate) fn run<F: Feed>(
     keep_background: bool,
     start: impl AsyncFnOnce() -> anyhow::Result<F>,
 ) -> anyhow::Result<ShowOutcome> {
+    sink.tick(Duration::ZERO);
     let guard = Guard::start(crate::global::host(), directory);
     if !keep_background {
         teamster_host::adopt_orphans();
@@ -118,6 +119,21 @@ pub(crate) fn run<F: Feed>(
     shown
 }
 
+/// Shows at a terminal that an agent is being started, until the value is dropped.
+pub(crate) fn starting(output: OutputArgs, provider: &str) -> Option<TermSpinner> {
+    let provider = crate::global::providers().get(provider)?;
+    if output.json || output.quiet || is_dumb() || !io::stdout().is_terminal() {
+        return None;
+    }
+    let mut spinner = TermSpinner::new();
+    spinner.show(&format!("starting {}", provider.info().name));
+    Some(spinner)
+}
+
+fn is_dumb() -> bool {
+    env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
 /// Creates the sink for the log of a run or session.
 pub(crate) fn sink(output: OutputArgs, view: View, text: TextIsFinal) -> Box<dyn Sink> {
     // Plain stdout: anstream would strip escape sequences from the agent's text.
@@ -125,19 +141,20 @@ pub(crate) fn sink(output: OutputArgs, view: View, text: TextIsFinal) -> Box<dyn
         return Box::new(Json::new(io::stdout()));
     }
     let narrator = Narrator::new(view);
-    let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
     match (io::stdout().is_terminal(), output.quiet) {
-        (true, false) if !dumb => Box::new(Terminal::new(
-            anstream::stdout(),
-            anstream::stderr(),
-            TermSpinner::new(),
-            narrator,
-            || {
-                console::Term::stderr()
-                    .size_checked()
-                    .map(|(_, columns)| usize::from(columns))
-            },
-        )),
+        (true, false) if !is_dumb() => {
+            let width = || {
+                let size = console::Term::stderr().size_checked();
+                size.map(|(_, columns)| usize::from(columns))
+            };
+            let (out, err) = (anstream::stdout(), anstream::stderr());
+            let terminal = Terminal::new(out, err, TermSpinner::new(), narrator, width);
+            // Without colours, marks are all that shows what is bold.
+            match anstream::AutoStream::choice(&io::stdout()) {
+                anstream::ColorChoice::Never => Box::new(terminal),
+                _ => Box::new(terminal.with_markdown()),
+            }
+        }
         (terminal, _) => {
             let plain = Plain::new(io::stdout(), anstream::stderr(), narrator, terminal);
             Box::new(match text {

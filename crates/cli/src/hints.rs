@@ -137,7 +137,7 @@ pub(crate) fn next_step(
             "check the id and --cwd (some CLIs find a session only in the directory where it started), or omit --resume"
                 .to_owned()
         }
-        (_, ErrorKind::Permission) => allow(permission, info),
+        (_, ErrorKind::Permission) => allow(permission, false, info),
         (_, ErrorKind::Budget) => "raise --max-budget-usd, or continue with --resume".to_owned(),
         (_, ErrorKind::MaxTurns) => "raise --max-turns, or continue with --resume".to_owned(),
         (_, ErrorKind::Mcp) => {
@@ -167,8 +167,9 @@ fn is_local(message: &str) -> bool {
         .any(|host| message.contains(host))
 }
 
-/// Returns what a run of this CLI in this mode can be given after denied permissions.
-fn allow(mode: Option<PermissionMode>, info: &CliInfo) -> String {
+/// Returns what a run of this CLI in this mode can be given after denied permissions. `has_tools`: what was denied is
+/// allowed by name already.
+fn allow(mode: Option<PermissionMode>, has_tools: bool, info: &CliInfo) -> String {
     // What is denied nevertheless, the user or the CLI's settings forbid.
     if mode == Some(PermissionMode::Bypass) {
         return "it is forbidden by --deny-tool or by the CLI's settings".to_owned();
@@ -177,7 +178,7 @@ fn allow(mode: Option<PermissionMode>, info: &CliInfo) -> String {
     let can = provider.as_ref().map(|provider| provider.capabilities());
     let has = |mode| can.is_none_or(|can| can.permission_modes.contains(&mode));
     let mut flags = Vec::new();
-    if can.is_none_or(|can| can.allowed_tools) {
+    if !has_tools && can.is_none_or(|can| can.allowed_tools) {
         flags.push("--allow-tool");
     }
     if mode != Some(PermissionMode::AcceptEdits) && has(PermissionMode::AcceptEdits) {
@@ -196,10 +197,12 @@ fn allow(mode: Option<PermissionMode>, info: &CliInfo) -> String {
 /// Describes denied tool calls, with the next step unless a person has denied them.
 pub(crate) fn denials(
     denials: &[PermissionDenial],
-    mode: Option<PermissionMode>,
+    (mode, allowed_tools): (Option<PermissionMode>, &[String]),
     info: &CliInfo,
     by_person: bool,
 ) -> String {
+    let is_allowed = |denial: &PermissionDenial| allowed_tools.contains(&denial.tool_name);
+    let has_tools = !denials.is_empty() && denials.iter().all(is_allowed);
     let names = denials
         .iter()
         .map(|denial| words::one_line(&denial.tool_name));
@@ -209,7 +212,7 @@ pub(crate) fn denials(
     if by_person {
         format!("{calls} ({names})")
     } else {
-        format!("{calls} ({names}): {}", allow(mode, info))
+        format!("{calls} ({names}): {}", allow(mode, has_tools, info))
     }
 }
 
@@ -261,7 +264,7 @@ mod tests {
     #[test]
     fn a_run_is_not_advised_what_it_has() {
         let denied = [PermissionDenial::new("Bash")];
-        let shown = |mode, by_person| denials(&denied, mode, info(), by_person);
+        let shown = |mode, by_person| denials(&denied, (mode, &[]), info(), by_person);
         let expected = "1 tool call (Bash): allow it with --allow-tool, --permission accept-edits or --permission bypass";
         assert_eq!(shown(None, false), expected);
         assert_eq!(shown(Some(PermissionMode::Default), false), expected);
@@ -278,6 +281,14 @@ mod tests {
             shown(Some(PermissionMode::Default), true),
             "1 tool call (Bash)"
         );
+        let tools = ["Bash".to_owned()];
+        assert_eq!(
+            denials(&denied, (None, &tools), info(), false),
+            "1 tool call (Bash): allow it with --permission accept-edits or --permission bypass"
+        );
+        // A pattern may allow other commands only.
+        let patterns = ["Bash(cargo *)".to_owned()];
+        assert_eq!(denials(&denied, (None, &patterns), info(), false), expected);
         for (agent, expected) in [
             (
                 "acp:my-agent",
@@ -286,7 +297,7 @@ mod tests {
             ("cmd:my-agent {prompt}", "allow it with --permission bypass"),
         ] {
             let provider = crate::global::providers().get(agent).unwrap();
-            assert_eq!(allow(None, provider.info()), expected);
+            assert_eq!(allow(None, false, provider.info()), expected);
         }
         let error = AgentError::new(ErrorCode::CliError, ErrorKind::Permission, "x");
         let mode = Some(PermissionMode::AcceptEdits);

@@ -5,6 +5,7 @@
 mod attempts;
 mod json;
 mod line;
+mod markdown;
 mod narrator;
 mod plain;
 mod spinner;
@@ -84,6 +85,8 @@ pub(crate) struct View {
     pub(crate) resume: Option<String>,
     /// The permission mode, if it is known.
     pub(crate) permission: Option<PermissionMode>,
+    /// The tools that are allowed by name or pattern, as far as they are known.
+    pub(crate) allowed_tools: Vec<String>,
     /// A person decides about permissions.
     pub(crate) asks: bool,
     /// Delivery of the run's MCP servers; `None` if it has none.
@@ -102,6 +105,7 @@ impl View {
             directory: None,
             resume: None,
             permission: None,
+            allowed_tools: Vec::new(),
             asks: false,
             mcp: None,
             clock: epoch_ms,

@@ -36,8 +36,10 @@ pub(crate) fn main(args: RunArgs, machine: &Machine) -> anyhow::Result<u8> {
     let mut options = RunOptions::new(id);
     options.is_chosen = local.run_id.is_some();
     options.native = local.output.native;
+    let starting = drive::starting(local.output, &spec.provider);
     let runtime = tokio_runtime()?;
     let prepared = runtime.block_on(crate::global::host().prepare_run(spec, options));
+    drop(starting);
     let mut prepared = prepared.map_err(refused)?;
     crate::report::warn_of(&prepared.common.warnings, local.output.quiet);
     prepared.request.closing = prepared.closing(None);
@@ -63,6 +65,7 @@ fn attached(
     let mut view = drive::View::new(info, local.output);
     (view.directory, view.mcp) = (common.directory.clone(), common.mcp);
     view.permission = Some(spec.permission);
+    view.allowed_tools.clone_from(&spec.allowed_tools);
     // With a mock model, the session is removed with its temporary home.
     if env::var_os(teamster_mock_model::URL_VARIABLE).is_none() {
         view.resume = Some(resume_arguments(&spec));

@@ -82,7 +82,10 @@ impl Screen {
                 .then(|| resume_arguments(directory, run.is_here))
                 .flatten(),
             directory: run.info.directory.clone(),
-            permission: None,
+            permission: run.info.grants.as_ref().map(|grants| grants.permission),
+            allowed_tools: (run.info.grants.as_ref())
+                .map(|grants| grants.allowed_tools.clone())
+                .unwrap_or_default(),
             asks: false,
             mcp: None,
             clock: epoch_ms,

@@ -424,10 +424,10 @@ impl Narrator {
     fn end(&self, result: &RunResult, lines: &mut Vec<Line>) {
         if !result.permission_denials.is_empty() {
             let by_person = self.view.asks || self.refused >= result.permission_denials.len();
-            let mode = self.view.permission;
+            let granted = (self.view.permission, &*self.view.allowed_tools);
             let body = hints::denials(
                 &result.permission_denials,
-                mode,
+                granted,
                 self.attempts.agent(),
                 by_person,
             );

@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
-use console::{Term, truncate_str};
+use console::{Term, measure_text_width, truncate_str};
 
 /// A temporary line at the end of the output.
 pub(crate) trait Spinner {
     /// Shows the next frame with this text.
     fn show(&mut self, text: &str);
 
-    /// Removes the line if it is shown.
+    /// Shows the next frame with this text after other text in its line, which has room for this number of columns.
+    fn show_after(&mut self, text: &str, room: usize);
+
+    /// Removes what is shown.
     fn hide(&mut self);
 }
 
@@ -26,7 +29,16 @@ const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 pub(crate) struct TermSpinner {
     term: Term,
     frame: usize,
-    shown: bool,
+    shown: Option<Place>,
+}
+
+/// The place of the spinner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// A line of its own.
+    Line,
+    /// The last columns of a line, of this number.
+    After(usize),
 }
 
 impl TermSpinner {
@@ -34,8 +46,17 @@ impl TermSpinner {
         Self {
             term: Term::stderr(),
             frame: 0,
-            shown: false,
+            shown: None,
         }
+    }
+}
+
+impl TermSpinner {
+    /// Removes the last frame and returns the next one.
+    fn next(&mut self, text: &str) -> String {
+        self.hide();
+        self.frame = (self.frame + 1) % FRAMES.len();
+        format!("  {} {text}", FRAMES[self.frame])
     }
 }
 
@@ -45,20 +66,34 @@ impl Spinner for TermSpinner {
             // stderr is not a terminal, although stdout is.
             return;
         };
-        self.hide();
-        self.frame = (self.frame + 1) % FRAMES.len();
-        let line = format!("  {} {text}", FRAMES[self.frame]);
+        let line = self.next(text);
         // Room for the `^C`: a line that wraps cannot be removed.
         let room = usize::from(columns).saturating_sub(4);
         // An error is ignored: the spinner is optional.
         let _ = self.term.write_str(&truncate_str(&line, room, "…"));
-        self.shown = true;
+        self.shown = Some(Place::Line);
+    }
+
+    fn show_after(&mut self, text: &str, room: usize) {
+        let line = self.next(text);
+        let line = truncate_str(&line, room, "…");
+        let columns = measure_text_width(&line);
+        // Two spaces and the frame.
+        if columns > 2 && self.term.size_checked().is_some() {
+            let _ = self.term.write_str(&line);
+            self.shown = Some(Place::After(columns));
+        }
     }
 
     fn hide(&mut self) {
-        if std::mem::take(&mut self.shown) {
-            let _ = self.term.clear_line();
-        }
+        let _ = match self.shown.take() {
+            Some(Place::Line) => self.term.clear_line(),
+            // Relative moves: the text before it stays wherever it is.
+            Some(Place::After(columns)) => {
+                self.term.write_str(&format!("\u{1b}[{columns}D\u{1b}[K"))
+            }
+            None => Ok(()),
+        };
     }
 }
 

@@ -4,13 +4,20 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use console::measure_text_width;
 use teamster::{AgentEvent, Id, Text};
 use teamster_api::RunLogEntry;
 
 use super::line::{Line, Tone};
+use super::markdown::Markdown;
 use super::spinner::{SPINNER_DELAY, Spinner};
 use super::{Narrator, Sink, structured_answer};
 use crate::words;
+
+/// Silence after which the beginning of a word is shown.
+const WORD_DELAY: Duration = Duration::from_millis(100);
+/// Silence after which text between marks that are not closed is shown, and a spinner after text without a newline.
+const OPEN_DELAY: Duration = Duration::from_secs(1);
 
 /// Sink that shows text as it comes, a line per tool, and a spinner while no event comes.
 ///
@@ -23,6 +30,10 @@ pub(crate) struct Terminal<O, E, S> {
     spinner: S,
     narrator: Narrator,
     width: fn() -> Option<usize>,
+    /// Shows the agent's text as Markdown; `None` to show it as it is.
+    markdown: Option<Markdown>,
+    /// The columns since the last newline of the text; `None` if it has a tab.
+    column: Option<usize>,
     block: Block,
     /// Number of newlines at the end of the output; 2 at the start, which needs no separator.
     newlines: usize,
@@ -58,11 +69,19 @@ impl<O: Write, E: Write, S: Spinner> Terminal<O, E, S> {
             spinner,
             narrator,
             width,
+            markdown: None,
+            column: Some(0),
             block: Block::Start,
             newlines: 2,
             shown: HashSet::new(),
             last_event: Duration::ZERO,
         }
+    }
+
+    /// Shows the agent's text as Markdown.
+    pub(crate) fn with_markdown(mut self) -> Self {
+        self.markdown = Some(Markdown::new());
+        self
     }
 
     fn text(&mut self, event: &Text) -> io::Result<()> {
@@ -79,6 +98,21 @@ impl<O: Write, E: Write, S: Spinner> Terminal<O, E, S> {
             self.shown.insert(id.clone());
         }
         self.enter(block)?;
+        match &mut self.markdown {
+            Some(markdown) => {
+                let shown = markdown.push(text, (self.width)());
+                self.write(&shown)
+            }
+            None => self.write(text),
+        }
+    }
+
+    /// Writes a piece of text as it is.
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.spinner.hide();
         self.out.write_all(text.as_bytes())?;
         let newlines = text.len() - text.trim_end_matches('\n').len();
         self.newlines = if newlines == text.len() {
@@ -86,7 +120,25 @@ impl<O: Write, E: Write, S: Spinner> Terminal<O, E, S> {
         } else {
             newlines
         };
+        let (before, line) = match text.rsplit_once('\n') {
+            Some((_, line)) => (Some(0), line),
+            None => (self.column, text),
+        };
+        self.column = before
+            .filter(|_| !line.contains('\t'))
+            .map(|before| before + measure_text_width(line));
         self.out.flush()
+    }
+
+    /// Shows what is left of the text.
+    fn end_text(&mut self) -> io::Result<()> {
+        match &mut self.markdown {
+            Some(markdown) => {
+                let rest = markdown.finish();
+                self.write(&rest)
+            }
+            None => Ok(()),
+        }
     }
 
     fn line(&mut self, line: &Line) -> io::Result<()> {
@@ -124,14 +176,22 @@ impl<O: Write, E: Write, S: Spinner> Terminal<O, E, S> {
         Ok(())
     }
 
-    /// Ends a line of text that has not ended yet.
+    /// Ends text whose line has not ended yet.
     fn end_line(&mut self) -> io::Result<()> {
+        self.end_text()?;
         if self.newlines == 0 {
             self.out.write_all(b"\n")?;
             self.out.flush()?;
             self.newlines = 1;
         }
         Ok(())
+    }
+
+    /// Returns the columns that are free after the text, also for the `^C` that a terminal echoes.
+    fn room(&self) -> Option<usize> {
+        let width = (self.width)()?;
+        let used = self.column? % width.max(1);
+        Some(width.saturating_sub(used + 4))
     }
 }
 
@@ -176,9 +236,29 @@ impl<O: Write, E: Write, S: Spinner> Sink for Terminal<O, E, S> {
     }
 
     fn tick(&mut self, now: Duration) {
-        // Never in the middle of a line of text.
-        if self.newlines > 0 && now.saturating_sub(self.last_event) >= SPINNER_DELAY {
+        let silence = now.saturating_sub(self.last_event);
+        if let Some(markdown) = &mut self.markdown {
+            let held = if silence >= OPEN_DELAY {
+                markdown.release()
+            } else if silence >= WORD_DELAY {
+                markdown.flush()
+            } else {
+                String::new()
+            };
+            // A write error is reported with the next event.
+            let _ = self.write(&held);
+        }
+        // Nothing streams before the first output.
+        let is_first = self.block == Block::Start;
+        if self.newlines > 0 && (is_first || silence >= SPINNER_DELAY) {
             self.spinner.show(&self.narrator.spinner_text(now));
+        } else if self.newlines == 0
+            && silence >= OPEN_DELAY
+            && let Some(room) = self.room()
+        {
+            // The text may continue in its line.
+            self.spinner
+                .show_after(&self.narrator.spinner_text(now), room);
         }
     }
 
@@ -199,6 +279,8 @@ impl<O: Write, E: Write, S: Spinner> Sink for Terminal<O, E, S> {
     fn end_turn(&mut self) {
         self.spinner.hide();
         self.narrator.end_turn();
+        // Shown by the last event of the turn; a write error is reported with the next one.
+        let _ = self.end_text();
         (self.block, self.newlines) = (Block::Start, 2);
         self.shown.clear();
         self.last_event = Duration::ZERO;

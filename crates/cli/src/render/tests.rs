@@ -47,6 +47,7 @@ pub(crate) fn view() -> View {
         directory: Some("/tmp/ws".into()),
         resume: Some("--resume".into()),
         permission: None,
+        allowed_tools: Vec::new(),
         asks: false,
         mcp: None,
         clock: || 1_000_000,

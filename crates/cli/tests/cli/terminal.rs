@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use nix::pty::openpty;
 use serde_json::json;
@@ -35,13 +35,16 @@ fn hostile() -> Claude {
 
 /// Returns the output of a run whose stdout is a terminal.
 fn on_terminal(args: &[&str], term: &str) -> String {
-    let claude = hostile();
+    shown_by(&hostile(), args, |command| {
+        command.env("TERM", term);
+    })
+}
+
+fn shown_by(claude: &Claude, args: &[&str], environment: impl FnOnce(&mut Command)) -> String {
     let terminal = openpty(None, None).unwrap();
     let mut command = claude.run(args.iter().copied());
-    command
-        .env("TERM", term)
-        .stdout(terminal.slave)
-        .stderr(Stdio::null());
+    environment(&mut command);
+    command.stdout(terminal.slave).stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
     // Closes this process's copy of the slave, so that the master reports the end.
     drop(command);
@@ -50,6 +53,39 @@ fn on_terminal(args: &[&str], term: &str) -> String {
     let _ = File::from(terminal.master).read_to_end(&mut shown);
     assert_eq!(child.wait().unwrap().code(), Some(0));
     String::from_utf8(shown).unwrap()
+}
+
+#[test]
+fn an_answer_is_markdown_unless_there_are_no_colours() {
+    let id = "11111111-2222-4333-8444-555555555555";
+    let text = "# T\u{1b}[2J\n\n- **b\u{9b}2J**\n- &#27;[2J";
+    let message = json!({
+        "id": "m", "role": "assistant", "content": [{"type": "text", "text": text}]
+    });
+    let script = [
+        json!({"type": "system", "subtype": "init", "session_id": id}),
+        json!({"type": "assistant", "session_id": id, "message": message}),
+        json!({
+            "type": "result", "subtype": "success", "is_error": false, "session_id": id,
+            "result": text
+        }),
+    ]
+    .into_iter()
+    .fold(Script::new(), |script, line| {
+        script.line(line.to_string().as_str())
+    });
+    for (no_color, expected) in [
+        (
+            "",
+            "\u{1b}[1mT[2J\u{1b}[0m\r\n\r\n• \u{1b}[1mb2J\u{1b}[0m\r\n• &#27;[2J\r\n",
+        ),
+        ("1", "# T[2J\r\n\r\n- **b2J**\r\n- &#27;[2J\r\n"),
+    ] {
+        let shown = shown_by(&Claude::new(&script), &["x"], |command| {
+            command.env("TERM", "xterm").env("NO_COLOR", no_color);
+        });
+        assert_eq!(shown, expected);
+    }
 }
 
 #[test]

@@ -52,6 +52,7 @@ fn show(
     );
     view.resume = Some(resume_arguments(spec));
     view.permission = Some(spec.permission);
+    view.allowed_tools.clone_from(&spec.allowed_tools);
     let mut sink = drive::sink(local.output, view, final_text(spec, info));
     let shown = runtime.block_on(async {
         if is_queued && !local.output.quiet {

@@ -23,6 +23,10 @@ impl Spinner for Recorder {
         self.0.replace(Some(text.to_owned()));
     }
 
+    fn show_after(&mut self, text: &str, room: usize) {
+        self.show(&format!("after {room}: {text}"));
+    }
+
     fn hide(&mut self) {
         self.0.take();
     }
@@ -316,16 +320,17 @@ fn the_agent_cannot_move_the_cursor() {
 }
 
 #[test]
-fn the_spinner_is_never_shown_in_a_line_of_text() {
+fn the_spinner_is_shown_after_text_whose_line_is_open() {
     let mut shown = terminal(view());
     let spins = |shown: &mut Shown, ms| {
         shown.terminal.tick(Duration::from_millis(ms));
         shown.spinner.0.borrow().clone()
     };
-    assert_eq!(spins(&mut shown, 100), None);
+    assert_eq!(spins(&mut shown, 0).unwrap(), "starting Claude Code");
     assert_eq!(spins(&mut shown, 300).unwrap(), "starting Claude Code");
     shown.event(&session(), 400);
     assert_eq!(*shown.spinner.0.borrow(), None);
+    assert_eq!(spins(&mut shown, 600), None);
     assert_eq!(
         spins(&mut shown, 3000).unwrap(),
         "waiting for the model  2.6s"
@@ -333,7 +338,16 @@ fn the_spinner_is_never_shown_in_a_line_of_text() {
     shown.event(&thinking("hm"), 3100);
     assert_eq!(spins(&mut shown, 3400).unwrap(), "thinking");
     shown.event(&text("m1", "half a li"), 3500);
-    assert_eq!(spins(&mut shown, 9000), None);
+    assert_eq!(spins(&mut shown, 4400), None);
+    // Of 60 columns, 12 are used, and 4 stay free.
+    assert_eq!(
+        spins(&mut shown, 4500).unwrap(),
+        "after 47: waiting for the model"
+    );
+    shown.event(&text("m1", "ne\n日本\t"), 4600);
+    assert_eq!(*shown.spinner.0.borrow(), None);
+    // After a tab, the column is not known.
+    assert_eq!(spins(&mut shown, 5900), None);
     // A tool ends the text.
     shown.event(&tool("t1", None, "Bash", json!({"command": "ls"})), 9000);
     shown.event(&tool("t2", None, "Bash", json!({"command": "pwd"})), 9000);
@@ -351,8 +365,43 @@ fn the_spinner_is_never_shown_in_a_line_of_text() {
         shown
             .screen
             .text()
-            .ends_with("half a li\n\n  ✓ Bash  ls  14s\n")
+            .ends_with("half a line\n日本\t\n\n  ✓ Bash  ls  14s\n")
     );
+}
+
+#[test]
+fn markdown_is_shown_as_it_comes_and_whole_before_anything_else() {
+    let mut shown = terminal(view());
+    shown.terminal = shown.terminal.with_markdown();
+    shown.event(&text("m1", "\n## Wh"), 0);
+    assert_eq!(shown.screen.text(), "");
+    shown.event(&text("m1", "at\nIt is **bo"), 100);
+    assert_eq!(shown.screen.raw(), "\u{1b}[1mWhat\u{1b}[0m\nIt is");
+    shown.event(&text("m1", "ld** and wh"), 200);
+    shown.terminal.tick(Duration::from_millis(250));
+    assert!(shown.screen.text().ends_with("It is bold and"));
+    shown.terminal.tick(Duration::from_millis(300));
+    assert!(shown.screen.text().ends_with("It is bold and wh"));
+    shown.event(&text("m1", "ole *x"), 400);
+    shown.terminal.tick(Duration::from_millis(1400));
+    assert!(shown.screen.text().ends_with("and whole *x"));
+    assert_eq!(
+        shown.spinner.0.borrow().as_deref(),
+        Some("after 33: waiting for the model")
+    );
+    shown.event(&text("m1", ".\n| a | b |\n|---|---|\n| 1 | 2 |"), 1500);
+    assert!(shown.screen.text().ends_with("*x.\n"));
+    // A tool ends the message.
+    shown.event(&tool("t1", None, "Bash", json!({"command": "ls"})), 1600);
+    let table = "*x.\na │ b\n──┼──\n1 │ 2\n";
+    assert!(
+        shown.screen.text().ends_with(table),
+        "{}",
+        shown.screen.text()
+    );
+    shown.event(&text("m2", "- done"), 1700);
+    shown.event(&done("- done"), 1800);
+    assert!(shown.screen.text().contains("\n\n• done\n\n✓ completed"));
 }
 
 #[test]
