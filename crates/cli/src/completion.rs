@@ -53,6 +53,31 @@ pub(crate) fn models() -> Vec<CompletionCandidate> {
     distinct(|run| run.model.as_deref(), |run| run.provider.clone())
 }
 
+/// Returns the models of an agent's newest runs, newest first.
+pub(crate) async fn models_of(agent: &str) -> Vec<String> {
+    let runs = timeout(LIMIT, newest()).await.ok().flatten();
+    let mut models: Vec<String> = Vec::new();
+    for run in runs.unwrap_or_default() {
+        if let Some(model) = run.model.filter(|_| run.provider == agent)
+            && !models.contains(&model)
+        {
+            models.push(model);
+        }
+    }
+    models
+}
+
+/// Returns the models of an agent's newest runs for a prompt, which has a thread of its own.
+pub(crate) fn models_at_prompt(agent: &str) -> Vec<String> {
+    let Ok(runtime) = crate::runtime::tokio_runtime() else {
+        return Vec::new();
+    };
+    let models = runtime.block_on(models_of(agent));
+    // Do not wait for a database server that does not respond.
+    runtime.shutdown_background();
+    models
+}
+
 /// Candidates: what runs of the history have, each once, with the help text of the newest.
 fn distinct(
     of: fn(&RunRecord) -> Option<&str>,
@@ -111,18 +136,20 @@ fn about(run: &RunRecord) -> String {
     format!("{provider}, {status}")
 }
 
+/// Reads the newest runs; `None` without a history.
+async fn newest() -> Option<Vec<RunRecord>> {
+    let store = Store::open_existing(&teamster_host::store_location(None)?)
+        .await
+        .ok()?;
+    store.runs(&RunFilter::default().limit(RUNS)).await.ok()
+}
+
 /// Reads the newest runs; empty without a history.
 fn history() -> Vec<RunRecord> {
-    let read = async {
-        let store = Store::open_existing(&teamster_host::store_location(None)?)
-            .await
-            .ok()?;
-        store.runs(&RunFilter::default().limit(RUNS)).await.ok()
-    };
     let Ok(runtime) = crate::runtime::tokio_runtime() else {
         return Vec::new();
     };
-    let found = runtime.block_on(async { timeout(LIMIT, read).await.ok().flatten() });
+    let found = runtime.block_on(async { timeout(LIMIT, newest()).await.ok().flatten() });
     // Do not wait for a database server that does not respond.
     runtime.shutdown_background();
     found.unwrap_or_default()

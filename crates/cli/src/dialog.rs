@@ -3,13 +3,16 @@
 mod change_lines;
 pub(crate) mod command;
 mod editor;
+pub(crate) mod images;
 pub(crate) mod input;
+mod paths;
 pub(crate) mod permission;
 pub(crate) mod request_text;
 pub(crate) mod terminal;
 
 use std::env;
 use std::io::{self, IsTerminal};
+use std::path::Path;
 
 use teamster_host::state;
 
@@ -19,9 +22,11 @@ use input::{Input, Lines};
 /// Path of the message history, relative to the state directory.
 const HISTORY: &str = "teamster/chat-history";
 
-/// Opens the input of messages: the line editor at a terminal, else the lines of stdin.
+/// Opens the input of messages for an agent that works in the directory: the line editor at a terminal, else the lines of
+/// stdin.
 pub(crate) fn open_input(
     agent: &str,
+    directory: Option<&Path>,
     no_history: bool,
     at_terminal: bool,
 ) -> anyhow::Result<Input> {
@@ -36,6 +41,8 @@ pub(crate) fn open_input(
     let choice = anstream::AutoStream::choice(&io::stderr());
     let options = EditorOptions {
         prompt,
+        agent: agent.to_owned(),
+        directory: directory.map_or_else(|| ".".into(), Path::to_owned),
         colour: choice != anstream::ColorChoice::Never,
         tty: !io::stdout().is_terminal(),
         history: if no_history {

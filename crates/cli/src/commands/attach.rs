@@ -28,7 +28,8 @@ pub(crate) fn main(args: &AttachArgs, machine: &Machine) -> anyhow::Result<u8> {
         let mut user_prompt = None;
         if run.is_session() && !output.quiet && can_ask {
             let agent = &run.info.provider;
-            let input = open_input(agent, args.no_history, true);
+            let directory = run.info.directory.as_deref().filter(|_| run.is_here);
+            let input = open_input(agent, directory, args.no_history, true);
             let input = input.context("cannot read messages")?;
             user_prompt = Some(UserPrompt::with_keys(input, format!("{agent}> ")));
         }

@@ -27,6 +27,10 @@ use crate::spec::Local;
 use crate::{drive, remote, start, words};
 use args::ChatArgs;
 
+/// The agents whose own commands, such as `/compact`, a chat sends on. Decoders of others take an answer without a request
+/// to the model for a failure, unless every prompt may be a command.
+const TAKES_COMMANDS: [&str; 1] = ["claude"];
+
 /// Runs a chat with an agent and returns the exit code.
 pub(crate) fn main(args: ChatArgs, machine: &Machine) -> anyhow::Result<u8> {
     let (mut spec, local) = spec::of_chat(args).map_err(refused)?;
@@ -41,6 +45,7 @@ pub(crate) fn main(args: ChatArgs, machine: &Machine) -> anyhow::Result<u8> {
         }
         return start::detached(machine, spec, &local);
     }
+    spec.trusted.slash_commands = TAKES_COMMANDS.contains(&&*spec.provider);
     let id = Uuid::now_v7().to_string();
     let runtime = tokio_runtime()?;
     let answers = if io::stdin().is_terminal() {
@@ -83,16 +88,18 @@ fn chat(
     let has_home = env::var_os(teamster_mock_model::URL_VARIABLE).is_none();
     let resume = has_home.then(|| resume_command(&prepared.spec));
     let keep = prepared.spec.trusted.keep_background;
+    let passes_commands = prepared.spec.trusted.slash_commands;
+    let directory = view.directory.clone();
     let guard = Guard::start(crate::global::host(), view.directory.as_deref());
     if !keep {
         teamster_host::adopt_orphans();
     }
     let code = runtime.block_on(async {
-        let input =
-            open_input(info.id, local.no_history, at_terminal).context("cannot read messages")?;
+        let input = open_input(info.id, directory.as_deref(), local.no_history, at_terminal)
+            .context("cannot read messages")?;
         let history = prepared.history.clone();
         let (session, work) = prepared.attached();
-        let mut owner = Owner::new(Arc::new(session), resume);
+        let mut owner = Owner::new(Arc::new(session), resume).passes_commands(passes_commands);
         if at_terminal {
             owner = owner.at_terminal(!local.output.json);
         }
@@ -134,6 +141,7 @@ fn view(spec: &SessionSpec, local: &Local, agent: &'static CliInfo) -> drive::Vi
     let mut view = drive::View::new(agent, local.output);
     view.directory = params::absolute(spec.working_directory.as_deref());
     view.permission = Some(spec.permission);
+    view.allowed_tools.clone_from(&spec.allowed_tools);
     view.asks = io::stdin().is_terminal();
     let has_servers = !spec.trusted.mcp_servers.is_empty();
     view.mcp = has_servers.then_some(spec.trusted.mcp_delivery);

@@ -22,6 +22,8 @@ pub(crate) struct Owner {
     /// The command that resumes the session, without the session's id.
     resume: Option<String>,
     pub(super) at_terminal: bool,
+    /// Commands that are not those of a chat are sent to the agent's CLI.
+    pub(super) passes_commands: bool,
     /// Requests are asked at the terminal, so the events about them are hidden.
     hides_requests: bool,
     pub(super) totals: Totals,
@@ -41,6 +43,7 @@ impl Owner {
             session,
             resume,
             at_terminal: false,
+            passes_commands: false,
             hides_requests: false,
             totals: Totals::default(),
             before: 0,
@@ -53,6 +56,19 @@ impl Owner {
     pub(crate) fn at_terminal(mut self, hides_requests: bool) -> Self {
         (self.at_terminal, self.hides_requests) = (true, hides_requests);
         self
+    }
+
+    /// Sets whether commands that are not those of a chat are sent to the agent's CLI.
+    pub(crate) fn passes_commands(mut self, passes: bool) -> Self {
+        self.passes_commands = passes;
+        self
+    }
+
+    /// Returns why the agent takes no images.
+    pub(super) fn no_images(&self) -> Option<String> {
+        let agent = self.session.agent();
+        let takes = agent.capabilities().images;
+        (!takes).then(|| format!("{} takes no images", agent.provider()))
     }
 
     /// Returns the session as views have it.
@@ -149,6 +165,7 @@ impl Owner {
                     } => {
                         signals.turn(true);
                         screen.begin(run_id, entry.at_ms);
+                        screen.tick();
                         return false;
                     }
                     RunEvent::UserMessage { .. } => return false,

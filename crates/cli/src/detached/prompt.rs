@@ -3,11 +3,13 @@
 use std::future::pending;
 use std::io;
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::time::{Duration, interval};
 
 use crate::dialog::command::{self, Command, InputLine};
+use crate::dialog::images;
 use crate::dialog::input::{Entry, Input};
 use crate::dialog::terminal;
 
@@ -40,6 +42,8 @@ enum Style {
 pub(crate) enum UserInput {
     Message(String),
     Command(Command),
+    /// A command that may be one of the agent's CLI.
+    Other(String),
     /// An input that cannot be sent, with the reason.
     Invalid(String),
     /// End the view.
@@ -102,13 +106,16 @@ impl UserPrompt {
         let entry = user_prompt.input.next().await;
         user_prompt.typing = false;
         match entry {
-            Entry::Text(text) => match command::parse(&text) {
-                InputLine::Empty => UserInput::None,
-                InputLine::Message(message) => UserInput::Message(message),
-                InputLine::Command(Command::Quit) => UserInput::Leave,
-                InputLine::Command(command) => UserInput::Command(command),
-                InputLine::Invalid(why) => UserInput::Invalid(why),
-            },
+            Entry::Text(text) => {
+                match images::dropped(&text).map_or_else(|| command::parse(&text), image) {
+                    InputLine::Empty => UserInput::None,
+                    InputLine::Message(message) => UserInput::Message(message),
+                    InputLine::Command(Command::Quit) => UserInput::Leave,
+                    InputLine::Command(command) => UserInput::Command(command),
+                    InputLine::Other(text) => UserInput::Other(text),
+                    InputLine::Invalid(why) => UserInput::Invalid(why),
+                }
+            }
             Entry::Cleared => UserInput::None,
             Entry::Invalid(why) => UserInput::Invalid(why),
             Entry::End => UserInput::Leave,
@@ -130,6 +137,12 @@ impl UserPrompt {
             let _ = terminal::write_to_terminal(b"\r\x1b[K");
         }
     }
+}
+
+/// Returns the command for the file of an image.
+fn image(file: PathBuf) -> InputLine {
+    let file = file.to_string_lossy();
+    InputLine::Command(Command::Image(shell_words::quote(&file).into_owned()))
 }
 
 /// Shows the prompt, and waits until a key is pressed. Cancel-safe.

@@ -1,10 +1,12 @@
 //! The view of a run, a session or a turn: its log as it comes, what its agent asks, and what the user types.
 
+mod commands;
+
 use std::future::ready;
 use std::io;
 
 use anyhow::anyhow;
-use teamster::Id;
+use teamster::{Id, Image};
 use teamster_api::{Command as RunCommand, LogLine, ProblemCode};
 use teamster_core::Stopping;
 use tokio::time::{MissedTickBehavior, interval};
@@ -19,8 +21,8 @@ use super::signals::Signals;
 use crate::dialog::command::{self, Command};
 use crate::dialog::terminal;
 use crate::drive::{self, TICK};
+use crate::exit_code;
 use crate::signals::StopSignal;
-use crate::{exit_code, hints, words};
 
 /// A view of a run, a session or one of its turns, for one of its clients or for the owner of a session, which ends with
 /// the view.
@@ -41,6 +43,10 @@ pub(crate) struct View {
     of_turn: bool,
     /// A message that waits for the end of a turn.
     unsent: Option<String>,
+    /// The images of the next message.
+    images: Vec<Image>,
+    /// The models that `/model` has listed.
+    models: Vec<String>,
     /// The number of the newest entry that was taken.
     taken: u64,
     /// The number of interrupts that this client has sent for the turn in progress.
@@ -73,6 +79,8 @@ impl View {
             own_turn: None,
             of_turn: false,
             unsent: None,
+            images: Vec::new(),
+            models: Vec::new(),
             taken: 0,
             interrupts: 0,
             code: exit_code::SUCCESS,
@@ -280,7 +288,20 @@ impl View {
     /// Handles the user's input. Returns the exit code if it ends the view.
     async fn handle(&mut self, input: UserInput, reader: &mut Reader) -> Option<u8> {
         match input {
-            UserInput::Message(message) => self.say(message, reader).await,
+            UserInput::Message(message) => {
+                // Only of a line that begins with `//`.
+                let is_text = message.starts_with('/');
+                let passes = self.owner.as_ref().is_some_and(|it| it.passes_commands);
+                let space = if is_text && passes { " " } else { "" };
+                self.say(format!("{space}{message}"), reader).await;
+            }
+            UserInput::Other(text) => {
+                if self.owner.as_ref().is_some_and(|it| it.passes_commands) {
+                    self.say(text, reader).await;
+                } else {
+                    self.screen.report(&anyhow!(command::unknown(&text)));
+                }
+            }
             UserInput::Leave => return self.leave(None).await,
             UserInput::None => {}
             UserInput::Invalid(why) => self.screen.report(&anyhow!(why)),
@@ -301,9 +322,15 @@ impl View {
         let sender = self.sender.clone();
         // A request that is repeated after a broken connection begins no second turn.
         let key = sender.is_some().then(|| Uuid::now_v7().to_string());
-        let sent = self.run.handle.say_from(sender, &*message, key);
+        let sent = self.run.handle.turn(RunCommand::Send {
+            prompt: message.clone(),
+            images: self.images.clone(),
+            from: sender,
+            key,
+        });
         let error = match reader.meanwhile(sent).await {
             Ok((turn, _)) => {
+                self.images.clear();
                 self.own_turn = Some(turn.into());
                 return;
             }
@@ -327,73 +354,6 @@ impl View {
             _ => self.code = exit_code::AGENT_ERROR,
         }
         self.screen.report(&error.into());
-    }
-
-    /// Executes a typed command.
-    async fn execute(&mut self, command: Command, reader: &mut Reader) {
-        let command = match (command, &self.owner) {
-            (Command::Help, Some(_)) => return self.screen.print(&command::help()),
-            (Command::Help, None) => return self.screen.print(&command::attached_help()),
-            (Command::Cost, Some(owner)) => return self.screen.print(&owner.totals.show()),
-            (Command::Session, Some(owner)) => return self.screen.print(&owner.session()),
-            (Command::Cost | Command::Session, None) => return self.show_status().await,
-            (Command::Clear, _) => RunCommand::Clear,
-            (Command::Model(model), _) => RunCommand::SetModel { model },
-            (Command::Permission(mode), _) => RunCommand::SetPermission { mode },
-            (Command::End | Command::Quit, _) => RunCommand::Cancel { kill: false },
-        };
-        if let Some(why) = self.owner.as_ref().and_then(|it| it.refusal(&command)) {
-            return self.screen.report(&anyhow!(why));
-        }
-        let sent = self.run.handle.send(command.clone());
-        let done = tokio::select! {
-            biased;
-            done = reader.meanwhile(sent) => done,
-            _ = self.signals.next(), if self.owner.is_some() => {
-                if !self.signals.has_ended() {
-                    let why = "interrupted: the command may have been carried out";
-                    self.screen.report(&anyhow!(why));
-                }
-                return;
-            }
-        };
-        match (done, command) {
-            // The log shows it.
-            (Err(error), _) if error.code == Some(ProblemCode::RunEnded) => {}
-            (Err(error), _) => self.screen.report(&hints::usage(error)),
-            (Ok(_), _) if self.owner.is_none() => {}
-            (Ok(_), RunCommand::SetModel { model }) => {
-                let model = words::one_line(&model);
-                (self.screen).print(&format!("model from the next message on: {model}"));
-            }
-            (Ok(_), RunCommand::SetPermission { mode }) => {
-                (self.screen).print(&format!("permission from the next message on: {mode}"));
-            }
-            (Ok(_), _) => {
-                self.screen.clear_session();
-                self.screen.print("a new session begins");
-            }
-        }
-    }
-
-    async fn show_status(&mut self) {
-        match self.run.handle.status().await {
-            Ok(status) => {
-                let session = status.session_id.as_deref().map(words::one_line);
-                let cost = words::cost_of(status.cost_usd, status.cost_source);
-                let tokens = status.usage.as_ref().and_then(words::tokens);
-                self.screen.print(&format!(
-                    "{}, {}, {}\nsession {}",
-                    words::plural(status.turns, "turn"),
-                    tokens.as_deref().unwrap_or("tokens not reported"),
-                    cost.as_deref().unwrap_or("cost unknown"),
-                    session.as_deref().unwrap_or("not started")
-                ));
-            }
-            // The log shows it.
-            Err(error) if error.code == Some(ProblemCode::RunEnded) => {}
-            Err(error) => self.screen.report(&error.into()),
-        }
     }
 
     /// Asks the oldest request. Returns the exit code if a signal ends the view.

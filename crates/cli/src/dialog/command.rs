@@ -1,7 +1,10 @@
 //! Commands of a chat, such as `/clear`.
 
+use std::path::Path;
+
 use teamster::PermissionMode;
 
+use super::paths;
 use crate::words;
 
 /// The command that ends a detached session; in a chat it is the same as `/quit`.
@@ -10,7 +13,7 @@ const END: (&str, &str, &str) = ("/end", "", "end the session, and its agent");
 const DETACH: &str = "detach: the session continues";
 
 /// The commands: name, argument and help text.
-pub(crate) const COMMANDS: [(&str, &str, &str); 7] = [
+pub(crate) const COMMANDS: [(&str, &str, &str); 8] = [
     ("/help", "", "show this"),
     (
         "/clear",
@@ -19,13 +22,18 @@ pub(crate) const COMMANDS: [(&str, &str, &str); 7] = [
     ),
     (
         "/model",
-        "NAME",
-        "use another model from the next message on",
+        "[NAME]",
+        "list models, or use another one from the next message on",
     ),
     (
         "/permission",
         "MODE",
         "default, read-only, accept-edits or bypass, from the next message on",
+    ),
+    (
+        "/image",
+        "FILE",
+        "send an image with the next message; or drop its file here",
     ),
     ("/cost", "", "show the tokens and cost of this chat"),
     ("/session", "", "show the session's id and how to resume it"),
@@ -38,6 +46,8 @@ pub(crate) enum InputLine {
     Empty,
     Message(String),
     Command(Command),
+    /// A command that may be one of the agent's CLI.
+    Other(String),
     /// An invalid command, with the reason.
     Invalid(String),
 }
@@ -46,7 +56,9 @@ pub(crate) enum InputLine {
 pub(crate) enum Command {
     Help,
     Clear,
-    Model(String),
+    /// The model, or its number in the list; the list without one.
+    Model(Option<String>),
+    Image(String),
     Permission(PermissionMode),
     Cost,
     Session,
@@ -70,13 +82,28 @@ pub(crate) fn parse(text: &str) -> InputLine {
         Some((name, argument)) => (name, argument.trim()),
         None => (trimmed, ""),
     };
-    command(name, argument).map_or_else(InputLine::Invalid, InputLine::Command)
+    match command(name, argument) {
+        Ok(Some(command)) => InputLine::Command(command),
+        Ok(None) => InputLine::Other(trimmed.to_owned()),
+        Err(why) => InputLine::Invalid(why),
+    }
 }
 
-fn command(name: &str, argument: &str) -> Result<Command, String> {
+/// Returns why a command that is not known here is not sent to the agent's CLI.
+pub(crate) fn unknown(text: &str) -> String {
+    let name = text.split(char::is_whitespace).next().unwrap_or_default();
+    format!(
+        "unknown command `{}`: /help lists the commands; write `//` to send a message that begins \
+         with a slash",
+        words::one_line(&teamster_core::text::excerpt(name, 60))
+    )
+}
+
+/// Parses a command; `None` if it is unknown.
+fn command(name: &str, argument: &str) -> Result<Option<Command>, String> {
     let without_argument = |command| {
         if argument.is_empty() {
-            Ok(command)
+            Ok(Some(command))
         } else {
             Err(format!("{name} takes no argument"))
         }
@@ -86,21 +113,24 @@ fn command(name: &str, argument: &str) -> Result<Command, String> {
         "/clear" => without_argument(Command::Clear),
         "/cost" => without_argument(Command::Cost),
         "/session" => without_argument(Command::Session),
-        "/quit" => without_argument(Command::Quit),
+        "/quit" | "/exit" => without_argument(Command::Quit),
         "/end" => without_argument(Command::End),
-        "/model" if argument.is_empty() || argument.contains(char::is_whitespace) => {
-            Err("/model needs the name of a model, as in `/model NAME`".to_owned())
+        "/model" if argument.contains(char::is_whitespace) => {
+            Err("/model needs the name of one model, as in `/model NAME`".to_owned())
         }
-        "/model" => Ok(Command::Model(argument.to_owned())),
+        "/model" => {
+            let model = Some(argument.to_owned()).filter(|it| !it.is_empty());
+            Ok(Some(Command::Model(model)))
+        }
+        "/image" if argument.is_empty() => {
+            Err("/image needs a file, as in `/image picture.png`".to_owned())
+        }
+        "/image" => Ok(Some(Command::Image(argument.to_owned()))),
         "/permission" => match argument.to_ascii_lowercase().parse() {
-            Ok(mode) => Ok(Command::Permission(mode)),
+            Ok(mode) => Ok(Some(Command::Permission(mode))),
             Err(_) => Err(format!("/permission needs a mode: {}", modes().join(", "))),
         },
-        _ => Err(format!(
-            "unknown command `{}`: /help lists the commands; write `//` to send a message that begins \
-             with a slash",
-            words::one_line(&teamster_core::text::excerpt(name, 60))
-        )),
+        _ => Ok(None),
     }
 }
 
@@ -110,12 +140,32 @@ pub(crate) fn modes() -> Vec<String> {
     modes.map(ToString::to_string).collect()
 }
 
-/// Returns the completions of the last word of `line`, and the byte offset of that word.
-pub(crate) fn completions(line: &str) -> (usize, Vec<String>) {
+/// Returns the completions of the last word of `line`, and the byte offset of that word. Paths are relative to the
+/// directory.
+pub(crate) fn completions(
+    line: &str,
+    models: impl FnOnce() -> Vec<String>,
+    directory: &Path,
+) -> (usize, Vec<String>) {
     if let Some(prefix) = line.strip_prefix("/permission ") {
         let start = line.len() - prefix.len();
         let modes = modes().into_iter().filter(|mode| mode.starts_with(prefix));
         return (start, modes.collect());
+    }
+    if let Some(prefix) = line.strip_prefix("/model ") {
+        let models = models().into_iter().filter(|it| it.starts_with(prefix));
+        return (line.len() - prefix.len(), models.collect());
+    }
+    if let Some(prefix) = line.strip_prefix("/image ") {
+        // That of this program, as in a shell.
+        return (
+            line.len() - prefix.len(),
+            paths::completions(prefix, Path::new("")),
+        );
+    }
+    let word = line.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+    if let Some(prefix) = line.get(word..).and_then(|word| word.strip_prefix('@')) {
+        return (word + 1, paths::completions(prefix, directory));
     }
     if !line.starts_with('/') || line.contains(char::is_whitespace) {
         return (line.len(), Vec::new());
@@ -153,7 +203,8 @@ pub(crate) fn help() -> String {
     let commands = COMMANDS.map(help_line);
     format!(
         "{}\n\nA line that ends with `\\` continues in the next one. Write `//` to send a message that begins\n\
-         with a slash. Ctrl-C interrupts the agent; at the prompt Ctrl-D ends the chat.",
+         with a slash. Tab completes commands, models, and files after `@`. Ctrl-C interrupts the agent; at the\n\
+         prompt Ctrl-D ends the chat.",
         commands.join("\n")
     )
 }
@@ -179,7 +230,16 @@ mod tests {
         assert_eq!(parse(" /quit "), InputLine::Command(Command::Quit));
         assert_eq!(
             parse("/model  opus"),
-            InputLine::Command(Command::Model("opus".into()))
+            InputLine::Command(Command::Model(Some("opus".into())))
+        );
+        assert_eq!(parse("/model"), InputLine::Command(Command::Model(None)));
+        assert_eq!(
+            parse("/image 'a b.png'"),
+            InputLine::Command(Command::Image("'a b.png'".into()))
+        );
+        assert_eq!(
+            parse(" /compact now "),
+            InputLine::Other("/compact now".into())
         );
         assert_eq!(
             parse("/permission Accept-Edits"),
@@ -197,23 +257,36 @@ mod tests {
 
     #[test]
     fn an_unknown_command_points_to_help() {
-        let why = error_of("/etc/hosts\u{1b}[2J is odd");
+        let why = unknown("/etc/hosts\u{1b}[2J is odd");
         assert!(
             why.starts_with("unknown command `/etc/hosts [2J`: /help"),
             "{why}"
         );
         assert_eq!(error_of("/clear all"), "/clear takes no argument");
-        assert!(error_of("/model").contains("`/model NAME`"));
+        assert!(error_of("/image").contains("`/image picture.png`"));
         assert!(error_of("/model a b").contains("`/model NAME`"));
         assert_eq!(
             error_of("/permission all"),
             "/permission needs a mode: default, read-only, accept-edits, bypass"
         );
-        assert!(error_of(&format!("/{}", "x".repeat(10_000))).len() < 300);
+        assert!(unknown(&format!("/{}", "x".repeat(10_000))).len() < 300);
     }
 
     #[test]
     fn commands_are_completed() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.rs"), "").unwrap();
+        let completions = |line: &str| {
+            let models = || vec!["opus".to_owned(), "sonnet".to_owned()];
+            completions(line, models, folder.path())
+        };
+        assert_eq!(
+            completions("/model "),
+            (7, vec!["opus".into(), "sonnet".into()])
+        );
+        assert_eq!(completions("/model s"), (7, vec!["sonnet".into()]));
+        assert_eq!(completions("look at @a"), (9, vec!["a.rs".into()]));
+        assert_eq!(completions("a@b.c"), (5, vec![]));
         assert_eq!(
             completions("/c"),
             (0, vec!["/clear".into(), "/cost".into()])

@@ -21,6 +21,7 @@ use rustyline::{
 use super::command;
 use super::input::{Entry, Source};
 use super::terminal::EditorGuard;
+use crate::completion;
 
 /// Maximum number of messages in the history.
 const MAX_HISTORY: usize = 1000;
@@ -29,6 +30,10 @@ const MAX_HISTORY: usize = 1000;
 #[derive(Debug, Clone)]
 pub(crate) struct EditorOptions {
     pub(crate) prompt: String,
+    /// Id of the agent, whose models are completed.
+    pub(crate) agent: String,
+    /// The agent's directory, whose files are completed.
+    pub(crate) directory: PathBuf,
     pub(crate) colour: bool,
     /// Use `/dev/tty`, because stdout is not a terminal.
     pub(crate) tty: bool,
@@ -63,7 +68,10 @@ impl LineEditor {
             })
             .build();
         let mut editor = Editor::with_config(config)?;
-        editor.set_helper(Some(CommandCompleter));
+        editor.set_helper(Some(CommandCompleter {
+            agent: options.agent.clone(),
+            directory: options.directory.clone(),
+        }));
         let enter = KeyEvent(KeyCode::Enter, Modifiers::NONE);
         editor.bind_sequence(enter, EventHandler::Conditional(Box::new(ContinueLine)));
         let pasted = Arc::new(AtomicBool::new(false));
@@ -191,8 +199,11 @@ impl ConditionalEventHandler for RecordPaste {
     }
 }
 
-/// Completion of chat commands.
-struct CommandCompleter;
+/// Completion of chat commands and of files.
+struct CommandCompleter {
+    agent: String,
+    directory: PathBuf,
+}
 
 impl Completer for CommandCompleter {
     type Candidate = String;
@@ -203,7 +214,8 @@ impl Completer for CommandCompleter {
         pos: usize,
         _: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<String>)> {
-        Ok(command::completions(&line[..pos]))
+        let models = || completion::models_at_prompt(&self.agent);
+        Ok(command::completions(&line[..pos], models, &self.directory))
     }
 }
 

@@ -188,7 +188,7 @@ fn permission_requests_at_a_terminal() {
         terminal.press("write\r");
         terminal.see("Allow Write?");
         terminal.see("file_path: /x/a.txt");
-        terminal.see("content: one");
+        terminal.see("+one");
         terminal.see("and why > ");
         terminal.press(answer);
         terminal.see(expected);
@@ -209,6 +209,49 @@ fn permission_requests_at_a_terminal() {
         terminal.all()
     );
     assert!(!agent.path("state/teamster/chat-history").exists());
+}
+
+#[test]
+fn models_images_and_the_commands_of_the_cli_in_a_chat() {
+    let agent = Agent::new();
+    let mut terminal = Terminal::start(&agent, &[]);
+    terminal.see(PROMPT);
+    terminal.press("/model\r");
+    terminal.see("no earlier run has named a model");
+    terminal.see(PROMPT);
+    // Markdown of the agent, which repeats the message.
+    terminal.press("a **bold** word\r");
+    terminal.see("a \u{1b}[1mbold\u{1b}[0m word");
+    terminal.see("✓");
+    terminal.see(PROMPT);
+    terminal.press("/model\r");
+    terminal.see("  1  opus");
+    terminal.see(PROMPT);
+    terminal.press("/model 1\r");
+    terminal.see("model from the next message on: opus");
+    terminal.see(PROMPT);
+    for (typed, sent) in [
+        ("/compact the rest\r", r#""content":"/compact the rest""#),
+        ("//etc/hosts is odd\r", r#""content":" /etc/hosts is odd""#),
+    ] {
+        terminal.press(typed);
+        terminal.see("✓");
+        terminal.see(PROMPT);
+        assert!(agent.received().contains(sent), "{}", agent.received());
+    }
+    let image = agent.path("a b.png");
+    fs::write(&image, b"png").unwrap();
+    terminal.press(&format!("'{}'\r", image.display()));
+    terminal.see("a b.png' (3 bytes) goes with the next message");
+    terminal.see(PROMPT);
+    terminal.press("look\r");
+    terminal.see("✓");
+    terminal.see(PROMPT);
+    let received = agent.received();
+    assert!(received.contains(r#""data":"cG5n""#), "{received}");
+    assert!(received.contains(r#""text":"look""#), "{received}");
+    terminal.press("/exit\r");
+    assert_eq!(terminal.end(), Some(0));
 }
 
 #[test]
