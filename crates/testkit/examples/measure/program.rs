@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
+use nix::pty::{Winsize, openpty};
 use nix::sys::resource::{UsageWho, getrusage};
 
 use super::{Result, SESSION, now, percentile};
@@ -81,7 +82,37 @@ pub(super) fn program(teamster: &str, runs: usize) -> Result<()> {
         let p50 = percentile(&times, 50);
         println!("{name}: p50 {p50:.0} µs ({:+.0})", p50 - floor);
     }
+    let mut firsts = Vec::new();
+    for _ in 0..runs {
+        firsts.push(first_character(&mut place.run(&teamster, &[]))?);
+    }
+    firsts.sort_unstable();
+    let p50 = percentile(&firsts, 50);
+    println!("first character of `run` at a terminal: p50 {p50:.0} µs");
     Ok(())
+}
+
+/// Returns the time from the start of a command to the first character that it shows at a terminal, in nanoseconds.
+fn first_character(command: &mut Command) -> Result<i64> {
+    let size = Winsize {
+        ws_row: 24,
+        ws_col: 80,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    let terminal = openpty(&size, None)?;
+    command
+        .env("TERM", "xterm")
+        .stdout(terminal.slave.try_clone()?)
+        .stderr(terminal.slave);
+    let start = now();
+    let mut child = command.spawn()?;
+    let mut byte = [0];
+    fs::File::from(terminal.master).read_exact(&mut byte)?;
+    let first = now() - start;
+    // Without the terminal, the run ends.
+    child.wait()?;
+    Ok(first)
 }
 
 /// Returns the duration of a command whose output is read, in nanoseconds.
