@@ -4,6 +4,7 @@ mod bench;
 mod capabilities;
 mod delegate;
 mod fleet;
+mod fuzz;
 mod generated;
 mod package;
 mod prices;
@@ -51,6 +52,7 @@ enum Task {
     Fleet(fleet::Args),
     /// Play the scenarios with versions of the CLIs side by side, and report what they change.
     Follow(delegate::Args),
+    Fuzz(fuzz::Args),
     /// Kill processes that hold leases of files at every operation, and hundreds among others; it takes
     /// minutes. The tests do it at some.
     Leases,
@@ -94,6 +96,7 @@ fn main() -> ExitCode {
         Task::Conformance(args) => delegate::run("conformance", &args),
         Task::Fleet(args) => fleet::run(&args),
         Task::Follow(args) => delegate::run("follow", &args),
+        Task::Fuzz(args) => fuzz::run(&args, &mut out),
         Task::Leases => soak::leases(),
         Task::Package(args) => package::run(args, &mut out),
         Task::Prices(args) => prices::run(&args, &mut out),
