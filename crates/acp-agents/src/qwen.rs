@@ -39,8 +39,8 @@ pub const QWEN: NamedAgent = NamedAgent {
         Box::new(QwenDialect {
             servers: Servers::of(params),
             projects: folder(params, "QWEN_HOME", ".qwen").map(|it| it.join("projects")),
-            printed: None,
-            recorded: None,
+            own: Counted::default(),
+            of_agents: Counted::default(),
             background: HashSet::new(),
         })
     },
@@ -123,12 +123,40 @@ struct QwenDialect {
     servers: Servers,
     /// The folder of the CLI's projects.
     projects: Option<PathBuf>,
-    /// Usage of the active turn, as printed. Requests for the rest of a cut answer are not.
-    printed: Option<Usage>,
-    /// Usage of the active turn in the session's files.
-    recorded: Option<Usage>,
+    /// Usage of the main agent in the active turn, and of its sub-agents. What these use after a turn is in the next one,
+    /// which has little of the main agent's.
+    own: Counted,
+    of_agents: Counted,
     /// Ids of calls and commands in the background, of whose end no turn has been about.
     background: HashSet<String>,
+}
+
+/// Usage in a turn by its two sources.
+#[derive(Debug, Default)]
+struct Counted {
+    /// As printed. Requests for the rest of a cut answer are not.
+    printed: Option<Usage>,
+    /// As in the session's files.
+    recorded: Option<Usage>,
+}
+
+impl Counted {
+    /// Takes the larger figures: what is recorded may be incomplete, and so is what is printed.
+    fn take(&mut self) -> Option<Usage> {
+        let Self { printed, recorded } = std::mem::take(self);
+        let total = |usage: &Usage| usage.total_tokens();
+        [printed, recorded].into_iter().flatten().max_by_key(total)
+    }
+}
+
+impl QwenDialect {
+    fn counted(&mut self, of_agent: bool) -> &mut Counted {
+        if of_agent {
+            &mut self.of_agents
+        } else {
+            &mut self.own
+        }
+    }
 }
 
 impl Dialect for QwenDialect {
@@ -198,7 +226,8 @@ impl Dialect for QwenDialect {
             number("cachedReadTokens"),
             number("thoughtTokens"),
         );
-        add(&mut self.printed, usage);
+        let of_agent = meta["parentToolCallId"].is_string();
+        add(&mut self.counted(of_agent).printed, usage);
     }
 
     /// What the agent reports about itself is marked.
@@ -299,16 +328,15 @@ impl Dialect for QwenDialect {
                 number("cachedContentTokenCount"),
                 number("thoughtsTokenCount"),
             );
-            add(&mut self.recorded, usage);
+            let of_agent = line["isSidechain"] == true;
+            add(&mut self.counted(of_agent).recorded, usage);
         }
     }
 
-    /// Takes the larger figures: what is recorded may be incomplete, and so is what is printed.
     fn figures(&mut self, _: &Value, _: &TurnSoFar) -> Figures {
         let mut figures = Figures::default();
-        let all = [self.printed.take(), self.recorded.take()];
-        let total = |usage: &Usage| usage.total_tokens();
-        figures.usage = all.into_iter().flatten().max_by_key(total);
+        let all = [self.own.take(), self.of_agents.take()];
+        figures.usage = all.into_iter().flatten().reduce(Usage::plus);
         figures
     }
 

@@ -141,6 +141,28 @@ fn an_edit_is_reported_in_words() {
 }
 
 #[test]
+fn usage_of_a_sub_agent_is_added_to_the_main_agents() {
+    let mut dialect = (QWEN.dialect)(&ExecuteParams::default());
+    // As version 0.24.4 wrote it, shortened: the sub-agent's last request is before the turn about it, whose own
+    // request is printed and not recorded yet.
+    let line = r#"{"type":"assistant","agentName":"general-purpose","isSidechain":true,"usageMetadata":{"promptTokenCount":60,"candidatesTokenCount":5,"thoughtsTokenCount":0,"totalTokenCount":65,"cachedContentTokenCount":0}}"#;
+    dialect.record_line(line);
+    dialect.meta(&json!({"usage": {"inputTokens": 100, "outputTokens": 20}}));
+    let mut usage = || {
+        let figures = dialect.figures(&Value::Null, &TurnSoFar::default());
+        figures.usage.map(|it| (it.input_tokens, it.output_tokens))
+    };
+    assert_eq!(usage(), Some((Some(160), Some(25))));
+    assert_eq!(usage(), None);
+    // One in the foreground is printed too, and counts once.
+    dialect.record_line(line);
+    dialect
+        .meta(&json!({"parentToolCallId": "c1", "usage": {"inputTokens": 60, "outputTokens": 5}}));
+    let figures = dialect.figures(&Value::Null, &TurnSoFar::default());
+    assert_eq!(figures.usage.unwrap().input_tokens, Some(60));
+}
+
+#[test]
 fn requests_that_are_not_printed_are_in_the_record() {
     let mut dialect = (QWEN.dialect)(&ExecuteParams::default());
     dialect.meta(&json!({"usage": {"inputTokens": 100, "outputTokens": 20}}));
