@@ -86,6 +86,11 @@ pub(crate) fn output(call: &ToolCall) -> Option<&str> {
     call.output.as_ref()?.as_str()
 }
 
+/// Returns new output of a call that is running.
+pub(crate) fn live_output(meta: &Value) -> Option<&str> {
+    meta["teamster"]["liveOutput"].as_str()
+}
+
 /// Returns the files that a call changed.
 pub(crate) fn changes(call: &ToolCall) -> Option<Vec<AgentEvent>> {
     let own = call.meta.as_ref()?.get("teamster")?;

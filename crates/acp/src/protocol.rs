@@ -5,6 +5,7 @@ mod commands;
 mod elicitation;
 mod ending;
 mod modes;
+mod offered;
 mod permissions;
 mod start;
 mod updates;
@@ -18,10 +19,10 @@ use serde_json::{Map, Value};
 use teamster_core::provider::json_line::{self, parse};
 use teamster_core::provider::surrogates::Joiner;
 use teamster_core::provider::{
-    Activity, CommandId, DecodedResult, Decoder, Events, Exit, Outbox, RecordFiles, SessionCommand,
-    SessionProtocol,
+    Activity, CommandId, DecodedResult, Decoder, Events, Exit, LiveOutput, Outbox, RecordFiles,
+    SessionCommand, SessionProtocol,
 };
-use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, PermissionAnswer, Turn, Usage};
+use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, Offers, PermissionAnswer, Turn, Usage};
 
 use crate::dialect::{Dialect, Figures, Next};
 use crate::errors::{During, RpcError};
@@ -62,6 +63,8 @@ pub struct AcpProtocol {
     /// Current cost of the session in USD, as reported by the agent.
     cost_usd: Option<f64>,
     offers: start::Offers,
+    /// What the session offers, as it was reported.
+    offers_reported: Offers,
     /// Turn that waits until the session is ready.
     waiting: Option<Turn>,
     /// Id of the prompt request of the active turn.
@@ -73,6 +76,7 @@ pub struct AcpProtocol {
     turn: TurnSoFar,
     /// The agent's ids of calls of earlier turns.
     earlier: HashSet<String>,
+    live: LiveOutput,
     held: Option<Held>,
     text: Joiner,
     thoughts: Joiner,
@@ -128,12 +132,14 @@ impl AcpProtocol {
             mode: None,
             cost_usd: None,
             offers: start::Offers::default(),
+            offers_reported: Offers::new(),
             waiting: None,
             prompt_id: None,
             answer: None,
             own: None,
             turn: TurnSoFar::default(),
             earlier: HashSet::new(),
+            live: LiveOutput::default(),
             held: None,
             text: Joiner::default(),
             thoughts: Joiner::default(),

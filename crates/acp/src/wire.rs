@@ -57,6 +57,8 @@ pub(crate) struct Update<'a> {
     #[serde(deserialize_with = "or_default")]
     pub(crate) used: Option<u64>,
     #[serde(deserialize_with = "or_default")]
+    pub(crate) size: Option<u64>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) cost: Option<Cost>,
     #[serde(borrow, rename = "_meta")]
     pub(crate) meta: Option<&'a RawValue>,
@@ -251,6 +253,44 @@ pub(crate) struct ModeLine {
 pub(crate) struct Models {
     #[serde(deserialize_with = "or_default")]
     pub(crate) current_model_id: Option<String>,
+    #[serde(deserialize_with = "readable_items")]
+    pub(crate) available_models: Vec<ModelLine>,
+}
+
+/// A model of a session.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ModelLine {
+    pub(crate) model_id: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) name: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) description: Option<String>,
+}
+
+/// `available_commands_update`.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Commands {
+    #[serde(deserialize_with = "readable_items")]
+    pub(crate) available_commands: Vec<CommandLine>,
+}
+
+/// A command of the agent.
+#[derive(Deserialize)]
+pub(crate) struct CommandLine {
+    pub(crate) name: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) description: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) input: Option<CommandInput>,
+}
+
+/// The text after a command's name.
+#[derive(Deserialize)]
+pub(crate) struct CommandInput {
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) hint: Option<String>,
 }
 
 /// A setting of a session.
@@ -267,10 +307,28 @@ pub(crate) struct ConfigOption {
     pub(crate) options: Vec<ValueLine>,
 }
 
-/// A value of a setting.
-#[derive(Deserialize)]
+/// A value of a setting, or a group of values.
+#[derive(Deserialize, Default)]
+#[serde(default)]
 pub(crate) struct ValueLine {
-    pub(crate) value: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) value: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) name: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) description: Option<String>,
+    /// The values of a group.
+    #[serde(deserialize_with = "readable_items")]
+    pub(crate) options: Vec<ValueLine>,
+}
+
+impl ConfigOption {
+    /// Returns the values, also those in groups.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &ValueLine> {
+        let of_groups = self.options.iter().flat_map(|group| &group.options);
+        let values = self.options.iter().chain(of_groups);
+        values.filter(|it| it.value.is_some())
+    }
 }
 
 /// An entry of a plan.

@@ -48,6 +48,8 @@ const NOTICE_BYTES: usize = 1000;
 #[derive(Debug)]
 pub struct ClaudeDecoder {
     session: Option<SessionStarted>,
+    /// Names of the CLI's commands, as of the last turn.
+    commands: Vec<String>,
     servers: Servers,
     /// Messages by agent: the main agent first, then sub-agents.
     lanes: Vec<Lane>,
@@ -157,6 +159,7 @@ impl ClaudeDecoder {
     pub fn new() -> Self {
         Self {
             session: None,
+            commands: Vec::new(),
             servers: Servers::default(),
             lanes: vec![Lane::new(None)],
             tools: Tools::default(),

@@ -8,11 +8,12 @@
 mod commands;
 mod ids;
 mod lines;
+mod offers;
 mod wire;
 
 use std::collections::{HashMap, VecDeque};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use teamster_core::provider::{
     Activity, CommandId, DecodedResult, Decoder, Events, Exit, Outbox, SessionCommand,
     SessionProtocol,
@@ -24,6 +25,7 @@ use teamster_core::{
 
 use crate::ClaudeDecoder;
 use ids::Ids;
+use offers::Reported;
 
 pub(crate) static CAPABILITIES: SessionCapabilities = {
     let mut can = SessionCapabilities::none();
@@ -46,6 +48,9 @@ pub(crate) struct ClaudeSession {
     outbox: Outbox,
     ids: Ids,
     slash_commands: bool,
+    /// The session is not a run: what it offers is of use.
+    has_offers: bool,
+    offers: Reported,
     /// The tools are fixed when the process starts.
     read_only: bool,
     /// Turn of the caller. Without one, the CLI may still be in a turn of its own.
@@ -116,6 +121,8 @@ enum Request {
     /// Changes a setting, for this order.
     Change(CommandId),
     End,
+    /// Asks for the commands and models.
+    Initialize,
 }
 
 /// Request of the CLI: permission for a tool, or input for an MCP server.
@@ -149,6 +156,8 @@ impl ClaudeSession {
             outbox: Outbox::new(),
             ids: Ids::default(),
             slash_commands: params.slash_commands,
+            has_offers: !options.one_turn,
+            offers: Reported::default(),
             read_only: params.permission == PermissionMode::ReadOnly,
             current: None,
             waiting: Vec::new(),
@@ -253,6 +262,15 @@ impl Decoder for ClaudeSession {
 impl SessionProtocol for ClaudeSession {
     fn outbox(&mut self) -> &mut Outbox {
         &mut self.outbox
+    }
+
+    fn open(&mut self) {
+        if self.has_offers {
+            let id = offers::REQUEST.to_owned();
+            let request = json!({"subtype": "initialize"});
+            self.outbox.write(&wire::request(&id, &request));
+            self.requests.insert(id, Request::Initialize);
+        }
     }
 
     fn command(&mut self, command: SessionCommand, out: &mut Events) {

@@ -9,6 +9,7 @@ mod current;
 mod errors;
 mod notices;
 mod notifications;
+mod offers;
 mod opening;
 mod permissions;
 mod protocol;

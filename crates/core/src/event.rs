@@ -6,7 +6,9 @@
 
 mod new;
 mod newer;
+mod offers;
 mod payload;
+mod progress;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -14,12 +16,14 @@ use serde_json::Value;
 use crate::AgentError;
 
 pub use newer::NewerEvent;
+pub use offers::{ModelChoice, Offers, SlashCommand};
 pub use payload::{
     ChangeKind, Decision, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool, Notice,
-    NoticeLevel, NoticeSource, PermissionEvent, Plan, PlanEntry, PlanStatus, RateLimit, Retract,
-    Retry, SessionStarted, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown,
-    UsageReport,
+    NoticeCode, NoticeLevel, NoticeSource, PermissionEvent, Plan, PlanEntry, PlanStatus, RateLimit,
+    Retract, Retry, SessionStarted, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd,
+    Unknown, UsageReport,
 };
+pub use progress::{ContextUse, ToolOutput};
 
 /// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,6 +38,8 @@ pub enum AgentEvent {
     /// The session is known, for the first time or under a new id.
     #[serde(rename = "session")]
     SessionStarted(Box<SessionStarted>),
+    /// The commands and models of the session.
+    Offers(Box<Offers>),
     /// A piece of the agent's answer.
     Text(Text),
     /// An unfinished message is withdrawn.
@@ -42,6 +48,8 @@ pub enum AgentEvent {
     Thinking(Thinking),
     /// The agent calls a tool.
     ToolUse(Box<ToolUse>),
+    /// A piece of the output of a tool call that has not ended.
+    ToolOutput(Box<ToolOutput>),
     /// A tool call ended.
     ToolResult(Box<ToolResult>),
     /// A file was changed.
@@ -52,6 +60,8 @@ pub enum AgentEvent {
     Permission(Box<PermissionEvent>),
     /// Usage of the run so far.
     Usage(Box<UsageReport>),
+    /// How full the model's context is.
+    Context(ContextUse),
     /// The CLI itself retries a request.
     Retry(Box<Retry>),
     /// The account's limits.
@@ -73,17 +83,20 @@ pub enum AgentEvent {
 }
 
 /// Event types that this version knows.
-const TYPES: [&str; 17] = [
+const TYPES: [&str; 20] = [
     "session",
+    "offers",
     "text",
     "retract",
     "thinking",
     "tool_use",
+    "tool_output",
     "tool_result",
     "file_change",
     "plan",
     "permission",
     "usage",
+    "context",
     "retry",
     "rate_limit",
     "notice",
@@ -102,15 +115,18 @@ impl AgentEvent {
     pub fn type_name(&self) -> &'static str {
         match self {
             Self::SessionStarted(_) => "session",
+            Self::Offers(_) => "offers",
             Self::Text(_) => "text",
             Self::Retract(_) => "retract",
             Self::Thinking(_) => "thinking",
             Self::ToolUse(_) => "tool_use",
+            Self::ToolOutput(_) => "tool_output",
             Self::ToolResult(_) => "tool_result",
             Self::FileChange(_) => "file_change",
             Self::Plan(_) => "plan",
             Self::Permission(_) => "permission",
             Self::Usage(_) => "usage",
+            Self::Context(_) => "context",
             Self::Retry(_) => "retry",
             Self::RateLimit(_) => "rate_limit",
             Self::Notice(_) => "notice",
@@ -132,6 +148,7 @@ impl AgentEvent {
             level,
             message: message.into(),
             source,
+            code: None,
         }))
     }
 
@@ -156,16 +173,28 @@ impl AgentEvent {
         match self {
             Self::Thinking(e) => e.text.len(),
             Self::ToolUse(e) => e.tool_name.len() + approximate_value_bytes(&e.input),
+            Self::ToolOutput(e) => e.text.len(),
             Self::ToolResult(e) => e.output.len(),
             Self::Notice(e) => e.message.len(),
             Self::Error(e) => e.error.message.len(),
             Self::SessionStarted(e) => e.tools.iter().flatten().map(|t| t.len() + 24).sum(),
+            Self::Offers(e) => offers_bytes(e),
             Self::Plan(e) => e.entries.iter().map(|p| p.content.len() + 32).sum(),
             Self::Unknown(e) => e.native.get().len(),
             Self::Text(_) | Self::Done(_) => 0,
             _ => 64,
         }
     }
+}
+
+fn offers_bytes(offers: &Offers) -> usize {
+    let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let commands = offers.commands.iter().flatten();
+    let models = offers.models.iter().flatten();
+    commands
+        .map(|it| it.name.len() + length(&it.description) + 96)
+        .chain(models.map(|it| it.id.len() + length(&it.description) + 128))
+        .sum()
 }
 
 fn approximate_value_bytes(value: &Value) -> usize {
@@ -199,8 +228,9 @@ macro_rules! from_payloads {
 
 from_payloads! {
     Text => Text, Retract => Retract, Thinking => Thinking, Plan => Plan, Unknown => Unknown,
-    Done => Done, NewerEvent => Newer;
-    boxed: SessionStarted => SessionStarted, ToolUse => ToolUse, ToolResult => ToolResult,
+    Done => Done, ContextUse => Context, NewerEvent => Newer;
+    boxed: SessionStarted => SessionStarted, Offers => Offers, ToolOutput => ToolOutput,
+    ToolUse => ToolUse, ToolResult => ToolResult,
     FileChange => FileChange, PermissionEvent => Permission, UsageReport => Usage, Retry => Retry,
     RateLimit => RateLimit, Notice => Notice, TurnEnd => TurnEnd, ErrorEvent => Error,
 }
@@ -223,6 +253,7 @@ mod tests {
             level: NoticeLevel::Info,
             message: "m".into(),
             source: NoticeSource::Runtime,
+            code: None,
         };
         let event = AgentEvent::notice(notice.level, notice.source, "m");
         assert_eq!(AgentEvent::from(notice), event);

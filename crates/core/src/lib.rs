@@ -59,9 +59,10 @@ pub use capabilities::{Capabilities, SystemPromptSupport};
 pub use cli_info::CliInfo;
 pub use error::{AgentError, BudgetKind, ErrorCode, ErrorDetail, ErrorKind, NotRetried};
 pub use event::{
-    AgentEvent, ChangeKind, Decision, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool,
-    NewerEvent, Notice, NoticeLevel, NoticeSource, PermissionEvent, Plan, PlanEntry, PlanStatus,
-    RateLimit, Retract, Retry, SessionStarted, Text, Thinking, ToolKind, ToolResult, ToolUse,
+    AgentEvent, ChangeKind, ContextUse, Decision, Done, ErrorEvent, FileChange, Id,
+    McpServerStatus, McpTool, ModelChoice, NewerEvent, Notice, NoticeCode, NoticeLevel,
+    NoticeSource, Offers, PermissionEvent, Plan, PlanEntry, PlanStatus, RateLimit, Retract, Retry,
+    SessionStarted, SlashCommand, Text, Thinking, ToolKind, ToolOutput, ToolResult, ToolUse,
     TurnEnd, Unknown, UsageReport,
 };
 pub use image::{Image, ImageSource};

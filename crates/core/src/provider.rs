@@ -22,6 +22,7 @@ mod decoder;
 pub mod grammar;
 pub mod json_line;
 mod launch;
+mod live_output;
 pub mod mixed_line;
 mod secrets;
 mod session;
@@ -45,6 +46,7 @@ pub use launch::{
     ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, EventsOn, FilePlace, LOCAL_GIT_VARIABLES,
     Launch, PrivateFile, PrivateHome, RUN_ID_VARIABLE, Signal, Stdin, StopStep,
 };
+pub use live_output::LiveOutput;
 pub use secrets::Secrets;
 pub use session::{
     CommandId, Outbox, SessionAssembler, SessionCommand, SessionProtocol, TurnOrigin,

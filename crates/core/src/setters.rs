@@ -5,7 +5,10 @@
 
 use serde_json::Value;
 
-use crate::{AgentError, CostSource, Id, McpServerStatus, McpTool, Usage, WorkspaceResult};
+use crate::{
+    AgentError, CostSource, Id, McpServerStatus, McpTool, ModelChoice, NoticeCode, SlashCommand,
+    Usage, WorkspaceResult,
+};
 
 /// A value for an optional field of an output type: the value itself, or an [`Option`] of it.
 ///
@@ -61,6 +64,9 @@ values! {
     Value: Value;
     Vec<String>: Vec<String>;
     Vec<McpServerStatus>: Vec<McpServerStatus>;
+    Vec<SlashCommand>: Vec<SlashCommand>;
+    Vec<ModelChoice>: Vec<ModelChoice>;
+    NoticeCode: NoticeCode;
     AgentError: AgentError;
     WorkspaceResult: WorkspaceResult;
 }

@@ -19,9 +19,9 @@ use teamster_core::provider::json_line::{self, parse, type_of};
 use teamster_core::provider::{DecodedResult, Decoder, Events, Exit};
 use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentError, AgentEvent, Decision, ErrorCode, ErrorKind, ExecuteParams, Id, NoticeLevel,
-    NoticeSource, PermissionEvent, Retract, Retry, SessionStarted, Text, Thinking, ToolResult,
-    ToolUse,
+    AgentError, AgentEvent, Decision, ErrorCode, ErrorKind, ExecuteParams, Id, NoticeCode,
+    NoticeLevel, NoticeSource, PermissionEvent, Retract, Retry, SessionStarted, Text, Thinking,
+    ToolResult, ToolUse,
 };
 
 use crate::launch::{self, Withheld};
@@ -256,7 +256,8 @@ impl OpenCodeDecoder {
         } else if self.steps.is_summary() {
             let text = excerpt(&text, NOTICE_BYTES);
             let text = format!("the conversation was compacted to this summary: {text}");
-            out.notice(NoticeLevel::Info, NoticeSource::Stdout, text);
+            let code = NoticeCode::Compacted;
+            out.coded_notice(code, NoticeLevel::Info, NoticeSource::Stdout, text);
         } else {
             self.steps.text(message.as_ref(), &text);
             say(message, text, out);
@@ -268,7 +269,8 @@ impl OpenCodeDecoder {
     fn compacted(&mut self, out: &mut Events) {
         if let Some(message) = self.steps.last_message_was_a_summary() {
             out.push(AgentEvent::Retract(Retract::new(message)));
-            out.notice(
+            out.coded_notice(
+                NoticeCode::Compacted,
                 NoticeLevel::Info,
                 NoticeSource::Stdout,
                 "the conversation was compacted: the text before was its summary",

@@ -179,6 +179,7 @@ impl Merge {
                 self.tools.rename(&mut e.tool_id);
                 self.tools.rename_any(&mut e.parent_tool_id);
             }
+            AgentEvent::ToolOutput(e) => self.tools.rename(&mut e.tool_id),
             AgentEvent::ToolResult(e) => {
                 self.tools.rename(&mut e.tool_id);
                 self.tools.rename_any(&mut e.parent_tool_id);

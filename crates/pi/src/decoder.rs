@@ -16,8 +16,8 @@ use teamster_core::provider::json_line::{self, parse, type_of};
 use teamster_core::provider::{DecodedResult, Decoder, Events, Exit, surrogates};
 use teamster_core::text::{excerpt, without_colors};
 use teamster_core::{
-    AgentEvent, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, Retry, SessionStarted,
-    UsageReport,
+    AgentEvent, ErrorKind, ExecuteParams, Id, NoticeCode, NoticeLevel, NoticeSource, Retry,
+    SessionStarted, UsageReport,
 };
 
 use crate::launch::{Withheld, mcp};
@@ -239,19 +239,20 @@ impl PiDecoder {
         let figures = line.result.as_ref().and_then(|result| result.usage);
         let model = self.model.clone();
         self.add(figures.as_ref(), model.as_deref(), out);
-        let (level, message) = match &line.error_message {
+        let (code, level, message) = match &line.error_message {
             Some(error) => {
                 let error = excerpt(error, NOTICE_BYTES);
                 let message = format!("the conversation could not be compacted: {error}");
-                (NoticeLevel::Warning, message)
+                (NoticeCode::CompactionFailed, NoticeLevel::Warning, message)
             }
             None if line.aborted || line.result.is_none() => return,
             None => (
+                NoticeCode::Compacted,
                 NoticeLevel::Info,
                 "the conversation was compacted".to_owned(),
             ),
         };
-        out.notice(level, NoticeSource::Stdout, message);
+        out.coded_notice(code, level, NoticeSource::Stdout, message);
     }
 }
 

@@ -15,6 +15,8 @@ const CHANGES = {add: '+', update: '~', delete: '−', move: '→'};
 const PART = 50;
 /// Time after which an unfinished text is formatted as if it had ended.
 const SILENCE = 500;
+/// Length of the output of a running command that is shown.
+const LIVE = 8192;
 
 /// The tokens of a usage, in words.
 export function tokens(usage) {
@@ -175,9 +177,18 @@ export class Entries {
     this.add(card, entry, 'tool');
   }
 
+  /// Output of a call that runs: the end of it is in the call's card until the result replaces it.
+  on_tool_output(entry) {
+    const tool = this.tools.get(entry.toolId);
+    if (!tool || tool.isOver) return;
+    tool.output = ((tool.output ?? '') + entry.text).slice(-LIVE);
+    if (tool.card.open) tool.show();
+  }
+
   on_tool_result(entry) {
     const tool = this.tools.get(entry.toolId);
     if (!tool) return;
+    tool.isOver = true;
     tool.output = entry.output;
     tool.card.dataset.state = entry.isError ? 'bad' : 'done';
     fill(tool.state, span(entry.atMs - tool.entry.atMs), h('span.sign', {'aria-label': entry.isError ? 'failed' : 'done'}, entry.isError ? '✗' : '✓'));
@@ -217,6 +228,11 @@ export class Entries {
     this.facts.costUsd = amount;
     this.facts.costSource = source;
   }
+
+  // Editors show the size of the context; they and the chat in a terminal offer the commands and models.
+  on_context() {}
+
+  on_offers() {}
 
   on_retry(entry) {
     const wait = entry.delayMs ? `, in ${span(entry.delayMs)}` : '';

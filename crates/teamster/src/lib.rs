@@ -58,15 +58,16 @@ mod reexports;
 
 pub use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentRuntime, AgentSession, AskPermission, BudgetKind,
-    CancellationToken, Capabilities, ChangeKind, CliInfo, CliProvider, CostSource, Decision,
-    Diagnostics, Done, ErrorCode, ErrorDetail, ErrorEvent, ErrorKind, EventStream, ExecuteParams,
-    FileChange, Id, Image, ImageSource, LogEntry, McpDelivery, McpServer, McpServerStatus,
-    McpSupport, McpTool, McpTools, McpTransport, Message, ModelUsage, NewerEvent, NotRetried,
-    Notice, NoticeLevel, NoticeSource, PermissionAnswer, PermissionDenial, PermissionEvent,
-    PermissionMode, PermissionPolicy, PermissionRequest, Plan, PlanEntry, PlanStatus,
-    PromptDelivery, RateLimit, RawJson, Retract, Retry, RunResult, RunStatus, SessionCapabilities,
-    SessionFuture, SessionOptions, SessionProvider, SessionRuntime, SessionStarted, SharedRuntime,
-    Stopping, SystemPrompt, SystemPromptSupport, Text, TextPiece, Thinking, Timeouts, ToolKind,
+    CancellationToken, Capabilities, ChangeKind, CliInfo, CliProvider, ContextUse, CostSource,
+    Decision, Diagnostics, Done, ErrorCode, ErrorDetail, ErrorEvent, ErrorKind, EventStream,
+    ExecuteParams, FileChange, Id, Image, ImageSource, LogEntry, McpDelivery, McpServer,
+    McpServerStatus, McpSupport, McpTool, McpTools, McpTransport, Message, ModelChoice, ModelUsage,
+    NewerEvent, NotRetried, Notice, NoticeCode, NoticeLevel, NoticeSource, Offers,
+    PermissionAnswer, PermissionDenial, PermissionEvent, PermissionMode, PermissionPolicy,
+    PermissionRequest, Plan, PlanEntry, PlanStatus, PromptDelivery, RateLimit, RawJson, Retract,
+    Retry, RunResult, RunStatus, SessionCapabilities, SessionFuture, SessionOptions,
+    SessionProvider, SessionRuntime, SessionStarted, SharedRuntime, SlashCommand, Stopping,
+    SystemPrompt, SystemPromptSupport, Text, TextPiece, Thinking, Timeouts, ToolKind, ToolOutput,
     ToolResult, ToolUse, Turn, TurnEnd, Unknown, Usage, UsageReport,
 };
 pub use teamster_process::{EnvPolicy, RuntimeConfig};

@@ -42,6 +42,8 @@ impl AcpProtocol {
         }
         if ended {
             self.end_call(cli_id, out);
+        } else if !is_new && update.content.is_some() {
+            self.live_output(cli_id, &update, out);
         }
         Some(())
     }

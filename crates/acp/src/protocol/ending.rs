@@ -241,6 +241,7 @@ impl AcpProtocol {
 
     /// Forgets the turn that has ended, except for the ids of its calls.
     pub(super) fn forget_turn(&mut self) {
+        self.live.clear();
         let turn = std::mem::take(&mut self.turn);
         self.earlier.clear();
         self.earlier.extend(turn.ended);

@@ -38,7 +38,7 @@ impl Modes {
         };
         Self {
             option: Some(option.id.clone()),
-            offered: (option.options.iter().map(|it| it.value.clone())).collect(),
+            offered: (option.values().filter_map(|it| it.value.clone())).collect(),
             current: option.current_value.clone(),
         }
     }

@@ -381,7 +381,9 @@ impl AcpProtocol {
                 SessionStarted::new(id)
                     .model(self.settings.model.clone().or_else(|| self.model.clone())),
             )));
+            self.report_offers(out);
         }
+        self.options_offered(models, &opened.config_options, out);
     }
 
     pub(super) fn stepped(&mut self, error: Option<RpcError>, out: &mut Events) {

@@ -5,6 +5,7 @@ mod elicitation;
 mod ending;
 mod extensions;
 mod modes;
+mod offered;
 mod permissions;
 mod random;
 mod starting;

@@ -90,6 +90,7 @@ impl AcpProtocol {
                 self.resolve(Next::Request, out);
                 self.turn.requests += 1;
                 self.cost(&update);
+                self.context(&update, out);
                 Some(())
             }
             _ => None,
@@ -105,7 +106,13 @@ impl AcpProtocol {
         out: &mut Events,
     ) -> bool {
         match kind {
-            "available_commands_update" | "session_info_update" => true,
+            "available_commands_update" => {
+                if is_ours {
+                    self.commands_are(raw, out);
+                }
+                true
+            }
+            "session_info_update" => true,
             "current_mode_update" => {
                 #[derive(Deserialize)]
                 #[serde(rename_all = "camelCase")]
@@ -121,6 +128,7 @@ impl AcpProtocol {
                 let options: Opened = parse(raw.get()).unwrap_or_default();
                 if is_ours {
                     self.options_are(&options.config_options, out);
+                    self.options_offered(None, &options.config_options, out);
                 }
                 let is_model = |category: &Option<String>| category.as_deref() == Some("model");
                 let model = (options.config_options.into_iter())

@@ -13,6 +13,11 @@ impl ClaudeDecoder {
         self.session.as_ref()
     }
 
+    /// Returns the names of the CLI's commands, as of the last turn. Empty if they are unknown.
+    pub(crate) fn commands(&self) -> &[String] {
+        &self.commands
+    }
+
     /// Returns whether the CLI is in a turn.
     pub(crate) fn in_turn(&self) -> bool {
         self.background.in_turn()

@@ -5,7 +5,8 @@ use teamster_core::provider::Events;
 use teamster_core::provider::json_line::parse;
 use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentEvent, ErrorKind, Id, McpServerStatus, NoticeLevel, NoticeSource, Retry, SessionStarted,
+    AgentEvent, ErrorKind, Id, McpServerStatus, NoticeCode, NoticeLevel, NoticeSource, Retry,
+    SessionStarted,
 };
 
 use super::errors::Evidence;
@@ -72,6 +73,9 @@ impl ClaudeDecoder {
 
     fn init(&mut self, line: SystemLine<'_>, out: &mut Events) {
         self.background.turn_begins();
+        if let Some(commands) = line.slash_commands {
+            self.commands = commands;
+        }
         let source = line.api_key_source.as_deref();
         self.has_fixed_key =
             source.is_some_and(|source| !matches!(source, "none" | "apiKeyHelper"));
@@ -113,18 +117,14 @@ impl ClaudeDecoder {
 
 fn status(line: &SystemLine<'_>, out: &mut Events) {
     if line.status.as_deref() == Some("compacting") {
-        out.notice(
-            NoticeLevel::Info,
-            NoticeSource::Stdout,
-            "the conversation is being compacted",
-        );
+        let message = "the conversation is being compacted";
+        let code = NoticeCode::CompactionStarted;
+        out.coded_notice(code, NoticeLevel::Info, NoticeSource::Stdout, message);
     }
     if let Some(error) = &line.compact_error {
-        out.notice(
-            NoticeLevel::Warning,
-            NoticeSource::Stdout,
-            format!("the conversation could not be compacted: {error}"),
-        );
+        let message = format!("the conversation could not be compacted: {error}");
+        let code = NoticeCode::CompactionFailed;
+        out.coded_notice(code, NoticeLevel::Warning, NoticeSource::Stdout, message);
     }
 }
 
@@ -135,7 +135,8 @@ fn compacted(line: &SystemLine<'_>, out: &mut Events) {
     let trigger = trigger.map_or_else(String::new, |trigger| format!(" ({trigger})"));
     let tokens = tokens.map_or_else(String::new, |tokens| format!("; it had {tokens} tokens"));
     let message = format!("the conversation was compacted{trigger}{tokens}");
-    out.notice(NoticeLevel::Info, NoticeSource::Stdout, message);
+    let code = NoticeCode::Compacted;
+    out.coded_notice(code, NoticeLevel::Info, NoticeSource::Stdout, message);
 }
 
 fn retry(line: &SystemLine<'_>, has_fixed_key: bool, out: &mut Events) {

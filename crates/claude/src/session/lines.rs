@@ -62,7 +62,16 @@ impl ClaudeSession {
                 self.is_written_down();
             }
         }
+        self.show_offers(out);
         self.look_for_end(out);
+    }
+
+    /// Reports changed offers, once the session is known.
+    fn show_offers(&mut self, out: &mut Events) {
+        if self.has_offers && self.decoder.session().is_some() {
+            self.offers.named(self.decoder.commands());
+            self.offers.emit(out);
+        }
     }
 
     fn decode(&mut self, line: &[u8], out: &mut Events) {
@@ -147,6 +156,11 @@ impl ClaudeSession {
             Request::Change(command) => {
                 let outcome = outcome.map(drop).map_err(|error| refused("that", &error));
                 self.outbox.answer(command, outcome);
+            }
+            Request::Initialize => {
+                if let Ok(answer) = outcome {
+                    self.offers.initialized(answer);
+                }
             }
             Request::End => {}
         }

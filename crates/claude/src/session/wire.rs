@@ -7,6 +7,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use teamster_core::provider::json_line::{or_default, parse};
 
+use super::offers::{CommandLine, ModelLine};
+
 /// A line, with the data that a session needs.
 #[derive(Debug)]
 pub(super) struct SessionLine {
@@ -55,6 +57,11 @@ pub(super) struct Answer {
     /// True if a message was withdrawn before it was received.
     #[serde(default)]
     pub(super) cancelled: bool,
+    // initialize
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) commands: Option<Vec<CommandLine>>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) models: Option<Vec<ModelLine>>,
 }
 
 /// Permission request for a tool.

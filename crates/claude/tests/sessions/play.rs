@@ -9,7 +9,8 @@ use serde_json::Value;
 use teamster_claude::Claude;
 use teamster_core::provider::{CommandId, Outbox, SessionAssembler, SessionCommand, grammar};
 use teamster_core::{
-    AgentError, AgentEvent, PermissionRequest, RunResult, SessionOptions, SessionProvider, Turn,
+    AgentError, AgentEvent, Offers, PermissionRequest, RunResult, SessionOptions, SessionProvider,
+    Turn,
 };
 
 /// Events and result of a turn.
@@ -112,6 +113,8 @@ pub(crate) struct Play {
     ids: Vec<(String, String)>,
     /// Messages of the protocol since the test last cleared the list.
     pub(crate) written: Vec<Value>,
+    /// What the session offered, as it changed.
+    pub(crate) offers: Vec<Offers>,
     pub(crate) settled: Vec<(CommandId, Result<(), AgentError>)>,
     pub(crate) asked: Vec<PermissionRequest>,
     pub(crate) withdrawn: Vec<u64>,
@@ -159,6 +162,7 @@ impl Play {
             requests,
             ids: Vec::new(),
             written: Vec::new(),
+            offers: Vec::new(),
             settled: Vec::new(),
             asked: Vec::new(),
             withdrawn: Vec::new(),
@@ -257,11 +261,20 @@ impl Play {
     }
 
     fn settle(&mut self) {
-        self.events.extend(self.session.out().drain());
+        for event in self.session.out().drain() {
+            match event {
+                // Every recording has them; the stories are about the rest.
+                AgentEvent::Offers(offers) => self.offers.push(*offers),
+                event => self.events.push(event),
+            }
+        }
         let written = self.session.outbox(Outbox::take_input);
         for line in written.split_inclusive(|b| *b == b'\n') {
             assert_eq!(line.last(), Some(&b'\n'), "a whole line");
             let line: Value = serde_json::from_slice(line).expect("a line of JSON");
+            if line["request"]["subtype"] == "initialize" {
+                continue;
+            }
             let ours = |id: &Value| id.as_str().expect("an id").to_owned();
             let recorded = match line["type"].as_str() {
                 Some("user") => {

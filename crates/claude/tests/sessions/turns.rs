@@ -14,6 +14,14 @@ fn turns_follow_each_other_and_each_has_its_own_figures() {
         let first = play.play("[[mock:text]] one");
         is_plain(&first, HELLO, COST);
         assert_eq!(first.count("session"), 1);
+        let [offers] = &play.offers[..] else {
+            panic!("once: {:#?}", play.offers);
+        };
+        let commands = offers.commands.as_deref().unwrap_or_default();
+        assert!(
+            commands.iter().any(|it| it.name == "compact"),
+            "{commands:?}"
+        );
         assert_eq!(first.result.session_usage, None);
         let id = play.session_id();
         assert_eq!(first.result.session_id.as_deref(), Some(&*id));

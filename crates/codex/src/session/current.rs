@@ -88,6 +88,7 @@ impl CodexSession {
         if let Some(current) = &mut self.current {
             current.started = true;
         }
+        self.request_models();
         for (command, text) in std::mem::take(&mut self.waiting.steers) {
             self.steer(command, text);
         }
@@ -230,6 +231,7 @@ impl CodexSession {
 
     /// Ends the turn.
     pub(super) fn end(&mut self, ended: Ended, out: &mut Events) {
+        self.live.clear();
         if ended.interrupted {
             self.end_commands();
         }

@@ -1,7 +1,10 @@
 //! Notifications of the CLI, which need no response.
 
 use teamster_core::provider::Events;
-use teamster_core::{AgentEvent, NoticeLevel, NoticeSource, PlanEntry, PlanStatus, UsageReport};
+use teamster_core::{
+    AgentEvent, ContextUse, NoticeCode, NoticeLevel, NoticeSource, PlanEntry, PlanStatus,
+    UsageReport,
+};
 
 use super::errors::Failure;
 use super::notices;
@@ -21,7 +24,6 @@ const SILENT: &[&str] = &[
     "hook/started",
     "item/autoApprovalReview/completed",
     "item/autoApprovalReview/started",
-    "item/commandExecution/outputDelta",
     "item/commandExecution/terminalInteraction",
     "item/fileChange/outputDelta",
     "item/fileChange/patchUpdated",
@@ -30,7 +32,6 @@ const SILENT: &[&str] = &[
     "item/reasoning/textDelta",
     "remoteControl/status/changed",
     "skills/changed",
-    "thread/compacted",
     "thread/environment/connected",
     "thread/environment/disconnected",
     "thread/goal/cleared",
@@ -46,7 +47,6 @@ const SILENT: &[&str] = &[
 
 /// Items without a counterpart in a run.
 const SILENT_ITEMS: &[&str] = &[
-    "contextCompaction",
     "enteredReviewMode",
     "exitedReviewMode",
     "functionCallOutput",
@@ -81,6 +81,9 @@ impl CodexSession {
                 let id = params.value("request_id")?;
                 self.approvals.resolved(&id, &mut self.outbox);
             }
+            // An item reports it, too, but not those of older versions.
+            "thread/compacted" if std::mem::take(&mut self.compacted) => {}
+            "thread/compacted" => self.compaction(Stage::Completed, params, out),
             "thread/closed" if self.is_ours(params) => self.closed(),
             "thread/closed" => self.agent_gone(params, out),
             "thread/status/changed" => {
@@ -119,6 +122,14 @@ impl CodexSession {
                 let (item, piece) = (params.text("item_id")?, params.text("delta")?);
                 if let Some((work, ids)) = at_work {
                     work.items.piece(&item, Kind::Text, &piece, ids, out);
+                }
+            }
+            "item/commandExecution/outputDelta" => {
+                let (item, piece) = (params.text("item_id")?, params.text("delta")?);
+                if let Some((work, _)) = at_work
+                    && let Some(call) = work.call(&item)
+                {
+                    self.live.piece(&call, &piece, out);
                 }
             }
             "item/reasoning/summaryTextDelta" => {
@@ -174,7 +185,31 @@ impl CodexSession {
         if let Some(usage) = usage.filter(|_| has_grown) {
             out.push(AgentEvent::Usage(Box::new(UsageReport::new(usage))));
         }
+        if self.is_current(params)
+            && has_grown
+            && let Some(window) = report.get("model_context_window")
+            && let Some(last) = report.object("last")
+            && let Some(tokens) = last.get("total_tokens")
+        {
+            out.push(ContextUse::new(tokens, window).into());
+        }
         Some(())
+    }
+
+    /// Handles the start and the end of a compaction.
+    fn compaction(&mut self, stage: Stage, params: &Object<'_>, out: &mut Events) {
+        if !self.is_ours(params) {
+            return;
+        }
+        let (code, message) = match stage {
+            Stage::Started => (
+                NoticeCode::CompactionStarted,
+                "the conversation is being compacted",
+            ),
+            Stage::Completed => (NoticeCode::Compacted, "the conversation was compacted"),
+            Stage::Updated => return,
+        };
+        out.coded_notice(code, NoticeLevel::Info, NoticeSource::Stdout, message);
     }
 
     /// Returns whether this is about our thread. Other threads are those of agents and of earlier sessions.
@@ -371,6 +406,11 @@ impl CodexSession {
                 // The first one makes the session resumable.
                 thread.can_be_resumed = true;
             }
+            return Some(());
+        }
+        if kind == "contextCompaction" {
+            self.compacted = stage == Stage::Completed && self.is_ours(params);
+            self.compaction(stage, params, out);
             return Some(());
         }
         if SILENT_ITEMS.contains(&&*kind) {

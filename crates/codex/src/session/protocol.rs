@@ -31,7 +31,10 @@ impl CodexSession {
                 let params = message.object("params").or_else(none)?;
                 self.notification(&method, &params, out)
             }
-            (None, Some(id)) => self.answered(id.as_u64()?, message, out),
+            (None, Some(id)) => match self.models_answered(&id, message, out) {
+                Some(()) => Some(()),
+                None => self.answered(id.as_u64()?, message, out),
+            },
             (None, None) => None,
         }
     }

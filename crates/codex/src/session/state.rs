@@ -1,7 +1,7 @@
 //! The state of one `codex app-server` process.
 
 use serde_json::Value;
-use teamster_core::provider::{CommandId, Outbox};
+use teamster_core::provider::{CommandId, LiveOutput, Outbox};
 use teamster_core::{Id, PermissionMode, SessionOptions};
 
 use super::agents::Agents;
@@ -40,6 +40,12 @@ pub(super) struct CodexSession {
     pub(super) turns: u64,
     pub(super) ended: Option<Ended>,
     pub(super) interrupted: bool,
+    /// The models are to be requested: the session is not a run, and they were not requested yet.
+    pub(super) wants_models: bool,
+    /// Live output of the turn's commands.
+    pub(super) live: LiveOutput,
+    /// True after an item has reported the end of a compaction.
+    pub(super) compacted: bool,
 }
 
 /// A value requested from the CLI once, on first use.
@@ -77,6 +83,9 @@ impl CodexSession {
             turns: 0,
             ended: None,
             interrupted: false,
+            wants_models: !options.one_turn,
+            live: LiveOutput::default(),
+            compacted: false,
             start,
         }
     }

@@ -2,7 +2,9 @@
 
 use teamster_core::provider::Events;
 use teamster_core::provider::json_line::parse;
-use teamster_core::{AgentEvent, Decision, NoticeLevel, NoticeSource, PermissionEvent, RateLimit};
+use teamster_core::{
+    AgentEvent, Decision, NoticeCode, NoticeLevel, NoticeSource, PermissionEvent, RateLimit,
+};
 
 use super::CopilotDecoder;
 use super::wire::{
@@ -80,17 +82,28 @@ impl CopilotDecoder {
                 }
             }
             "session.compaction_start" => {
-                say(
+                out.coded_notice(
+                    NoticeCode::CompactionStarted,
                     NoticeLevel::Info,
-                    "the CLI compacts the conversation".into(),
+                    NoticeSource::Stdout,
+                    "the CLI compacts the conversation",
                 );
             }
             "session.compaction_complete" => {
                 let line: Line<'_, MessageLine<'_>> = parse(text)?;
-                if line.data.success == Some(false) {
-                    let message = "the CLI could not compact the conversation";
-                    say(NoticeLevel::Warning, message.into());
-                }
+                let (code, level, message) = match line.data.success {
+                    Some(false) => (
+                        NoticeCode::CompactionFailed,
+                        NoticeLevel::Warning,
+                        "the CLI could not compact the conversation",
+                    ),
+                    _ => (
+                        NoticeCode::Compacted,
+                        NoticeLevel::Info,
+                        "the CLI compacted the conversation",
+                    ),
+                };
+                out.coded_notice(code, level, NoticeSource::Stdout, message);
             }
             "session.truncation" => {
                 let message = "the CLI dropped older messages from the conversation";

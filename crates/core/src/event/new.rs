@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::payload::{
     ChangeKind, Decision, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool, Notice,
-    NoticeLevel, NoticeSource, PermissionEvent, Plan, PlanEntry, PlanStatus, RateLimit, Retract,
-    Retry, SessionStarted, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown,
-    UsageReport,
+    NoticeCode, NoticeLevel, NoticeSource, PermissionEvent, Plan, PlanEntry, PlanStatus, RateLimit,
+    Retract, Retry, SessionStarted, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd,
+    Unknown, UsageReport,
 };
 use crate::setters::setters;
 use crate::{AgentError, CostSource, RawJson, RunResult, Usage};
@@ -46,7 +46,7 @@ payloads! {
     PlanEntry(content: String, status: PlanStatus) {}
     UsageReport(usage: Usage) { cost_usd: f64, cost_source: CostSource }
     RateLimit(status: String) { resets_at_ms: u64, kind: String, utilization: f64 }
-    Notice(level: NoticeLevel, source: NoticeSource, message: String) {}
+    Notice(level: NoticeLevel, source: NoticeSource, message: String) { code: NoticeCode }
     Unknown(native: RawJson) {}
     TurnEnd(is_error: bool) { stop_reason: String, usage: Usage, cost_usd: f64 }
     ErrorEvent(error: AgentError) {}

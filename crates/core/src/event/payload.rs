@@ -401,6 +401,26 @@ pub struct Notice {
     pub message: String,
     /// Source.
     pub source: NoticeSource,
+    /// What it is about, if callers may act on it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<NoticeCode>,
+}
+
+/// Subject of a notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NoticeCode {
+    /// The conversation is being compacted.
+    CompactionStarted,
+    /// The conversation was compacted.
+    Compacted,
+    /// The conversation could not be compacted.
+    CompactionFailed,
+    /// A value added by a newer version.
+    #[serde(other)]
+    Other,
 }
 
 /// Severity of a notice.

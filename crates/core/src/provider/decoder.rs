@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::text::{excerpt, visible, without_colors};
 use crate::{
-    AgentError, AgentEvent, CostSource, ErrorKind, Id, LogEntry, ModelUsage, NoticeLevel,
-    NoticeSource, RawJson, Usage,
+    AgentError, AgentEvent, CostSource, ErrorKind, Id, LogEntry, ModelUsage, Notice, NoticeCode,
+    NoticeLevel, NoticeSource, RawJson, Usage,
 };
 
 /// Turns the output of one run of one CLI into events.
@@ -176,6 +176,17 @@ impl Events {
     /// Adds a notice.
     pub fn notice(&mut self, level: NoticeLevel, source: NoticeSource, message: impl Into<String>) {
         self.push(AgentEvent::notice(level, source, message));
+    }
+
+    /// Adds a notice with a code.
+    pub fn coded_notice(
+        &mut self,
+        code: NoticeCode,
+        level: NoticeLevel,
+        source: NoticeSource,
+        message: impl Into<String>,
+    ) {
+        self.push(Notice::new(level, source, message).code(code).into());
     }
 
     /// Adds a final error.

@@ -1,7 +1,9 @@
 //! Compaction of a conversation that no longer fits the model's context window.
 
 use teamster_core::text::excerpt;
-use teamster_core::{AgentEvent, ErrorKind, NoticeLevel, Retract};
+use teamster_core::{
+    AgentEvent, ErrorKind, Notice, NoticeCode, NoticeLevel, NoticeSource, Retract,
+};
 
 use super::Halt;
 use crate::context::Context;
@@ -48,7 +50,8 @@ pub(super) async fn make_room(
         let message = emit.message();
         emit.event(AgentEvent::Retract(Retract::new(message))).await;
     }
-    emit.notice(NoticeLevel::Warning, notice).await;
+    let notice = Notice::new(NoticeLevel::Warning, NoticeSource::Runtime, notice);
+    emit.event(notice.code(NoticeCode::Compacted).into()).await;
     true
 }
 

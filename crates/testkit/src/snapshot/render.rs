@@ -157,10 +157,12 @@ fn event(event: &AgentEvent, redactor: &mut Redactor, out: &mut String) {
                 level,
                 message,
                 source,
+                code,
                 ..
             } = &**e;
             line.word(word(level));
             line.word(word(source));
+            line.named("code", code.as_ref().map(word));
             line.quoted(message);
         }
         AgentEvent::Unknown(Unknown { native, .. }) => {

@@ -29,6 +29,8 @@ pub(in crate::decoder) struct SystemLine<'a> {
         deserialize_with = "or_default"
     )]
     pub(in crate::decoder) api_key_source: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(in crate::decoder) slash_commands: Option<Vec<String>>,
     // status
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(in crate::decoder) status: Option<Cow<'a, str>>,

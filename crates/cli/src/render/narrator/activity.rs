@@ -54,7 +54,12 @@ impl Activity {
             AgentEvent::Retry(_) => State::Retrying,
             AgentEvent::TurnEnd(_) => State::Ending,
             // These events do not change the activity.
-            AgentEvent::Notice(_) | AgentEvent::RateLimit(_) | AgentEvent::Unknown(_) => return,
+            AgentEvent::Notice(_)
+            | AgentEvent::Offers(_)
+            | AgentEvent::ToolOutput(_)
+            | AgentEvent::Context(_)
+            | AgentEvent::RateLimit(_)
+            | AgentEvent::Unknown(_) => return,
             _ => State::Waiting,
         };
         if self.state != State::Stopping && (self.state != state || state == State::Waiting) {

@@ -11,7 +11,11 @@ pub(super) fn shown(events: &[AgentEvent]) -> Vec<String> {
             AgentEvent::SessionStarted(e) => {
                 format!("session {}", e.model.as_deref().unwrap_or("-"))
             }
-            AgentEvent::Usage(_) => continue,
+            // The tests of sessions' figures, live output and models read these events themselves.
+            AgentEvent::Usage(_)
+            | AgentEvent::Context(_)
+            | AgentEvent::ToolOutput(_)
+            | AgentEvent::Offers(_) => continue,
             AgentEvent::Text(e) => {
                 let head = of(e.parent_tool_id.as_deref(), "text");
                 piece(&head, e.message_id.as_deref(), &e.text, &mut lines)

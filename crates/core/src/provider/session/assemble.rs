@@ -360,6 +360,7 @@ fn is_kept(entry: &LogEntry) -> bool {
     matches!(
         entry.event,
         AgentEvent::SessionStarted(_)
+            | AgentEvent::Offers(_)
             | AgentEvent::Notice(_)
             | AgentEvent::RateLimit(_)
             | AgentEvent::Unknown(_)

@@ -1,0 +1,101 @@
+//! Commands and models that the CLI offers.
+
+use serde::Deserialize;
+use teamster_core::provider::Events;
+use teamster_core::provider::json_line::or_default;
+use teamster_core::{ModelChoice, Offers, SlashCommand};
+
+use super::wire::Answer;
+
+/// Id of the request for the offers.
+pub(super) const REQUEST: &str = "teamster-initialize";
+
+/// The CLI's word for its default model, which callers choose by naming no model.
+const DEFAULT_MODEL: &str = "default";
+
+/// A command in the response to `initialize`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CommandLine {
+    name: String,
+    #[serde(default, deserialize_with = "or_default")]
+    description: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    argument_hint: Option<String>,
+}
+
+/// A model in the response to `initialize`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ModelLine {
+    value: String,
+    #[serde(default, deserialize_with = "or_default")]
+    display_name: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    description: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    supported_effort_levels: Option<Vec<String>>,
+}
+
+/// What the CLI has reported: in its response to `initialize` with descriptions, and by name at the start of each turn.
+#[derive(Debug, Default)]
+pub(super) struct Reported {
+    described: Vec<SlashCommand>,
+    names: Vec<String>,
+    now: Offers,
+    /// What the session has emitted.
+    emitted: Offers,
+}
+
+impl Reported {
+    /// Takes the response to `initialize`.
+    pub(super) fn initialized(&mut self, response: Answer) {
+        if let Some(commands) = response.commands {
+            self.described = commands.into_iter().map(command).collect();
+            self.now.commands = Some(self.described.clone());
+        }
+        if let Some(models) = response.models {
+            let models = models.into_iter().filter(|it| it.value != DEFAULT_MODEL);
+            self.now.models = Some(models.map(model).collect());
+        }
+    }
+
+    /// Takes the names at the start of a turn. They replace the commands if they differ from those of the turn before.
+    pub(super) fn named(&mut self, names: &[String]) {
+        if names == self.names {
+            return;
+        }
+        let is_first = self.names.is_empty();
+        self.names = names.to_vec();
+        if is_first && self.now.commands.is_some() {
+            return;
+        }
+        let described = |name: &String| {
+            let known = self.described.iter().find(|it| it.name == *name);
+            known.cloned().unwrap_or_else(|| SlashCommand::new(name))
+        };
+        self.now.commands = Some(names.iter().map(described).collect());
+    }
+
+    /// Emits what has changed.
+    pub(super) fn emit(&mut self, out: &mut Events) {
+        if self.now != self.emitted {
+            self.emitted = self.now.clone();
+            out.push(self.now.clone().into());
+        }
+    }
+}
+
+fn command(line: CommandLine) -> SlashCommand {
+    let filled = |text: Option<String>| text.filter(|text| !text.trim().is_empty());
+    SlashCommand::new(line.name)
+        .description(filled(line.description))
+        .input_hint(filled(line.argument_hint))
+}
+
+fn model(line: ModelLine) -> ModelChoice {
+    ModelChoice::new(line.value)
+        .name(line.display_name)
+        .description(line.description)
+        .efforts(line.supported_effort_levels)
+}

@@ -1,0 +1,142 @@
+//! Live output, the size of the context, models and compaction.
+
+use teamster_core::{ContextUse, ModelChoice, NoticeCode, Offers};
+
+use super::*;
+
+fn contexts(events: &[AgentEvent]) -> Vec<ContextUse> {
+    let contexts = events.iter().filter_map(|event| match event {
+        AgentEvent::Context(context) => Some(*context),
+        _ => None,
+    });
+    contexts.collect()
+}
+
+#[test]
+fn a_command_s_output_is_reported_while_it_runs() {
+    let mut peer = Peer::recorded("app_rich", &bypassing());
+    let mut outputs = Vec::new();
+    while !peer.lines.is_empty() {
+        let (events, _) = peer.turn("hi");
+        let is_of_call = |event: &&AgentEvent| match event {
+            AgentEvent::ToolUse(tool) => &*tool.tool_id == "call_0015",
+            AgentEvent::ToolOutput(_) => true,
+            AgentEvent::ToolResult(result) => &*result.tool_id == "call_0015",
+            _ => false,
+        };
+        outputs.extend(events.iter().filter(is_of_call).map(|event| match event {
+            AgentEvent::ToolOutput(output) => format!("{} {}", output.tool_id, output.text),
+            event => event.type_name().to_owned(),
+        }));
+        if outputs.last().is_some_and(|last| last == "tool_result") {
+            break;
+        }
+    }
+    assert_eq!(
+        outputs,
+        [
+            "tool_use",
+            "call_0015 tick 2\n",
+            "call_0015 tick 3\n",
+            "call_0015 tick 4\n",
+            "tool_result"
+        ]
+    );
+}
+
+#[test]
+fn the_size_of_the_context_is_reported_after_each_request() {
+    let mut peer = Peer::recorded("app_two_turns", &bypassing());
+    let (first, _) = peer.turn("one");
+    assert_eq!(contexts(&first), [ContextUse::new(1240, 258_400)]);
+    let (second, _) = peer.turn("two");
+    assert_eq!(contexts(&second).last().unwrap().window, 258_400);
+}
+
+#[test]
+fn models_are_requested_once_and_reported_with_their_efforts() {
+    let mut peer = open_session(&bypassing());
+    assert_eq!(peer.asked_for_models, 1);
+    // Made by hand after the response of Codex 0.169.0, which has more fields.
+    peer.json(&json!({"id": "models", "result": {"data": [
+        {"id": "gpt-6.1-sol", "model": "gpt-6.1-sol", "displayName": "GPT-6.1-Sol", "hidden": false,
+         "description": "For everyday work.", "supportedReasoningEfforts": [
+            {"reasoningEffort": "low", "description": "Fast"}, {"reasoningEffort": "ultra", "description": "Most"}]},
+        {"id": "old", "model": "old", "displayName": "Old", "hidden": true},
+    ], "nextCursor": null}}));
+    peer.json(&turn_ended("t1", "completed"));
+    let (events, _) = peer.end();
+    let model = ModelChoice::new("gpt-6.1-sol")
+        .name("GPT-6.1-Sol")
+        .description("For everyday work.")
+        .efforts(vec!["low".to_owned(), "ultra".to_owned()]);
+    let offers = AgentEvent::from(Offers::new().models(vec![model]));
+    assert!(events.contains(&offers), "{events:#?}");
+    assert_eq!(peer.unknown, 0);
+    peer.begin("two");
+    assert_eq!(peer.asked_for_models, 1);
+
+    let mut options = bypassing();
+    options.one_turn = true;
+    assert_eq!(
+        open_session(&options).asked_for_models,
+        0,
+        "a run has no use for them"
+    );
+}
+
+#[test]
+fn a_version_without_the_request_for_models_goes_on() {
+    let mut peer = open_session(&bypassing());
+    peer.json(&json!({"id": "models", "error": {"code": -32600, "message": "unknown variant"}}));
+    peer.json(&turn_ended("t1", "completed"));
+    let (events, result) = peer.end();
+    assert!(!events.iter().any(|it| matches!(it, AgentEvent::Offers(_))));
+    assert!(result.errors.is_empty(), "{result:?}");
+    assert_eq!(peer.unknown, 0);
+}
+
+#[test]
+fn a_compaction_is_reported_once() {
+    let started = || {
+        item(
+            "started",
+            "t1",
+            &json!({"type": "contextCompaction", "id": "c"}),
+        )
+    };
+    let completed = || {
+        item(
+            "completed",
+            "t1",
+            &json!({"type": "contextCompaction", "id": "c"}),
+        )
+    };
+    let compacted = || notification("thread/compacted", json!({"turnId": "t1"}));
+    // Made by hand after the protocol of Codex 0.169.0: no recorded session is long enough.
+    for (lines, expected) in [
+        (
+            vec![started(), completed(), compacted()],
+            vec![NoticeCode::CompactionStarted, NoticeCode::Compacted],
+        ),
+        (vec![compacted()], vec![NoticeCode::Compacted]),
+        (
+            vec![compacted(), compacted()],
+            vec![NoticeCode::Compacted, NoticeCode::Compacted],
+        ),
+    ] {
+        let mut peer = open_session(&bypassing());
+        for line in lines {
+            peer.json(&line);
+        }
+        peer.json(&turn_ended("t1", "completed"));
+        let (events, _) = peer.end();
+        let codes: Vec<_> = (events.iter())
+            .filter_map(|event| match event {
+                AgentEvent::Notice(notice) => notice.code,
+                _ => None,
+            })
+            .collect();
+        assert_eq!(codes, expected);
+    }
+}
