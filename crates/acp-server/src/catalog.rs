@@ -6,7 +6,7 @@ use agent_client_protocol_schema::v1::{
     SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption, SessionMode,
     SessionModeState,
 };
-use teamster_core::PermissionMode;
+use teamster_core::{ModelChoice, Offers, PermissionMode};
 
 use crate::Setup;
 
@@ -68,6 +68,8 @@ pub struct AgentEntry {
     pub settings: crate::Settings,
     /// Names of the transports of MCP servers that the agent takes: `stdio`, `http`, `sse`.
     pub transports: Vec<String>,
+    /// A prompt `/name` is a command of the agent.
+    pub commands: bool,
     /// The agent takes images.
     pub images: bool,
     /// The agent takes folders in addition to its working directory.
@@ -77,7 +79,7 @@ pub struct AgentEntry {
 }
 
 impl AgentEntry {
-    /// Creates an agent without models and efforts that supports the default permission mode only. It takes images,
+    /// Creates an agent without models and efforts that supports the default permission mode only. It takes commands, images,
     /// additional folders, and MCP servers of every transport.
     pub fn new(id: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
@@ -88,6 +90,7 @@ impl AgentEntry {
             modes: vec![PermissionMode::Default],
             settings: crate::Settings::default(),
             transports: ["stdio", "http", "sse"].map(str::to_owned).to_vec(),
+            commands: true,
             images: true,
             add_dirs: true,
             login: String::new(),
@@ -101,6 +104,8 @@ impl AgentEntry {
 pub struct Choice {
     /// The value.
     pub value: String,
+    /// The display name. Default: the value.
+    pub name: Option<String>,
     /// A description for users.
     pub about: Option<String>,
 }
@@ -110,17 +115,54 @@ impl Choice {
     pub fn new(value: impl Into<String>) -> Self {
         Self {
             value: value.into(),
+            name: None,
             about: None,
         }
     }
 }
 
-/// Returns the options of a session. `reported` is the model that the agent reported.
+impl From<&ModelChoice> for Choice {
+    fn from(model: &ModelChoice) -> Self {
+        Self {
+            value: model.id.clone(),
+            name: model.name.clone(),
+            about: model.description.clone(),
+        }
+    }
+}
+
+/// Returns the reasoning efforts that the agent offers for this model, or for any model if it is not known; `None` if the
+/// agent has reported none.
+fn offered_efforts(offers: &Offers, model: Option<&str>) -> Option<Vec<Choice>> {
+    let models = offers.models.as_deref().unwrap_or_default();
+    let is_it = |it: &&ModelChoice| Some(&*it.id) == model;
+    let mut efforts: Vec<&String> = Vec::new();
+    match (models.iter().find(is_it), &offers.efforts) {
+        (Some(model), None) if models.iter().any(|it| it.efforts.is_some()) => {
+            efforts.extend(model.efforts.iter().flatten());
+        }
+        (_, Some(of_session)) => efforts.extend(of_session),
+        (_, None) => {
+            for effort in models.iter().filter_map(|it| it.efforts.as_ref()).flatten() {
+                if !efforts.contains(&effort) {
+                    efforts.push(effort);
+                }
+            }
+            if efforts.is_empty() {
+                return None;
+            }
+        }
+    }
+    Some(efforts.into_iter().map(Choice::new).collect())
+}
+
+/// Returns the options of a session. `reported` is the model that the agent reported, and `offers` what it offers.
 pub(crate) fn options(
     catalog: &Catalog,
     setup: &Setup,
     agent_is_fixed: bool,
     reported: Option<&str>,
+    offers: &Offers,
 ) -> Vec<SessionConfigOption> {
     let mut options = Vec::new();
     let chosen = setup.agent.as_deref().unwrap_or_default();
@@ -163,7 +205,8 @@ pub(crate) fn options(
     let list = |default: String, known: &[Choice], current: Option<&String>| {
         let mut values = vec![SessionConfigSelectOption::new(DEFAULT, default)];
         values.extend(known.iter().map(|choice| {
-            SessionConfigSelectOption::new(choice.value.clone(), choice.value.clone())
+            let name = choice.name.as_ref().unwrap_or(&choice.value);
+            SessionConfigSelectOption::new(choice.value.clone(), name.clone())
                 .description(choice.about.clone())
         }));
         if let Some(current) = current.filter(|it| known.iter().all(|choice| choice.value != **it))
@@ -175,16 +218,23 @@ pub(crate) fn options(
         }
         values
     };
+    let offered = offers.models.as_ref();
+    let offered: Option<Vec<_>> = offered.map(|models| models.iter().map(Choice::from).collect());
+    let models = offered.as_ref().unwrap_or(&agent.models);
     options.push(
         SessionConfigOption::select(
             MODEL,
             "Model",
             settings.model.clone().unwrap_or_else(|| DEFAULT.to_owned()),
-            list(default, &agent.models, settings.model.as_ref()),
+            list(default, models, settings.model.as_ref()),
         )
         .category(SessionConfigOptionCategory::Model),
     );
-    if !agent.efforts.is_empty() || settings.effort.is_some() {
+    let model = settings.model.as_deref().or(reported);
+    // An agent that takes no efforts here may offer them.
+    let offered = offered_efforts(offers, model).filter(|_| !agent.efforts.is_empty());
+    let efforts = offered.as_ref().unwrap_or(&agent.efforts);
+    if !efforts.is_empty() || settings.effort.is_some() {
         options.push(
             SessionConfigOption::select(
                 THOUGHT_LEVEL,
@@ -193,11 +243,7 @@ pub(crate) fn options(
                     .effort
                     .clone()
                     .unwrap_or_else(|| DEFAULT.to_owned()),
-                list(
-                    "Default".to_owned(),
-                    &agent.efforts,
-                    settings.effort.as_ref(),
-                ),
+                list("Default".to_owned(), efforts, settings.effort.as_ref()),
             )
             .category(SessionConfigOptionCategory::ThoughtLevel),
         );

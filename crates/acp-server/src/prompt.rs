@@ -2,18 +2,41 @@
 
 use std::fmt::{Arguments, Write as _};
 
-use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error};
+use agent_client_protocol_schema::v1::{ContentBlock, EmbeddedResourceResource, Error, SessionId};
 use base64::Engine;
 use percent_encoding::percent_decode_str;
+use serde::Deserialize;
+use serde_json::Value;
 use teamster_core::Image;
+use teamster_core::text::{excerpt, one_line};
 
 use crate::{Prompt, errors};
 
-/// Converts content blocks to a prompt. Embedded files follow the text.
-pub(crate) fn read(blocks: &[ContentBlock]) -> Result<Prompt, Error> {
+/// Parameters of `session/prompt`. Each block is parsed by itself: an unknown one must not fail the others.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PromptParams {
+    pub(crate) session_id: SessionId,
+    pub(crate) prompt: Vec<Value>,
+}
+
+/// Converts content blocks to a prompt. Embedded files follow the text. Content that no agent takes is left out, and
+/// `left_out` gets a line for it.
+pub(crate) fn read(blocks: &[Value], left_out: &mut Vec<String>) -> Result<Prompt, Error> {
     let mut prompt = Prompt::default();
     let mut embedded = String::new();
-    for block in blocks {
+    for raw in blocks {
+        let kind = raw["type"].as_str().unwrap_or_default();
+        let block = match ContentBlock::deserialize(raw) {
+            Ok(block) => block,
+            Err(error) if matches!(kind, "text" | "image" | "resource_link") => {
+                return Err(errors::invalid(format!("prompt: {kind}: {error}")));
+            }
+            Err(_) => {
+                left_out.push(unknown(kind));
+                continue;
+            }
+        };
         match block {
             ContentBlock::Text(text) => prompt.text.push_str(&text.text),
             ContentBlock::ResourceLink(link) => {
@@ -32,14 +55,10 @@ pub(crate) fn read(blocks: &[ContentBlock]) -> Result<Prompt, Error> {
                 }
             }
             ContentBlock::Image(image) => {
-                let bytes = base64::engine::general_purpose::STANDARD
-                    .decode(image.data.trim())
-                    .map_err(|_| errors::invalid("prompt: an image is not valid Base64"))?;
-                prompt
-                    .images
-                    .push(Image::bytes(image.mime_type.clone(), bytes));
+                let image = image_of(image.mime_type, &image.data)?;
+                prompt.images.push(image);
             }
-            ContentBlock::Resource(resource) => match &resource.resource {
+            ContentBlock::Resource(resource) => match resource.resource {
                 EmbeddedResourceResource::TextResourceContents(file) => {
                     let location = location_of(&file.uri);
                     append(
@@ -54,42 +73,45 @@ pub(crate) fn read(blocks: &[ContentBlock]) -> Result<Prompt, Error> {
                         ),
                     );
                 }
-                EmbeddedResourceResource::BlobResourceContents(file)
-                    if file
-                        .mime_type
-                        .as_deref()
-                        .is_some_and(|it| it.starts_with("image/")) =>
-                {
-                    let media_type = file.mime_type.clone().unwrap_or_default();
-                    let bytes = base64::engine::general_purpose::STANDARD
-                        .decode(file.blob.trim())
-                        .map_err(|_| errors::invalid("prompt: an image is not valid Base64"))?;
-                    prompt.images.push(Image::bytes(media_type, bytes));
-                }
-                EmbeddedResourceResource::BlobResourceContents(file) => {
-                    let location = location_of(&file.uri);
-                    append(
-                        &mut prompt.text,
-                        format_args!("[@{}]({location})", name_of(&location)),
-                    );
-                }
-                _ => {
-                    return Err(errors::invalid("prompt: unknown type of embedded resource"));
-                }
+                EmbeddedResourceResource::BlobResourceContents(file) => match file.mime_type {
+                    Some(media_type) if media_type.starts_with("image/") => {
+                        prompt.images.push(image_of(media_type, &file.blob)?);
+                    }
+                    _ => {
+                        let location = location_of(&file.uri);
+                        append(
+                            &mut prompt.text,
+                            format_args!("[@{}]({location})", name_of(&location)),
+                        );
+                    }
+                },
+                _ => left_out.push(unknown(kind)),
             },
-            ContentBlock::Audio(_) => {
-                return Err(errors::invalid(
-                    "prompt: audio is not supported; see `promptCapabilities`",
-                ));
-            }
-            _ => return Err(errors::invalid("prompt: unknown type of content block")),
+            ContentBlock::Audio(_) => left_out.push("audio is left out".to_owned()),
+            _ => left_out.push(unknown(kind)),
         }
     }
     prompt.text.push_str(&embedded);
     if prompt.text.trim().is_empty() && prompt.images.is_empty() {
-        return Err(errors::invalid("prompt: it is empty"));
+        let problem = match &left_out[..] {
+            [] => "prompt: it is empty".to_owned(),
+            left_out => format!("prompt: it is empty: {}", left_out.join(", ")),
+        };
+        return Err(errors::invalid(problem));
     }
     Ok(prompt)
+}
+
+fn unknown(kind: &str) -> String {
+    let kind = excerpt(&one_line(kind), 40);
+    format!("content of the unknown type \"{kind}\" is left out")
+}
+
+fn image_of(media_type: String, data: &str) -> Result<Image, Error> {
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(data.trim())
+        .map_err(|_| errors::invalid("prompt: an image is not valid Base64"))?;
+    Ok(Image::bytes(media_type, bytes))
 }
 
 /// Appends to a text.
@@ -122,10 +144,10 @@ fn name_of(location: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     fn prompt(blocks: Value) -> Result<Prompt, Error> {
-        read(&serde_json::from_value::<Vec<ContentBlock>>(blocks).unwrap())
+        read(blocks.as_array().unwrap(), &mut Vec::new())
     }
 
     #[test]
@@ -161,14 +183,36 @@ mod tests {
     }
 
     #[test]
-    fn unsupported_content_is_an_error() {
+    fn content_that_no_agent_takes_is_left_out() {
+        let mut left_out = Vec::new();
+        let blocks = json!([
+            {"type": "audio", "mimeType": "audio/wav", "data": ""},
+            {"type": "hologram", "depth": 3},
+            {"type": "resource", "resource": {"uri": "x:y", "odd": true}},
+            {"type": "text", "text": "Hello"},
+        ]);
+        let prompt = read(blocks.as_array().unwrap(), &mut left_out).unwrap();
+        assert_eq!(prompt.text, "Hello");
+        assert_eq!(
+            left_out,
+            [
+                "audio is left out",
+                "content of the unknown type \"hologram\" is left out",
+                "content of the unknown type \"resource\" is left out",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_prompt_without_content_is_an_error() {
         for (blocks, words) in [
             (json!([]), "it is empty"),
             (json!([{"type": "text", "text": " \n"}]), "it is empty"),
             (
                 json!([{"type": "audio", "mimeType": "audio/wav", "data": ""}]),
-                "audio",
+                "it is empty: audio is left out",
             ),
+            (json!([{"type": "text"}]), "missing field `text`"),
             (
                 json!([{"type": "image", "mimeType": "image/png", "data": "%%"}]),
                 "Base64",

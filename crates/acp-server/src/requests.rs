@@ -3,8 +3,9 @@
 use agent_client_protocol_schema::v1::{Error, ErrorCode, McpServer as SchemaServer, RequestId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 use teamster_core::McpServer;
+use teamster_core::text::{excerpt, one_line};
 
 /// A message from the editor.
 #[derive(Debug, Deserialize)]
@@ -64,13 +65,34 @@ pub(crate) fn params<T: DeserializeOwned>(method: &str, params: Value) -> Result
         .map_err(|error| failed(ErrorCode::InvalidParams, format!("{method}: {error}")))
 }
 
-/// Converts the editor's MCP servers.
-pub(crate) fn mcp_servers(servers: Vec<SchemaServer>) -> Result<Vec<McpServer>, Error> {
-    servers.into_iter().map(mcp_server).collect()
+/// Takes the MCP servers out of the parameters of a request. One of an unknown form is left out, and `left_out` gets a
+/// line for it.
+pub(crate) fn take_servers(params: &mut Value, left_out: &mut Vec<String>) -> Vec<McpServer> {
+    let Some(params) = params.as_object_mut() else {
+        return Vec::new();
+    };
+    let servers = params.insert("mcpServers".to_owned(), json!([]));
+    let Some(Value::Array(servers)) = servers else {
+        return Vec::new();
+    };
+    let known = servers.into_iter().filter_map(|raw| {
+        let server = SchemaServer::deserialize(&raw).ok().and_then(mcp_server);
+        if server.is_none() {
+            let name = excerpt(&one_line(raw["name"].as_str().unwrap_or("unnamed")), 80);
+            let kind = raw["type"].as_str().unwrap_or("stdio");
+            let kind = excerpt(&one_line(kind), 40);
+            left_out.push(format!(
+                "the MCP server {name} is left out: its type {kind}, or a field of it, is unknown; expected stdio, http \
+                 or sse"
+            ));
+        }
+        server
+    });
+    known.collect()
 }
 
-fn mcp_server(server: SchemaServer) -> Result<McpServer, Error> {
-    Ok(match server {
+fn mcp_server(server: SchemaServer) -> Option<McpServer> {
+    Some(match server {
         SchemaServer::Stdio(it) => {
             let command = it.command.to_string_lossy().into_owned();
             let env = it.env.into_iter();
@@ -90,10 +112,7 @@ fn mcp_server(server: SchemaServer) -> Result<McpServer, Error> {
                 server.header(it.name, it.value)
             })
         }
-        _ => {
-            let problem = "mcpServers: unknown type of server; expected stdio, http or sse";
-            return Err(failed(ErrorCode::InvalidParams, problem));
-        }
+        _ => return None,
     })
 }
 

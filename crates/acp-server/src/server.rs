@@ -1,6 +1,7 @@
 //! The state machine: messages and log entries in, lines and actions out.
 
 mod lifecycle;
+mod offers;
 mod settings;
 mod turns;
 
@@ -22,6 +23,9 @@ use crate::requests::{Message, failed, params};
 use crate::session::Session;
 use crate::updates::UpdateContext;
 use crate::{Action, AgentEntry, Catalog, Output, Setup, Ticket, errors};
+
+/// Title of a notice about input of the editor that the agent does not take.
+pub(crate) const NOT_TAKEN: &str = "Not taken by the agent";
 
 /// The agent's side of one connection.
 #[derive(Debug)]
@@ -50,9 +54,20 @@ struct ClientRequest {
 
 #[derive(Debug)]
 enum Operation {
-    New { setup: Setup },
-    Load { session_id: String, setup: Setup },
-    Resume { session_id: String, setup: Setup },
+    New {
+        setup: Setup,
+        left_out: Vec<String>,
+    },
+    Load {
+        session_id: String,
+        setup: Setup,
+        left_out: Vec<String>,
+    },
+    Resume {
+        session_id: String,
+        setup: Setup,
+        left_out: Vec<String>,
+    },
     List,
     Close,
     Delete,
@@ -119,9 +134,9 @@ impl AcpServer {
         match method {
             "initialize" => self.initialize(id, params(method, raw)?, out),
             "authenticate" => authenticate(id, out),
-            "session/new" => self.new_session(id, params(method, raw)?, out)?,
-            "session/load" => self.load(id, params(method, raw)?, out)?,
-            "session/resume" => self.resume(id, params(method, raw)?, out)?,
+            "session/new" => self.new_session(id, raw, out)?,
+            "session/load" => self.load(id, raw, out)?,
+            "session/resume" => self.resume(id, raw, out)?,
             "session/list" => self.list(id, params(method, raw)?, out),
             "session/close" => self.close(id, &params(method, raw)?, out)?,
             "session/delete" => self.delete(id, &params(method, raw)?, out),
@@ -255,13 +270,9 @@ impl AcpServer {
 
     /// Shows a notice of the host in a session: as a notice, or as a thought if the editor does not support notices.
     pub fn notice(&mut self, session_id: &str, title: &str, text: &str, out: &mut Output) {
-        let notices = self.supports_notices();
+        let context = self.context();
         let Some(session) = self.sessions.get_mut(session_id) else {
             return;
-        };
-        let context = UpdateContext {
-            notices,
-            ..UpdateContext::default()
         };
         let mut updates = Vec::new();
         session.view.notice(context, title, text, &mut updates);
@@ -270,8 +281,21 @@ impl AcpServer {
         }
     }
 
-    pub(crate) fn supports_notices(&self) -> bool {
-        (self.client.session.as_ref()).is_some_and(|it| it.notices.is_some())
+    /// Returns the context of updates for this editor.
+    fn context(&self) -> UpdateContext<'static> {
+        let client = self.client.session.as_ref();
+        UpdateContext {
+            notices: client.is_some_and(|it| it.notices.is_some()),
+            compactions: client.is_some_and(|it| it.compaction.is_some()),
+            ..UpdateContext::default()
+        }
+    }
+
+    /// Shows what was left out of the editor's input.
+    fn show_left_out(&mut self, session_id: &str, left_out: &[String], out: &mut Output) {
+        for text in left_out {
+            self.notice(session_id, NOT_TAKEN, text, out);
+        }
     }
 
     /// Withdraws a request from the editor, because another client answered it or the agent withdrew it.

@@ -25,6 +25,8 @@ pub(crate) struct Session {
     pub(crate) view: View,
     /// The options that the editor last received.
     pub(crate) known_options: Option<Value>,
+    /// The commands that the editor last received.
+    pub(crate) known_commands: Option<Value>,
 }
 
 /// A turn whose prompt the editor sent.

@@ -15,8 +15,8 @@ use crate::updates;
 
 /// The maximum length of a title, in bytes.
 const TITLE: usize = 160;
-/// The maximum length of a sub-agent's text that is shown while it works, in bytes.
-const SUB_AGENT_TEXT: usize = 8 << 10;
+/// The maximum length of a sub-agent's text, or of a command's output, that is shown while it works, in bytes.
+const LIVE_TEXT: usize = 8 << 10;
 
 /// A tool call in progress.
 #[derive(Debug, Default)]
@@ -29,8 +29,8 @@ pub(crate) struct Call {
     locations: Vec<ToolCallLocation>,
     /// The files that the call changed.
     changes: Vec<FileChange>,
-    /// The end of the sub-agent's text so far.
-    sub_agent: String,
+    /// The end of the sub-agent's text or of the command's output so far.
+    live: String,
     /// The session's working directory. Some agents name files relative to it; editors need absolute paths.
     directory: PathBuf,
 }
@@ -61,7 +61,7 @@ impl Call {
                 Vec::new()
             },
             changes: Vec::new(),
-            sub_agent: String::new(),
+            live: String::new(),
             directory: PathBuf::new(),
         }
     }
@@ -160,12 +160,25 @@ impl Call {
 
     /// Appends text of a sub-agent to the call's content, which keeps only the end of a long text.
     pub(crate) fn sub_agent_text(&mut self, words: &str) -> ToolCallUpdate {
-        self.sub_agent.push_str(words);
-        if self.sub_agent.len() > SUB_AGENT_TEXT {
-            self.sub_agent = teamster_core::text::tail(&self.sub_agent, SUB_AGENT_TEXT);
-        }
-        let fields = ToolCallUpdateFields::new().content(vec![text(&self.sub_agent)]);
+        self.add_live(words);
+        let fields = ToolCallUpdateFields::new().content(vec![text(&self.live)]);
         ToolCallUpdate::new(self.id.clone(), fields)
+    }
+
+    /// Appends a piece of a command's output to the call's content, which keeps only the end of a long output. The result
+    /// replaces it.
+    pub(crate) fn live_output(&mut self, piece: &str) -> ToolCallUpdate {
+        self.add_live(piece);
+        let fields = ToolCallUpdateFields::new().content(vec![text(&self.fenced(&self.live))]);
+        let about = updates::meta(json!({"liveOutput": piece}));
+        ToolCallUpdate::new(self.id.clone(), fields).meta(about)
+    }
+
+    fn add_live(&mut self, piece: &str) {
+        self.live.push_str(piece);
+        if self.live.len() > LIVE_TEXT {
+            self.live = teamster_core::text::tail(&self.live, LIVE_TEXT);
+        }
     }
 
     /// Records a changed file. `content` is the file's current content, if the host read it. Returns `None` if the call
@@ -305,6 +318,29 @@ mod tests {
         assert_eq!(end["rawOutput"], "# a\n```\n");
         assert_eq!(end["status"], "completed");
         assert_eq!(wire(call.end("no", true))["status"], "failed");
+    }
+
+    #[test]
+    fn live_output_grows_and_keeps_its_end() {
+        let mut call = call("Bash", ToolKind::Execute, json!({"command": "make"}));
+        call.live_output("one\n");
+        let update = wire(call.live_output("two\n"));
+        assert_eq!(
+            update["content"][0]["content"]["text"],
+            "```\none\ntwo\n\n```"
+        );
+        assert_eq!(
+            update["_meta"],
+            json!({"teamster": {"liveOutput": "two\n"}})
+        );
+        assert_eq!(update["status"], Value::Null);
+        let long = wire(call.live_output(&"x".repeat(3 * LIVE_TEXT)));
+        let shown = long["content"][0]["content"]["text"].as_str().unwrap();
+        assert!(
+            shown.len() < LIVE_TEXT + 100 && shown.ends_with("xx\n```"),
+            "{}",
+            shown.len()
+        );
     }
 
     #[test]

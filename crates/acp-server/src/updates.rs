@@ -1,5 +1,7 @@
 //! Converts entries of a session's log to updates for the editor.
 
+mod compaction;
+
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
@@ -10,9 +12,10 @@ use agent_client_protocol_schema::v1::{
 use serde_json::{Value, json};
 use teamster_api::{RunEvent, RunLogEntry};
 use teamster_core::text::{excerpt, one_line};
-use teamster_core::{AgentEvent, Id, NoticeLevel, PlanStatus, RunResult, ToolKind, Usage};
+use teamster_core::{AgentEvent, Id, NoticeLevel, Offers, PlanStatus, RunResult, ToolKind, Usage};
 
 use crate::tool_call::Call;
+use compaction::Compactions;
 
 /// The maximum length of a session's title, in bytes.
 const TITLE: usize = 80;
@@ -42,6 +45,11 @@ pub(crate) struct View {
     turn_tokens: u64,
     context_tokens: u64,
     window: Option<u64>,
+    /// The agent reports how full its context is.
+    reports_context: bool,
+    /// What the agent offers.
+    pub(crate) offers: Offers,
+    compactions: Compactions,
     /// The session's cost in USD, if known.
     cost_usd: Option<f64>,
 }
@@ -53,6 +61,8 @@ pub(crate) struct UpdateContext<'a> {
     pub(crate) content: Option<&'a str>,
     /// The editor supports notices.
     pub(crate) notices: bool,
+    /// The editor supports compactions.
+    pub(crate) compactions: bool,
     /// The editor's own name: it already shows messages from this source.
     pub(crate) own_source: Option<&'a str>,
 }
@@ -100,6 +110,13 @@ impl View {
             AgentEvent::SessionStarted(session) if session.model.is_some() => {
                 self.model.clone_from(&session.model);
             }
+            AgentEvent::Offers(offers) => self.offers.update(offers),
+            AgentEvent::Context(context) => {
+                self.reports_context = true;
+                self.context_tokens = context.tokens;
+                self.window = Some(context.window);
+                out.extend(self.usage(None));
+            }
             AgentEvent::Text(text) => {
                 if let Some(parent) = &text.parent_tool_id {
                     let call = self.calls.get_mut(parent);
@@ -144,6 +161,12 @@ impl View {
                 out.push(SessionUpdate::ToolCall(begin));
                 self.calls.insert(tool.tool_id.clone(), call);
             }
+            AgentEvent::ToolOutput(output) => {
+                if let Some(call) = self.calls.get_mut(&output.tool_id) {
+                    let update = call.live_output(&output.text);
+                    out.push(SessionUpdate::ToolCallUpdate(update));
+                }
+            }
             AgentEvent::ToolResult(result) => {
                 self.message = None;
                 if let Some(call) = self.calls.get(&result.tool_id) {
@@ -166,6 +189,13 @@ impl View {
             AgentEvent::Retry(retry) => {
                 let (title, about) = ("The agent retries a request", json!({"event": event}));
                 self.show(context, Some(title), &retry.error.message, about, out);
+            }
+            AgentEvent::Notice(it) if compaction::is_about(it) => {
+                if context.compactions {
+                    out.extend(self.compactions.update(it));
+                } else {
+                    self.show(context, None, &it.message, json!({"event": event}), out);
+                }
             }
             AgentEvent::Notice(it) if it.level != NoticeLevel::Info => {
                 self.show(context, None, &it.message, json!({"event": event}), out);
@@ -215,6 +245,9 @@ impl View {
             }
             RunEvent::Fallback { reason, next, .. } => {
                 let title = format!("Continuing with {}", next.provider);
+                // They are another agent's.
+                self.offers = Offers::new();
+                self.reports_context = false;
                 self.notice(context, &title, &reason.message, out);
             }
             _ => {}
@@ -226,9 +259,12 @@ impl View {
         self.calls.clear();
         self.message = None;
         let window = (result.usage_by_model.values()).filter_map(|usage| usage.context_window);
-        self.window = window.max().or(self.window);
+        if !self.reports_context {
+            self.window = window.max().or(self.window);
+        }
         if let Some(usage) = &result.usage
             && self.turn_tokens == 0
+            && !self.reports_context
         {
             self.context_tokens = usage.total_tokens().unwrap_or_default();
         }
@@ -244,7 +280,9 @@ impl View {
     fn record_usage(&mut self, usage: &Usage) {
         let total = usage.total_tokens().unwrap_or_default();
         if total > self.turn_tokens {
-            self.context_tokens = total - self.turn_tokens;
+            if !self.reports_context {
+                self.context_tokens = total - self.turn_tokens;
+            }
             self.turn_tokens = total;
         }
     }

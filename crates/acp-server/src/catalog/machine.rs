@@ -41,7 +41,11 @@ impl Catalog {
         match agents.iter().find(|report| report.facts.id == name) {
             Some(report) => Ok(Self::one(entry(report))),
             // One that is named by its command, of which the machine has no report.
-            None if name.contains(':') => Ok(Self::one(AgentEntry::new(name, name))),
+            None if name.contains(':') => {
+                let mut entry = AgentEntry::new(name, name);
+                entry.commands = session.trusted.slash_commands;
+                Ok(Self::one(entry))
+            }
             None => {
                 let known: Vec<_> = agents.iter().map(|report| &*report.facts.id).collect();
                 let problem = format!("no agent \"{name}\"; available: {}", known.join(", "));
@@ -108,6 +112,7 @@ fn entry(
     }
     let transports = can.mcp.transports.iter();
     entry.transports = transports.map(|it| (*it).to_owned()).collect();
+    entry.commands = can.slash_commands && session.trusted.slash_commands;
     entry.images = can.images;
     entry.add_dirs = can.add_dirs;
     entry.login.clone_from(&report.facts.how_to_log_in);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use teamster_api::RunLogEntry;
-use teamster_core::{AgentError, PermissionRequest};
+use teamster_core::{AgentError, Offers, PermissionRequest};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -25,7 +25,7 @@ const QUEUE_CAPACITY: usize = 64;
 
 /// A result that is not a line from the editor.
 pub(super) enum ActionResult {
-    Prepared(Ticket, Result<(), AgentError>),
+    Prepared(Ticket, Result<Offers, AgentError>),
     Found(Ticket, Result<Found, AgentError>),
     Listed(Ticket, Result<SessionPage, AgentError>),
     Done(Ticket, String, Result<(), AgentError>),
@@ -158,7 +158,10 @@ impl Connection {
         let shared = self.shared.clone();
         match action {
             Action::Prepare { ticket, setup, .. } => self.lookup(
-                async move { open::check(&shared, &setup).await },
+                async move {
+                    open::check(&shared, &setup).await?;
+                    Ok(past::offers(&shared, &setup).await)
+                },
                 move |result| ActionResult::Prepared(ticket, result),
             ),
             Action::Find {

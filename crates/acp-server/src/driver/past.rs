@@ -15,16 +15,20 @@ use teamster_api::{
     ServiceError, list_all,
 };
 use teamster_core::text::one_line;
-use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind};
-use tokio::time::{Instant, sleep};
+use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, Offers};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::Shared;
-use crate::{Found, SessionPage, SessionSummary};
+use crate::{Found, SessionPage, SessionSummary, Setup};
 
 /// Maximum number of sessions in a page.
 const PAGE: usize = 50;
 /// Maximum number of log entries searched for the first prompt of a session.
 const MAX_SEARCHED: usize = 50;
+/// Maximum number of sessions whose offers are searched, in the same folder and elsewhere.
+const MAX_TRIED: usize = 3;
+/// Time limit for the search of what an earlier session offered.
+const OFFERS_LIMIT: Duration = Duration::from_secs(1);
 /// Number of logs that are read at once.
 const AT_ONCE: usize = 16;
 
@@ -113,6 +117,44 @@ pub(super) async fn find(shared: &Shared, session_id: &str) -> Result<Found, Age
         read.await.map_err(|error| shared.agent_error(error))?;
     }
     Ok(Found::new(provider, newest, entries))
+}
+
+/// Returns what the newest session of this agent offered, preferably one in the same folder. Empty if there is none that can
+/// be read soon.
+pub(super) async fn offers(shared: &Shared, setup: &Setup) -> Offers {
+    timeout(OFFERS_LIMIT, find_offers(shared, setup))
+        .await
+        .unwrap_or_default()
+}
+
+async fn find_offers(shared: &Shared, setup: &Setup) -> Offers {
+    let agent = setup.agent.as_deref().unwrap_or_default();
+    let all = sessions(shared, None).await.unwrap_or_default();
+    let (here, elsewhere): (Vec<_>, Vec<_>) = (all.into_iter())
+        .filter(|session| session.info.provider == agent)
+        .partition(|session| folder(session) == Some(&*setup.cwd));
+    let nearest = here
+        .iter()
+        .take(MAX_TRIED)
+        .chain(elsewhere.iter().take(MAX_TRIED));
+    for session in nearest {
+        let mut offers = Offers::new();
+        let mut searched = 0;
+        let read = each_entry(shared, session, |entry| {
+            searched += 1;
+            if let RunLogEntry::Agent(entry) = entry
+                && let AgentEvent::Offers(later) = entry.event
+            {
+                offers.update(&later);
+            }
+            searched < MAX_SEARCHED
+        });
+        // One that cannot be read leaves only itself out.
+        if read.await.is_ok() && !offers.is_empty() {
+            return offers;
+        }
+    }
+    Offers::new()
 }
 
 /// Returns a page of the sessions that have a prompt, the last used first.

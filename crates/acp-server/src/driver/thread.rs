@@ -17,6 +17,7 @@ use super::connection::{ActionResult, Reports, Update};
 use super::follow::Follower;
 use super::repeat::repeated;
 use super::{SentFolder, Shared, change, open, past, queue};
+use crate::server::NOT_TAKEN;
 use crate::{Prompt, Setup, Ticket};
 
 /// The shortest time between two attempts to send a prompt during a turn that the agent began by itself.
@@ -28,8 +29,6 @@ pub(super) const BRING_BACK_LIMIT: Duration = Duration::from_mins(2);
 /// Time limit for a notice. Its reader may be gone.
 const NOTICE_LIMIT: Duration = Duration::from_secs(1);
 
-/// Title of a notice about input of the editor that the agent does not take.
-const NOT_TAKEN: &str = "Not taken by the agent";
 /// Title of a notice about a folder that went along.
 const FOLDER: &str = "Folder";
 

@@ -8,22 +8,24 @@ use agent_client_protocol_schema::v1::{
     NewSessionRequest, NewSessionResponse, RequestId, ResumeSessionRequest, ResumeSessionResponse,
     SessionInfo,
 };
-use serde_json::json;
-use teamster_core::{AgentError, McpServer};
+use serde_json::{Value, json};
+use teamster_core::{AgentError, McpServer, Offers};
 
 use super::{AcpServer, ClientRequest, Operation};
 use crate::session::Session;
-use crate::updates::{UpdateContext, meta, title_of};
+use crate::updates::{meta, title_of};
 use crate::{Action, Found, Output, SessionPage, Setup, Ticket, errors, requests};
 
 impl AcpServer {
     pub(super) fn new_session(
         &mut self,
         id: &RequestId,
-        request: NewSessionRequest,
+        mut raw: Value,
         out: &mut Output,
     ) -> Result<(), Error> {
-        let servers = requests::mcp_servers(request.mcp_servers)?;
+        let mut left_out = Vec::new();
+        let servers = requests::take_servers(&mut raw, &mut left_out);
+        let request: NewSessionRequest = requests::params("session/new", raw)?;
         let mut setup = setup(request.cwd, request.additional_directories, servers)?;
         if let Some(agent) = self.catalog.agents.first() {
             setup.agent = Some(agent.id.clone());
@@ -31,6 +33,7 @@ impl AcpServer {
         }
         let operation = Operation::New {
             setup: setup.clone(),
+            left_out,
         };
         let ticket = self.ticket(id, operation);
         out.actions.push(Action::Prepare { ticket, setup });
@@ -40,15 +43,18 @@ impl AcpServer {
     pub(super) fn load(
         &mut self,
         id: &RequestId,
-        request: LoadSessionRequest,
+        mut raw: Value,
         out: &mut Output,
     ) -> Result<(), Error> {
-        let servers = requests::mcp_servers(request.mcp_servers)?;
+        let mut left_out = Vec::new();
+        let servers = requests::take_servers(&mut raw, &mut left_out);
+        let request: LoadSessionRequest = requests::params("session/load", raw)?;
         let setup = setup(request.cwd, request.additional_directories, servers)?;
         let session_id = request.session_id.0.to_string();
         let operation = Operation::Load {
             session_id: session_id.clone(),
             setup,
+            left_out,
         };
         self.find(id, session_id, operation, out)
     }
@@ -56,15 +62,18 @@ impl AcpServer {
     pub(super) fn resume(
         &mut self,
         id: &RequestId,
-        request: ResumeSessionRequest,
+        mut raw: Value,
         out: &mut Output,
     ) -> Result<(), Error> {
-        let servers = requests::mcp_servers(request.mcp_servers)?;
+        let mut left_out = Vec::new();
+        let servers = requests::take_servers(&mut raw, &mut left_out);
+        let request: ResumeSessionRequest = requests::params("session/resume", raw)?;
         let setup = setup(request.cwd, request.additional_directories, servers)?;
         let session_id = request.session_id.0.to_string();
         let operation = Operation::Resume {
             session_id: session_id.clone(),
             setup,
+            left_out,
         };
         self.find(id, session_id, operation, out)
     }
@@ -125,27 +134,37 @@ impl AcpServer {
         out.actions.push(Action::Delete { ticket, session_id });
     }
 
-    /// Takes the host's answer to [`Action::Prepare`], and creates the session if it succeeded.
-    pub fn prepared(&mut self, ticket: Ticket, result: Result<(), AgentError>, out: &mut Output) {
+    /// Takes the host's answer to [`Action::Prepare`], and creates the session if it succeeded. The result is what an
+    /// earlier session of the agent offered, empty if that is not known.
+    pub fn prepared(
+        &mut self,
+        ticket: Ticket,
+        result: Result<Offers, AgentError>,
+        out: &mut Output,
+    ) {
         let Some(ClientRequest {
             id,
-            operation: Operation::New { setup },
+            operation: Operation::New { setup, left_out },
             ..
         }) = self.take_request(ticket)
         else {
             return;
         };
-        if let Err(error) = result {
-            return out.error(&id, &errors::from_agent(&error));
-        }
+        let offers = match result {
+            Ok(offers) => offers,
+            Err(error) => return out.error(&id, &errors::from_agent(&error)),
+        };
         let session_id = (self.new_id)();
         let mut session = Session::new(setup);
+        session.view.offers = offers;
         let (options, modes) = self.remember_options(&mut session);
         let response = NewSessionResponse::new(session_id.clone())
             .modes(modes)
             .config_options(options);
-        self.sessions.insert(session_id, session);
+        self.sessions.insert(session_id.clone(), session);
         out.response(&id, &response);
+        self.show_left_out(&session_id, &left_out, out);
+        self.show_changed_commands(&session_id, out);
     }
 
     /// Takes the host's answer to [`Action::Find`].
@@ -153,9 +172,17 @@ impl AcpServer {
         let Some(request) = self.take_request(ticket) else {
             return;
         };
-        let (session_id, mut setup, replay) = match request.operation {
-            Operation::Load { session_id, setup } => (session_id, setup, true),
-            Operation::Resume { session_id, setup } => (session_id, setup, false),
+        let (session_id, mut setup, left_out, replay) = match request.operation {
+            Operation::Load {
+                session_id,
+                setup,
+                left_out,
+            } => (session_id, setup, left_out, true),
+            Operation::Resume {
+                session_id,
+                setup,
+                left_out,
+            } => (session_id, setup, left_out, false),
             _ => return,
         };
         let found = match result {
@@ -170,10 +197,7 @@ impl AcpServer {
         setup.settings.model = found.model.or(setup.settings.model);
         let mut session = Session::new(setup);
         session.view.hide_retracted(&found.entries);
-        let context = UpdateContext {
-            notices: self.supports_notices(),
-            ..UpdateContext::default()
-        };
+        let context = self.context();
         // A session that is resumed without its log has the usage and the title of it too.
         let mut updates = Vec::new();
         for entry in &found.entries {
@@ -196,7 +220,9 @@ impl AcpServer {
                 .config_options(options);
             out.response(&request.id, &response);
         }
-        self.sessions.insert(session_id, session);
+        self.sessions.insert(session_id.clone(), session);
+        self.show_left_out(&session_id, &left_out, out);
+        self.show_changed_commands(&session_id, out);
     }
 
     /// Takes the host's answer to [`Action::List`].

@@ -6,6 +6,8 @@ use agent_client_protocol_schema::v1::{
     SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
 };
 use serde_json::json;
+use teamster_core::Offers;
+use teamster_core::text::{excerpt, one_line};
 
 use super::AcpServer;
 use crate::catalog::{self, AGENT, DEFAULT, MODE, MODEL, THOUGHT_LEVEL};
@@ -59,13 +61,20 @@ impl AcpServer {
     ) -> Result<(), Error> {
         let session_id = request.session_id.0.to_string();
         let option = request.config_id.0.to_string();
-        let SessionConfigOptionValue::ValueId { value } = &request.value else {
-            return Err(errors::invalid(format!(
-                "option {option}: expected the id of a value"
-            )));
+        let session = self.session(&session_id)?;
+        let before = session.setup.settings.mode;
+        let agent = session.setup.agent.clone();
+        let left_out = match &request.value {
+            SessionConfigOptionValue::ValueId { value } if self.is_known(&option) => {
+                self.choose(&session_id, &option, &value.0, out)?;
+                None
+            }
+            // An editor may set options of other agents, which its user cannot change.
+            _ => Some(format!(
+                "the option {} is left out: there is none of this name and type",
+                excerpt(&one_line(&option), 80)
+            )),
         };
-        let before = self.session(&session_id)?.setup.settings.mode;
-        self.choose(&session_id, &option, &value.0, out)?;
         let session = self.session(&session_id)?;
         let mode = session.setup.settings.mode;
         if let Some(mut session) = self.sessions.remove(&session_id) {
@@ -77,7 +86,19 @@ impl AcpServer {
             let update = SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.as_str()));
             out.update(&session_id, update);
         }
+        self.show_left_out(&session_id, left_out.as_slice(), out);
+        if self.session(&session_id)?.setup.agent != agent {
+            self.show_changed_commands(&session_id, out);
+        }
         Ok(())
+    }
+
+    fn is_known(&self, option: &str) -> bool {
+        match option {
+            AGENT => self.catalog.choose_agent,
+            MODE | MODEL | THOUGHT_LEVEL => true,
+            _ => false,
+        }
     }
 
     fn choose(
@@ -109,6 +130,8 @@ impl AcpServer {
                     }
                     session.setup.agent = Some(agent.id.clone());
                     session.setup.settings = agent.settings.clone();
+                    // They are another agent's.
+                    session.view.offers = Offers::new();
                 }
             }
             MODE => {
@@ -142,6 +165,13 @@ impl AcpServer {
 }
 
 fn options(catalog: &Catalog, session: &Session) -> Vec<SessionConfigOption> {
-    let model = session.view.model.as_deref();
-    catalog::options(catalog, &session.setup, session.started, model)
+    let view = &session.view;
+    let model = view.model.as_deref();
+    catalog::options(
+        catalog,
+        &session.setup,
+        session.started,
+        model,
+        &view.offers,
+    )
 }

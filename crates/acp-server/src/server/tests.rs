@@ -5,6 +5,7 @@
 )]
 
 mod messages;
+mod offers;
 mod permissions;
 mod sessions;
 mod settings;
@@ -16,7 +17,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use teamster_api::RunLogEntry;
 use teamster_core::{
-    AgentError, ErrorCode as Code, ErrorKind, PermissionAnswer, PermissionMode, ToolKind,
+    AgentError, ErrorCode as Code, ErrorKind, Offers, PermissionAnswer, PermissionMode, ToolKind,
 };
 
 use super::*;
@@ -74,7 +75,7 @@ impl Editor {
         let Some(Action::Prepare { ticket, .. }) = self.actions.pop() else {
             panic!("{:?}", self.actions);
         };
-        self.host(|server, out| server.prepared(ticket, Ok(()), out));
+        self.host(|server, out| server.prepared(ticket, Ok(Offers::new()), out));
         self.answer(1)
     }
 

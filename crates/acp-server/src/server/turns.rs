@@ -1,12 +1,13 @@
 //! Prompts and their turns.
 
 use agent_client_protocol_schema::v1::{
-    Error, PromptRequest, PromptResponse, RequestId, StopReason, Usage as SchemaUsage,
+    Error, PromptResponse, RequestId, StopReason, Usage as SchemaUsage,
 };
 use teamster_api::{RunEvent, RunLogEntry};
 use teamster_core::{AgentError, AgentEvent, Decision, ErrorKind, RunResult, RunStatus, Usage};
 
 use super::AcpServer;
+use crate::prompt::PromptParams;
 use crate::session::{QUEUE, Turn};
 use crate::updates::{self, UpdateContext};
 use crate::{Action, Output, Prompt, errors, prompt};
@@ -15,11 +16,14 @@ impl AcpServer {
     pub(super) fn prompt(
         &mut self,
         id: &RequestId,
-        request: &PromptRequest,
+        request: &PromptParams,
         out: &mut Output,
     ) -> Result<(), Error> {
         let session_id = request.session_id.0.to_string();
-        let prompt = prompt::read(&request.prompt)?;
+        let mut left_out = Vec::new();
+        let mut prompt = prompt::read(&request.prompt, &mut left_out)?;
+        self.leave_out_images(&session_id, &mut prompt, &mut left_out)?;
+        self.show_left_out(&session_id, &left_out, out);
         let session = self.session(&session_id)?;
         if session.turn.is_some() {
             if session.queue.len() >= QUEUE {
@@ -31,6 +35,27 @@ impl AcpServer {
             return Ok(());
         }
         self.start_turn(&session_id, id.clone(), prompt, out);
+        Ok(())
+    }
+
+    /// Leaves out the images of a prompt to an agent without them.
+    fn leave_out_images(
+        &mut self,
+        session_id: &str,
+        prompt: &mut Prompt,
+        left_out: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        let agent = self.session(session_id)?.setup.agent.clone();
+        let agent = agent.and_then(|id| self.catalog.agent(&id));
+        let Some(agent) = agent.filter(|it| !it.images && !prompt.images.is_empty()) else {
+            return Ok(());
+        };
+        if prompt.text.trim().is_empty() {
+            let problem = format!("prompt: {} takes no images, and it has no text", agent.name);
+            return Err(errors::invalid(problem));
+        }
+        prompt.images.clear();
+        left_out.push(format!("images are left out: {} takes none", agent.name));
         Ok(())
     }
 
@@ -96,14 +121,13 @@ impl AcpServer {
         out: &mut Output,
     ) {
         let source = self.source.clone();
-        let notices = self.supports_notices();
-        let Some(session) = self.sessions.get_mut(session_id) else {
-            return;
-        };
         let context = UpdateContext {
             content,
-            notices,
             own_source: Some(&source),
+            ..self.context()
+        };
+        let Some(session) = self.sessions.get_mut(session_id) else {
+            return;
         };
         let mut updates = Vec::new();
         session.view.apply(entry, context, &mut updates);
@@ -118,6 +142,9 @@ impl AcpServer {
                 {
                     turn.run_id = Some(run_id.clone());
                 }
+                if matches!(entry.event, RunEvent::Fallback { .. }) {
+                    self.show_changed_commands(session_id, out);
+                }
                 return;
             }
             RunLogEntry::Agent(entry) => entry,
@@ -125,6 +152,10 @@ impl AcpServer {
         };
         match &entry.event {
             AgentEvent::SessionStarted(_) => self.show_changed_options(session_id, out),
+            AgentEvent::Offers(_) => {
+                self.show_changed_options(session_id, out);
+                self.show_changed_commands(session_id, out);
+            }
             AgentEvent::Permission(permission) if permission.decision != Decision::Requested => {
                 if let Some(request_id) = &permission.request_id {
                     self.settled(request_id, out);

@@ -210,3 +210,69 @@ fn a_retracted_message_is_not_replayed() {
         .collect();
     assert_eq!(texts, [Value::Null, json!("good")]);
 }
+
+#[test]
+fn a_compaction_is_an_update_of_its_own_or_a_notice() {
+    let notice = |code: &str, message: &str| json!({"type": "notice", "level": "info", "source": "stdout", "message": message, "code": code});
+    let entries = [
+        notice("compaction_started", "it begins"),
+        notice("compacted", "it is done"),
+        notice("compaction_failed", "too long"),
+        notice("of_a_newer_version", "hidden, as any information"),
+    ];
+    let context = UpdateContext {
+        compactions: true,
+        ..UpdateContext::default()
+    };
+    let update = |id: &str, status: &str| json!({"sessionUpdate": "compaction_update", "compactionId": id, "status": status});
+    let mut failed = update("c2", "failed");
+    failed["error"] = json!("too long");
+    assert_eq!(
+        shown_in(context, &entries),
+        [
+            update("c1", "in_progress"),
+            update("c1", "completed"),
+            failed
+        ]
+    );
+    let thoughts: Vec<_> = (shown(&entries).iter())
+        .map(|it| it["content"]["text"].clone())
+        .collect();
+    assert_eq!(thoughts, ["it begins\n", "it is done\n", "too long\n"]);
+}
+
+#[test]
+fn a_reported_context_counts_from_the_first_request() {
+    let done = json!({"type": "done", "result": {"status": "completed", "text": "", "durationMs": 1, "aborted": false,
+        "diagnostics": {"lines": 0, "malformed": 0, "oversize": 0, "unknown": 0},
+        "usage": {"inputTokens": 900, "outputTokens": 10}, "totalCostUsd": 0.5}});
+    let shown = shown(&[
+        json!({"type": "usage", "usage": {"inputTokens": 300, "outputTokens": 10}}),
+        json!({"type": "context", "tokens": 120, "window": 1000}),
+        done,
+    ]);
+    assert_eq!(
+        shown,
+        [
+            json!({"sessionUpdate": "usage_update", "used": 120, "size": 1000}),
+            json!({"sessionUpdate": "usage_update", "used": 120, "size": 1000, "cost": {"amount": 0.5, "currency": "USD"}}),
+        ]
+    );
+}
+
+#[test]
+fn output_of_a_running_command_is_in_its_call() {
+    let shown = shown(&[
+        json!({"type": "tool_use", "toolName": "Bash", "toolId": "t1", "kind": "execute", "input": {"command": "make"}}),
+        json!({"type": "tool_output", "toolId": "t1", "text": "one\n"}),
+        json!({"type": "tool_output", "toolId": "unknown", "text": "x"}),
+        json!({"type": "tool_result", "toolId": "t1", "output": "one\ntwo\n"}),
+    ]);
+    assert_eq!(shown.len(), 3, "{shown:#?}");
+    assert_eq!(shown[1]["sessionUpdate"], "tool_call_update");
+    assert_eq!(shown[1]["content"][0]["content"]["text"], "```\none\n\n```");
+    assert_eq!(
+        shown[2]["content"][0]["content"]["text"],
+        "```\none\ntwo\n\n```"
+    );
+}

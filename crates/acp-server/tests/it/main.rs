@@ -6,6 +6,7 @@ mod ended;
 mod folders;
 mod input;
 mod machine;
+mod offers;
 mod past;
 mod queued;
 mod threads;
@@ -16,7 +17,10 @@ use std::sync::Arc;
 use serde_json::json;
 use teamster_acp_server::{AgentEntry, Catalog, EditorServer};
 use teamster_api::{RunService, SessionSpec, Spec};
-use teamster_core::{AgentEvent, PermissionMode, PermissionRequest, Text, ToolKind};
+use teamster_core::{
+    AgentEvent, ModelChoice, Offers, PermissionMode, PermissionRequest, SlashCommand, Text,
+    ToolKind,
+};
 use teamster_testkit::run_service::{MemoryService, Step};
 
 use editor::Editor;
@@ -36,6 +40,12 @@ fn script(prompt: &str) -> Vec<Step> {
             // Its call is never announced.
             request.tool_id = Some("t".into());
             vec![Step::Ask(request), text("asked")]
+        }
+        "offer" => {
+            let commands = vec![SlashCommand::new("compact")];
+            let models = vec![ModelChoice::new("deep").name("Deep")];
+            let offers = Offers::new().commands(commands).models(models);
+            vec![Step::Emit(offers.into()), text("offered")]
         }
         "hang" => vec![text("working"), Step::Hang],
         prompt => vec![text(prompt)],

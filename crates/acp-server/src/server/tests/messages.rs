@@ -99,7 +99,7 @@ fn a_cancelled_request_is_answered_once() {
     };
     editor.notify("$/cancel_request", json!({"requestId": 1}));
     assert_eq!(editor.answer(1)["error"]["code"], -32800);
-    editor.host(|server, out| server.prepared(ticket, Ok(()), out));
+    editor.host(|server, out| server.prepared(ticket, Ok(Offers::new()), out));
     assert!(!editor.has_answer(1));
 }
 

@@ -46,10 +46,27 @@ fn setting_an_option_gives_all_of_them_back() {
         panic!();
     };
     assert_eq!(setup.settings.model, None);
-    for (option, value) in [("mode", "x"), ("agent", "codex"), ("x", "y")] {
-        editor.call(7, "session/set_config_option", set(option, value));
-        assert_eq!(editor.answer(7)["error"]["code"], -32602, "{option}");
+    editor.call(7, "session/set_config_option", set("mode", "x"));
+    assert_eq!(editor.answer(7)["error"]["code"], -32602);
+}
+
+/// An editor may set options of other agents, such as those of its own settings.
+#[test]
+fn an_option_that_is_not_there_is_left_out_with_a_notice() {
+    let mut editor = Editor::with_session();
+    let text = json!({"sessionId": "s1", "configId": "sandbox", "value": "strict"});
+    let boolean = json!({"sessionId": "s1", "configId": "web", "type": "boolean", "value": true});
+    let agent = json!({"sessionId": "s1", "configId": "agent", "value": "codex"});
+    for (set, name) in [(text, "sandbox"), (boolean, "web"), (agent, "agent")] {
+        editor.call(2, "session/set_config_option", set);
+        let options = editor.answer(2)["result"]["configOptions"].clone();
+        assert_eq!(options.as_array().unwrap().len(), 3, "{options}");
+        let update = editor.updates()[0]["params"]["update"].clone();
+        let shown = update["content"]["text"].as_str().unwrap();
+        let expected = format!("the option {name} is left out");
+        assert!(shown.contains(&expected), "{shown}");
     }
+    assert_eq!(editor.actions, []);
 }
 
 /// Editors without support for session options use `session/set_mode`.

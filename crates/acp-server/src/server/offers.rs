@@ -1,0 +1,48 @@
+//! The commands of a session's agent.
+
+use agent_client_protocol_schema::v1::{
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, SessionUpdate,
+    UnstructuredCommandInput,
+};
+use serde_json::json;
+use teamster_core::SlashCommand;
+
+use super::AcpServer;
+use crate::Output;
+
+impl AcpServer {
+    /// Sends the commands of the session's agent to the editor if they changed. An agent to which a prompt `/name` is text
+    /// has none.
+    pub(super) fn show_changed_commands(&mut self, session_id: &str, out: &mut Output) {
+        let Some(session) = self.sessions.get_mut(session_id) else {
+            return;
+        };
+        let agent = session.setup.agent.as_deref();
+        let agent = agent.and_then(|id| self.catalog.agent(id));
+        let offers = &session.view.offers;
+        let commands = match &offers.commands {
+            Some(commands) if agent.is_some_and(|it| it.commands) => &commands[..],
+            _ => &[],
+        };
+        let commands: Vec<_> = commands.iter().map(command).collect();
+        let shown = json!(commands);
+        let is_known = match &session.known_commands {
+            Some(known) => *known == shown,
+            None => commands.is_empty(),
+        };
+        if !is_known {
+            session.known_commands = Some(shown);
+            let update = AvailableCommandsUpdate::new(commands);
+            out.update(session_id, SessionUpdate::AvailableCommandsUpdate(update));
+        }
+    }
+}
+
+fn command(command: &SlashCommand) -> AvailableCommand {
+    let about = command.description.clone().unwrap_or_default();
+    let hint = command
+        .input_hint
+        .clone()
+        .map(|hint| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)));
+    AvailableCommand::new(command.name.clone(), about).input(hint)
+}
