@@ -6,6 +6,7 @@
 
 mod new;
 mod newer;
+mod notice;
 mod offers;
 mod payload;
 mod progress;
@@ -16,12 +17,12 @@ use serde_json::Value;
 use crate::AgentError;
 
 pub use newer::NewerEvent;
+pub use notice::{Notice, NoticeCode, NoticeLevel, NoticeSource};
 pub use offers::{ModelChoice, Offers, SlashCommand};
 pub use payload::{
-    ChangeKind, Decision, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool, Notice,
-    NoticeCode, NoticeLevel, NoticeSource, PermissionEvent, Plan, PlanEntry, PlanStatus, RateLimit,
-    Retract, Retry, SessionStarted, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd,
-    Unknown, UsageReport,
+    ChangeKind, Decision, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool,
+    PermissionEvent, Plan, PlanEntry, PlanStatus, RateLimit, Retract, Retry, SessionStarted, Text,
+    Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown, UsageReport,
 };
 pub use progress::{ContextUse, ToolOutput};
 

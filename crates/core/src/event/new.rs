@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
+use super::notice::{Notice, NoticeCode, NoticeLevel, NoticeSource};
 use super::payload::{
-    ChangeKind, Decision, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool, Notice,
-    NoticeCode, NoticeLevel, NoticeSource, PermissionEvent, Plan, PlanEntry, PlanStatus, RateLimit,
-    Retract, Retry, SessionStarted, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd,
-    Unknown, UsageReport,
+    ChangeKind, Decision, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool,
+    PermissionEvent, Plan, PlanEntry, PlanStatus, RateLimit, Retract, Retry, SessionStarted, Text,
+    Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown, UsageReport,
 };
 use crate::setters::setters;
 use crate::{AgentError, CostSource, RawJson, RunResult, Usage};
