@@ -223,11 +223,6 @@ fn path_of(input: &Value) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    #![expect(
-        clippy::needless_pass_by_value,
-        reason = "JSON is given as it is written"
-    )]
-
     use super::*;
     use serde_json::json;
 
@@ -326,7 +321,7 @@ mod tests {
         };
         // A mail is no file.
         let mail = json!({"to": "eve@example.com", "subject": "x", "content": "the secret"});
-        assert_eq!(rest_of(mail).0, false);
+        assert!(!rest_of(mail).0);
         // Half of an edit, texts that are empty, and two names for one thing.
         for (input, is_change) in [
             (

@@ -26,7 +26,7 @@ pub(super) enum ChangeLine<'a> {
 }
 
 /// Returns the lines of a change, with `is_whole` also those that are far from a difference.
-pub(super) fn lines_of<'a>(change: Change<'a>, is_whole: bool) -> Vec<ChangeLine<'a>> {
+pub(super) fn lines_of(change: Change<'_>, is_whole: bool) -> Vec<ChangeLine<'_>> {
     match change {
         Change::Replaced { old, new } => compare(Side::of(old), Side::of(new), is_whole),
         Change::Written(text) => one_side(text, ChangeLine::Added),
@@ -163,6 +163,7 @@ fn of_patch(text: &str) -> Vec<ChangeLine<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use super::ChangeLine::{Added, Deleted, Head, Same};
     use super::*;
 
     /// Returns the lines with their signs; `$` marks a missing newline.
@@ -244,7 +245,6 @@ mod tests {
     fn lines_of_a_patch_have_signs_only_within_hunks() {
         let patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n--- a\n+b\n c\n\\ No\n";
         let lines = lines_of(Change::Patch(patch), false);
-        use ChangeLine::{Added, Deleted, Head, Same};
         assert_eq!(
             lines,
             [

@@ -124,9 +124,12 @@ impl Found<'_> {
 
 /// Reads the mark at the beginning of `text`. `is_closed`: no more text can decide it.
 fn markup(text: &str, is_closed: bool, before: Option<char>) -> Markup<'_> {
-    let open = |literal: usize| match is_closed {
-        true => Markup::Literal(literal),
-        false => Markup::Open,
+    let open = |literal: usize| {
+        if is_closed {
+            Markup::Literal(literal)
+        } else {
+            Markup::Open
+        }
     };
     match text.as_bytes()[0] {
         b'\\' => match text[1..].chars().next() {
@@ -250,9 +253,12 @@ fn emphasis(text: &str, is_closed: bool, before: Option<char>) -> Markup<'_> {
 
 /// Reads a link or, after a mark of `skipped` bytes, an image.
 fn link(text: &str, is_closed: bool, skipped: usize) -> Markup<'_> {
-    let open = || match is_closed {
-        true => Markup::Literal(skipped + 1),
-        false => Markup::Open,
+    let open = || {
+        if is_closed {
+            Markup::Literal(skipped + 1)
+        } else {
+            Markup::Open
+        }
     };
     let Some(end) = closing(text, b'[', b']', is_closed) else {
         return open();

@@ -322,12 +322,12 @@ fn leaf_line(
 
 /// Returns an item of a list, and the place of its text. The outer `None`: not decided yet.
 #[expect(clippy::option_option, reason = "not decided, and decided to be none")]
-fn item<'a>(
-    text: Cursor<'a>,
+fn item(
+    text: Cursor<'_>,
     ends: bool,
     indent: usize,
     in_paragraph: bool,
-) -> Option<Option<(Container, Cursor<'a>)>> {
+) -> Option<Option<(Container, Cursor<'_>)>> {
     let rest = text.rest();
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (count, mark) = match rest.as_bytes() {
