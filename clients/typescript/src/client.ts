@@ -100,8 +100,8 @@ export class Teamster {
     return (await json<SessionList>(this.connection, `/sessions${search(query)}`, "sessions", options)).sessions;
   }
 
-  /** A page of runs, newest first. */
-  runs(query: { state?: ViewState; machine?: string; since?: number; limit?: number; cursor?: string } = {}, options: CallOptions = {}): Promise<RunList> {
+  /** A page of runs, newest first. `text`: words of their titles, with `prompts` also of prompts that are kept. */
+  runs(query: { agent?: string; directory?: string; text?: string; prompts?: boolean; state?: ViewState; machine?: string; since?: number; limit?: number; cursor?: string } = {}, options: CallOptions = {}): Promise<RunList> {
     return json(this.connection, `/runs${search(query)}`, "runs", options);
   }
 
@@ -151,7 +151,7 @@ export class Teamster {
   }
 
   /** All recorded runs, attached ones and ticks of agents too, newest first. */
-  history(query: { since?: number; until?: number; status?: string; agent?: string; key?: string; directory?: string; limit?: number; cursor?: string } = {}, options: CallOptions = {}): Promise<HistoryList> {
+  history(query: { since?: number; until?: number; status?: string; agent?: string; key?: string; directory?: string; text?: string; limit?: number; cursor?: string } = {}, options: CallOptions = {}): Promise<HistoryList> {
     return json(this.connection, `/history${search(query)}`, "runs", options);
   }
 

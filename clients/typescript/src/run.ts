@@ -2,7 +2,7 @@ import { TeamsterError } from "./errors.js";
 import { follow } from "./follow.js";
 import { command, json, pathOf, requestPath, type CallOptions, type Connection } from "./http.js";
 import { diff, files, read, type DiffOptions } from "./results.js";
-import type { Answer, AppliedChanges, Entry, FileList, RunResult, RunView, WorkspaceDiff } from "./types.js";
+import type { Answer, AppliedChanges, Entry, FileList, KeptSpec, RunResult, RunView, WorkspaceDiff } from "./types.js";
 
 /** A run. Iterating over it yields the entries of its log from the beginning, then as they come, up to its end. */
 export class Run implements AsyncIterable<Entry> {
@@ -43,6 +43,16 @@ export class Run implements AsyncIterable<Entry> {
   /** Answers a request of the run. The id is in a `permission` entry, and in `requests` of `view()`. */
   async answer(requestId: string, answer: Answer, options: CallOptions = {}): Promise<void> {
     await command(this.connection, requestPath(requestId), { ...options, method: "POST", body: answer });
+  }
+
+  /** Gives it another title, whether it has ended or not; with `null`, the one that it had at its start. */
+  async rename(title: string | null, options: CallOptions = {}): Promise<void> {
+    await command(this.connection, pathOf("runs", this.id), { ...options, method: "PATCH", body: { title } });
+  }
+
+  /** The body with which it was started, as it is kept, and the names of what was withheld. */
+  spec(options: CallOptions = {}): Promise<KeptSpec> {
+    return json(this.connection, pathOf("runs", this.id, "spec"), "what", options);
   }
 
   /** The changes of its workspace, committed or not: so far while it is live, then those that it has left. */

@@ -183,6 +183,8 @@ pub struct SessionSummary {
     pub session_id: String,
     /// The agent's working directory.
     pub cwd: PathBuf,
+    /// Its title, if it has one.
+    pub title: Option<String>,
     /// The first prompt, in full.
     pub first_prompt: Option<String>,
     /// The time of last use, in RFC 3339 format.
@@ -201,6 +203,7 @@ impl SessionSummary {
         Self {
             session_id: session_id.into(),
             cwd: cwd.into(),
+            title: None,
             first_prompt: None,
             updated_at: None,
             agent: agent.into(),

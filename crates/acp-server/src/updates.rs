@@ -10,14 +10,14 @@ use agent_client_protocol_schema::v1::{
     PlanEntryPriority, PlanEntryStatus, SessionInfoUpdate, SessionUpdate, UsageUpdate,
 };
 use serde_json::{Value, json};
-use teamster_api::{RunEvent, RunLogEntry};
+use teamster_api::{RunEvent, RunLogEntry, title_of};
 use teamster_core::text::{excerpt, one_line};
 use teamster_core::{AgentEvent, Id, NoticeLevel, Offers, PlanStatus, RunResult, ToolKind, Usage};
 
 use crate::tool_call::Call;
 use compaction::Compactions;
 
-/// The maximum length of a session's title, in bytes.
+/// The maximum length of a notice's title, in bytes.
 const TITLE: usize = 80;
 
 /// Wraps data that only teamster understands as the protocol's `_meta`.
@@ -220,8 +220,9 @@ impl View {
                     self.message = None;
                     out.push(SessionUpdate::UserMessageChunk(chunk(text, id)));
                 }
-                if self.title.is_none() {
-                    let title = title_of(text);
+                if self.title.is_none()
+                    && let Some(title) = title_of(text)
+                {
                     let info = SessionInfoUpdate::new().title(title.clone());
                     out.push(SessionUpdate::SessionInfoUpdate(info));
                     self.title = Some(title);
@@ -366,12 +367,6 @@ impl View {
         self.message = Some(id.clone());
         id
     }
-}
-
-/// Returns the title of a session from its first prompt.
-pub(crate) fn title_of(prompt: &str) -> String {
-    let line = prompt.lines().find(|line| !line.trim().is_empty());
-    excerpt(&one_line(line.unwrap_or_default().trim()), TITLE)
 }
 
 /// Returns the parts of a result that other teamster instances read from the response to a prompt.

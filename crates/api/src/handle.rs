@@ -107,6 +107,16 @@ impl RunHandle {
         view.map_err(|error| error.about(&self.id))
     }
 
+    /// Gives the run another title.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::rename`] does.
+    pub async fn rename(&self, title: Option<String>) -> Result<(), ServiceError> {
+        let renamed = self.service.rename(&self.id, title).await;
+        renamed.map_err(|error| error.about(&self.id))
+    }
+
     /// Follows the log after the entry with this number; 0 is the beginning.
     pub fn follow(&self, after: u64) -> LogStream {
         LogStream {

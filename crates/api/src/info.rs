@@ -15,6 +15,10 @@ use crate::Grants;
 pub struct RunInfo {
     /// Id of the run.
     pub run_id: String,
+    /// Title of the run: that of its spec, or else the first line of its prompt. A person may change it later; then the views of
+    /// the run have the new one. `None` where titles are not kept, and for a session before its first prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// Kind of the run.
     pub kind: RunKind,
     /// First provider of the run.
@@ -47,6 +51,7 @@ impl RunInfo {
     pub fn new(run_id: impl Into<String>, provider: impl Into<String>) -> Self {
         Self {
             run_id: run_id.into(),
+            title: None,
             kind: RunKind::Run,
             provider: provider.into(),
             model: None,

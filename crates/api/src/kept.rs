@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use teamster_core::provider::without_credentials;
 use teamster_core::{ImageSource, McpServer, McpTransport};
 
-use crate::{RunSpec, SessionSpec, Spec, Trusted};
+use crate::{RunSpec, SessionSpec, Spec, Trusted, json_name};
 
 /// Whether the prompts of a kept spec are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,12 +23,19 @@ pub enum KeptTexts {
 /// What is withheld is empty in the spec, and is named in [`withheld`](Self::withheld): a run of this spec needs it
 /// from somewhere else.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct KeptSpec {
     /// Version of the spec.
     pub version: u32,
-    /// The spec.
+    /// The spec: `run` has the body that starts a run, `session` that of a session. What was withheld is empty in it.
+    #[cfg_attr(
+        feature = "schema",
+        schemars(
+            with = "std::collections::BTreeMap<String, serde_json::Map<String, serde_json::Value>>"
+        )
+    )]
     pub what: Spec,
     /// Names of what was withheld, such as `prompt`, `env.API_KEY` and `mcpServers.github.headers.Authorization`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -94,6 +101,36 @@ impl KeptSpec {
             warnings: Vec::new(),
             important: Vec::new(),
         }
+    }
+
+    /// Returns the spec without the part that no stranger may choose; what of it is set is named as withheld, such as
+    /// `trusted.program`.
+    #[must_use]
+    pub fn for_strangers(mut self) -> Self {
+        let trusted = match &mut self.what {
+            Spec::Run(spec) => &mut spec.trusted,
+            Spec::Session(spec) => &mut spec.trusted,
+        };
+        let names = std::mem::take(trusted).names().into_iter();
+        if let Spec::Run(spec) = &mut self.what {
+            // Hashes in place of what they show.
+            spec.images.clear();
+        }
+        // Values of these that were withheld go with the whole.
+        self.withheld.retain(|name| {
+            let field = name.split('.').next().unwrap_or_default();
+            !["env", "mcpServers", "store"].contains(&field)
+        });
+        self.withheld
+            .extend(names.map(|name| format!("trusted.{}", json_name(name))));
+        // A short prompt could be guessed by it.
+        self.prompts_digest = None;
+        self
+    }
+
+    /// Returns whether prompts may be kept, also the first line as a title.
+    pub fn keeps_prompts(&self) -> bool {
+        self.prompts_digest.is_none() && !self.withheld.iter().any(|name| name == "prompt")
     }
 
     /// Returns the prompt of a run; `None` if it was withheld, and for a session.
@@ -191,6 +228,33 @@ mod tests {
         );
         assert_eq!(kept.prompt(), Some("the prompt"));
         assert_eq!(serde_json::from_str::<KeptSpec>(&text).unwrap(), kept);
+    }
+
+    #[test]
+    fn strangers_get_the_names_of_what_they_may_not_choose() {
+        let mut run = run();
+        run.trusted.extra_args = vec!["--key=secret-6".to_owned()];
+        run.trusted.images = vec!["/a.png".into()];
+        let mut kept = KeptSpec::new(run.into(), KeptTexts::WithoutPrompts);
+        kept.prompts_digest = Some("d".to_owned());
+        let shown = kept.for_strangers();
+        assert_eq!(
+            shown.withheld,
+            [
+                "prompt",
+                "systemPrompt",
+                "trusted.env",
+                "trusted.extraArgs",
+                "trusted.mcpServers",
+                "trusted.images",
+                "trusted.store"
+            ]
+        );
+        let text = serde_json::to_string(&shown).unwrap();
+        assert!(
+            !text.contains("secret") && !text.contains("promptsDigest"),
+            "{text}"
+        );
     }
 
     #[test]

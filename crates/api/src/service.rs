@@ -11,9 +11,9 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use crate::history::{ForgetRuns, Forgotten};
 use crate::{
-    AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest, LogLine,
-    Problem, ProblemCode, RefusalCode, Reply, RunInfo, RunKind, RunList, RunSummary, RunView, Spec,
-    ViewState, WorkspaceDiff,
+    AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest, KeptSpec,
+    LogLine, Problem, ProblemCode, RefusalCode, Reply, RunInfo, RunList, RunQuery, RunView, Spec,
+    WorkspaceDiff,
 };
 
 /// The future of a call.
@@ -58,8 +58,8 @@ pub trait RunService: Send + Sync {
         Box::pin(async { Ok(()) })
     }
 
-    /// Returns the description of the run with exactly this id, or of the only run whose id begins with this prefix. It
-    /// never changes, so no runner is asked.
+    /// Returns the description of the run with exactly this id, or of the only run whose id begins with this prefix, as it was
+    /// written at the start. It never changes, so no runner is asked.
     ///
     /// # Errors
     ///
@@ -109,6 +109,27 @@ pub trait RunService: Send + Sync {
     ///
     /// [`ProblemCode::RunNotFound`], [`ProblemCode::RunEnded`], or the reason of a refusal.
     fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply>;
+
+    /// Gives a run another title, whether it has ended or not; with `None`, the one that it had at its start. A session that
+    /// had none gets the first line of its next prompt then.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::RunNotFound`], or [`ProblemCode::InvalidParams`] if [`check_title`](crate::check_title) refuses it.
+    fn rename<'a>(&'a self, id: &'a str, title: Option<String>) -> ServiceFuture<'a, ()> {
+        let _ = (id, title);
+        Box::pin(async { unsupported("titles that are given later") })
+    }
+
+    /// Returns the spec that is kept of a run, without what was withheld.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::RunNotFound`], or [`ProblemCode::Unsupported`] if none is kept, as of a tick.
+    fn spec<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, KeptSpec> {
+        let _ = id;
+        Box::pin(async { unsupported("specs of runs") })
+    }
 
     /// Deletes ended runs and logs.
     ///
@@ -295,57 +316,6 @@ impl Accepted {
     pub fn again(mut self) -> Self {
         self.existed = true;
         self
-    }
-}
-
-/// A selection of runs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
-#[non_exhaustive]
-pub struct RunQuery {
-    /// Only runs of this kind.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kind: Option<RunKind>,
-    /// Only the session with this id, and those that [continue](RunInfo::continues) its conversation.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub thread: Option<String>,
-    /// Only runs in this state.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub state: Option<ViewState>,
-    /// Only runs of this machine of a fleet.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub machine: Option<String>,
-    /// Only runs that have not ended, each with its live status.
-    #[serde(skip_serializing_if = "crate::is_default")]
-    pub live: bool,
-    /// Each run that has not ended has its live status.
-    #[serde(skip_serializing_if = "crate::is_default")]
-    pub live_status: bool,
-    /// Only runs that were accepted at this time or later, in milliseconds since the Unix epoch.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub since: Option<u64>,
-    /// The maximum number of runs in the page, from 1 to 1000. Default: 50.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<usize>,
-    /// The `next` of the previous page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cursor: Option<String>,
-}
-
-impl RunQuery {
-    /// Returns whether the run is of the kind, the thread and the time that are wanted.
-    pub fn selects(&self, run: &RunInfo) -> bool {
-        let thread = run.continues.as_ref().unwrap_or(&run.run_id);
-        self.kind.is_none_or(|kind| kind == run.kind)
-            && self.since.is_none_or(|since| run.accepted_at_ms >= since)
-            && self.thread.as_ref().is_none_or(|wanted| wanted == thread)
-    }
-
-    /// Returns whether the run, which is [selected](Self::selects), is also in the state and on the machine that are wanted.
-    pub fn shows(&self, run: &RunSummary) -> bool {
-        !(self.live && run.state == ViewState::Ended)
-            && self.state.is_none_or(|state| state == run.state)
-            && (self.machine.is_none() || self.machine == run.machine)
     }
 }
 

@@ -38,7 +38,8 @@ pub struct RunSpec {
     #[serde(default, with = "crate::image", skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(with = "crate::Images"))]
     pub images: Vec<Image>,
-    /// The title under which the agent's CLI lists its session.
+    /// The title of the run, under which the agent's CLI lists its session, too. Default: the first line of the prompt, for the
+    /// run alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",

@@ -27,8 +27,10 @@ pub struct HistoryQuery {
     pub agent: Option<String>,
     /// Only runs of the conversation with this key.
     pub key: Option<String>,
-    /// Only runs in this directory of the server's machine, an absolute path.
+    /// Only runs in this directory of the server's machine or below it, an absolute path.
     pub directory: Option<PathBuf>,
+    /// Only runs whose title has these words, in any order and case.
+    pub text: Option<String>,
     /// The maximum number of runs in a page, at most 1000. Default: 50.
     pub limit: Option<u32>,
     /// The `next` of the previous page.

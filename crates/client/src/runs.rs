@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use hyper::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use teamster_api::{
-    Answer, LogLine, PendingRequest, RunList, RunQuery, RunSpec, RunSummary, RunView, SessionSpec,
-    StartedRun, with_field_names,
+    Answer, KeptSpec, LogLine, PendingRequest, RunList, RunQuery, RunSpec, RunSummary, RunView,
+    SessionSpec, StartedRun, with_field_names,
 };
 use teamster_core::Stopping;
 
@@ -103,6 +104,26 @@ impl Client {
             }
             query.cursor = page.next;
         }
+    }
+
+    /// Gives a run another title; with `None`, the one that it had at its start.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server has no such run or refuses the title, or cannot be reached.
+    pub async fn rename(&self, id: &str, title: Option<&str>) -> Result<(), ClientError> {
+        let call = Call::new(Method::PATCH, &["runs", id])?;
+        let call = call.with_body(&json!({ "title": title }))?;
+        self.http.bytes(&call).await.map(drop)
+    }
+
+    /// Returns the spec of a run, without what was withheld from it or is not for strangers.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server has no such run or has kept no spec of it, or cannot be reached.
+    pub async fn spec(&self, id: &str) -> Result<KeptSpec, ClientError> {
+        self.http.json(&Call::get(&["runs", id, "spec"])?).await
     }
 
     /// Returns the pending requests of all runs.

@@ -8,9 +8,9 @@ use teamster_api::history::{ForgetRuns, Forgotten, RunFilter, RunRecord};
 use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
 use teamster_api::{
     Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
-    FleetStatus, LogLine, MachineService, ProblemCode, ProviderList, ProviderReport, RefusalCode,
-    Reply, RunInfo, RunKind, RunList, RunQuery, RunService, RunView, ServiceError, ServiceFuture,
-    Spec, ViewState, WorkspaceDiff, is_file_name,
+    FleetStatus, KeptSpec, LogLine, MachineService, ProblemCode, ProviderList, ProviderReport,
+    RefusalCode, Reply, RunInfo, RunKind, RunList, RunQuery, RunService, RunView, ServiceError,
+    ServiceFuture, Spec, ViewState, WorkspaceDiff, is_file_name,
 };
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Stopping};
 
@@ -133,6 +133,20 @@ impl RunService for Client {
         Box::pin(async move {
             self.exact_or_attached(id).await?;
             Ok(Self::discard(self, id).await?)
+        })
+    }
+
+    fn rename<'a>(&'a self, id: &'a str, title: Option<String>) -> ServiceFuture<'a, ()> {
+        Box::pin(async move {
+            self.exact_or_attached(id).await?;
+            Ok(Self::rename(self, id, title.as_deref()).await?)
+        })
+    }
+
+    fn spec<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, KeptSpec> {
+        Box::pin(async move {
+            self.exact(id).await?;
+            Ok(Self::spec(self, id).await?)
         })
     }
 
@@ -350,6 +364,7 @@ impl MachineService for Client {
             agent: filter.provider,
             key: filter.conversation,
             directory: filter.working_directory,
+            text: filter.text,
             cursor: filter.after.map(|cursor| cursor.to_string()),
             ..HistoryQuery::default()
         };

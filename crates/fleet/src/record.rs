@@ -57,6 +57,9 @@ pub(crate) struct Record {
     /// A person wants the run to stop, and its machine could not be reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stop: Option<Stop>,
+    /// The title that the run got after its start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) title: Option<String>,
     /// What is shown of an ended run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) summary: Option<Box<RunSummary>>,
@@ -172,6 +175,7 @@ impl Record {
                 ended: None,
             },
             stop: None,
+            title: None,
             summary: None,
             result: None,
             settled: false,
@@ -314,11 +318,13 @@ impl Record {
         info.accepted_at_ms = self.times.queued;
         match self.spec() {
             Ok(Spec::Run(spec)) => {
+                info.title = spec.first_title(true);
                 info.model = spec.model;
                 info.directory = spec.working_directory;
             }
             Ok(Spec::Session(spec)) => {
                 info.kind = RunKind::Session;
+                info.title = spec.first_title();
                 info.model = spec.model;
                 info.directory = spec.working_directory;
                 info.continues = spec.continues;
@@ -357,9 +363,11 @@ impl Record {
         summary
     }
 
-    /// Returns the summary that the machine has made, with the time at which the run was submitted, and its machine.
+    /// Returns the summary that the machine has made, with the time at which the run was submitted, its machine, and the
+    /// title that it got later.
     pub(crate) fn dated(&self, mut summary: RunSummary) -> RunSummary {
         summary.info.accepted_at_ms = self.times.queued;
+        summary.info.title = self.title.clone().or(summary.info.title);
         summary.machine = self.worker.clone().or_else(|| self.machine.clone());
         summary
     }

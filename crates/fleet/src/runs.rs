@@ -7,6 +7,7 @@ mod files;
 mod list;
 mod send;
 mod submit;
+mod title;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,9 +16,9 @@ use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
     Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
-    LiveState, LiveStatus, LogLine, NEW_RUN_ID_RULE, ProblemCode, Reply, RunInfo, RunList,
-    RunQuery, RunService, RunSummary, RunView, ServiceError, ServiceFuture, Spec, ViewState,
-    WorkspaceDiff, is_new_run_id,
+    KeptSpec, LiveState, LiveStatus, LogLine, NEW_RUN_ID_RULE, ProblemCode, Reply, RunInfo,
+    RunList, RunQuery, RunService, RunSummary, RunView, ServiceError, ServiceFuture, Spec,
+    ViewState, WorkspaceDiff, is_new_run_id,
 };
 use teamster_core::AgentError;
 use teamster_core::text::one_line;
@@ -289,6 +290,14 @@ impl RunService for FleetRuns {
 
     fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
         Box::pin(self.command(id, command))
+    }
+
+    fn rename<'a>(&'a self, id: &'a str, title: Option<String>) -> ServiceFuture<'a, ()> {
+        Box::pin(self.give_title(id, title))
+    }
+
+    fn spec<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, KeptSpec> {
+        Box::pin(self.spec_of(id))
     }
 
     fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use teamster_api::KeptTexts;
 use teamster_core::AgentError;
 use teamster_core::sync::lock;
 use teamster_loop::Log;
@@ -18,7 +19,7 @@ use teamster_store::{
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::request::{self, RunAgent};
-use crate::{Warning, store};
+use crate::{Warning, state, store};
 
 /// Limit for opening the store of a run without a session key. Beyond it, the run is left out of the history.
 const OPEN_LIMIT: Duration = Duration::from_secs(3);
@@ -38,6 +39,8 @@ pub(crate) struct History {
     conversation: Option<Conversation>,
     /// Forget the conversation's sessions and begin a new one.
     starts_over: bool,
+    /// Runs have titles of their prompts.
+    has_titles: bool,
 }
 
 /// The session of a conversation, or the right to begin it. Both are absent without a conversation.
@@ -159,6 +162,7 @@ impl History {
             warnings: Mutex::new(warnings),
             conversation,
             starts_over: false,
+            has_titles: state::kept_texts()? == KeptTexts::All,
         })
     }
 
@@ -217,7 +221,7 @@ impl History {
                 ),
             ));
         }
-        let mut recorder = Recorder::new(store.clone());
+        let mut recorder = self.recorder(&store);
         if let Some(conversation) = &self.conversation {
             self.check_writable(&store, deadline).await?;
             let Resumed { locks, sessions } =
@@ -237,7 +241,7 @@ impl History {
         let location = self.location.as_ref()?;
         match Store::open_within(location, OPEN_LIMIT).await {
             Ok(store) => {
-                let mut recorder = Recorder::new(store.clone());
+                let mut recorder = self.recorder(&store);
                 if let Some(conversation) = &self.conversation {
                     recorder = recorder.conversation(conversation.clone());
                 }
@@ -247,6 +251,14 @@ impl History {
                 self.warn(&[error]);
                 None
             }
+        }
+    }
+
+    fn recorder(&self, store: &Store) -> Recorder {
+        let recorder = Recorder::new(store.clone());
+        match self.has_titles {
+            true => recorder.titles_of_prompts(),
+            false => recorder,
         }
     }
 

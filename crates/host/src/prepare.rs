@@ -390,6 +390,8 @@ impl PreparedRun {
     /// Returns what is known of the run, for its folder.
     fn about(&self) -> RunInfo {
         let mut about = RunInfo::new(&*self.common.id, self.common.agent.id);
+        let of_prompt = self.kept.as_ref().is_some_and(KeptSpec::keeps_prompts);
+        about.title = self.spec.first_title(of_prompt);
         about.branch = self.common.branch();
         about.model.clone_from(&self.spec.model);
         about.directory.clone_from(&self.common.directory);
@@ -430,6 +432,7 @@ impl PreparedSession {
         plan.idle = self.idle;
         plan.closing = closing;
         plan.at_rest = at_rest;
+        plan.titles_of_prompts = self.kept.as_ref().is_some_and(KeptSpec::keeps_prompts);
         (self.orchestrator, plan, self.channel)
     }
 }
@@ -461,6 +464,7 @@ const fn parameter(is_long: bool) -> &'static str {
 fn about(host: &Host, spec: &SessionSpec, common: &Common) -> Result<RunInfo, AgentError> {
     let mut about = RunInfo::new(&*common.id, common.agent.id);
     about.kind = RunKind::Session;
+    about.title = spec.first_title();
     about.branch = common.branch();
     about.grants = Some(turns::grants(host, spec)?);
     about.model.clone_from(&spec.model);

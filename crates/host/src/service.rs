@@ -7,6 +7,8 @@ mod fitted;
 mod forget;
 mod index;
 mod limited;
+mod list;
+mod progress;
 mod results;
 mod settle;
 mod tasks;
@@ -16,11 +18,11 @@ use std::time::Duration;
 
 use async_stream::try_stream;
 use futures_core::stream::BoxStream;
-use teamster_api::history::{ForgetRuns, Forgotten, RunCursor};
+use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
     Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
-    LogLine, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService, RunView, ServiceError,
-    ServiceFuture, Spec, Workspace, WorkspaceDiff, is_new_run_id, is_owned_run_id,
+    KeptSpec, LogLine, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService, RunView,
+    ServiceError, ServiceFuture, Spec, Workspace, WorkspaceDiff, is_new_run_id, is_owned_run_id,
 };
 use teamster_core::AgentError;
 use teamster_core::sync::ByName;
@@ -37,17 +39,12 @@ use crate::{Host, state};
 pub use attached::AttachedRun;
 use changes::Changes;
 use forget::forget_runs;
-use index::{AT_ONCE, Index, not_ended, order};
+use index::{Index, not_ended};
 pub(crate) use limited::blocking;
 use limited::{runner_reply, unlimited};
 pub use results::workspace_of;
 pub(crate) use results::{folder as result_folder, prune as prune_results};
 pub use tasks::SessionTasks;
-
-/// The default number of runs in a page.
-const PAGE: usize = 50;
-/// The maximum number of runs in a page.
-const LARGEST_PAGE: usize = 1000;
 
 /// The time in which a run must appear that another process starts with the same id.
 const APPEARS: Duration = Duration::from_secs(3);
@@ -246,40 +243,6 @@ impl LocalRuns {
         }
     }
 
-    async fn page(&self, query: RunQuery) -> Result<RunList, ServiceError> {
-        let before: Option<RunCursor> = match &query.cursor {
-            Some(cursor) => {
-                let read = cursor.parse();
-                Some(read.map_err(|error: String| AgentError::refused("cursor", error))?)
-            }
-            None => None,
-        };
-        let limit = query.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
-        let mut folders = self.index.folders().await?;
-        let mut page = RunList::new(Vec::new());
-        folders.retain(|folder| {
-            let (at, id) = order(folder);
-            (before.as_ref()).is_none_or(|before| (at, id) < (before.started_at, &before.run_id))
-                && query.selects(folder.info())
-        });
-        let wants_status = query.live || query.live_status;
-        for folders in folders.chunks(AT_ONCE) {
-            for summary in self.index.summaries(folders, wants_status).await {
-                if !query.shows(&summary) {
-                    continue;
-                }
-                if page.runs.len() == limit {
-                    let last = page.runs.last().map(|run| &run.info);
-                    page.next = last
-                        .map(|last| RunCursor::new(last.accepted_at_ms, &*last.run_id).to_string());
-                    return Ok(page);
-                }
-                page.runs.push(summary);
-            }
-        }
-        Ok(page)
-    }
-
     async fn command(&self, id: &str, command: Command) -> Result<Reply, ServiceError> {
         let task = self.tasks.as_ref();
         if let Some(control) = task.and_then(|tasks| tasks.control(id, &command)) {
@@ -442,6 +405,14 @@ impl RunService for LocalRuns {
 
     fn discard<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, DiscardedChanges> {
         Box::pin(self.discard_changes(id))
+    }
+
+    fn rename<'a>(&'a self, id: &'a str, title: Option<String>) -> ServiceFuture<'a, ()> {
+        Box::pin(self.give_title(id, title))
+    }
+
+    fn spec<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, KeptSpec> {
+        Box::pin(self.index.spec(id))
     }
 
     fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {

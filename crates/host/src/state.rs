@@ -126,16 +126,22 @@ pub(crate) fn git_silence() -> Result<Duration, AgentError> {
 
 /// Returns what is kept of the spec of the run with this id: with its prompts, unless `TEAMSTER_KEEP_PROMPTS` is `off`.
 pub(crate) fn kept(id: &str, spec: impl Into<Spec>) -> Result<KeptSpec, AgentError> {
-    let texts = match environment::text(KEEP_PROMPTS).as_deref() {
-        None | Some("on") => KeptTexts::All,
-        Some("off") => KeptTexts::WithoutPrompts,
-        Some(other) => {
-            return Err(AgentError::invalid_params(format!(
-                "{KEEP_PROMPTS}: \"{other}\" is neither `on` nor `off`"
-            )));
-        }
-    };
-    Ok(kept_with(id, spec.into(), texts))
+    Ok(kept_with(id, spec.into(), kept_texts()?))
+}
+
+/// Returns what is kept of prompts, also as titles: all of it, unless `TEAMSTER_KEEP_PROMPTS` is `off`.
+///
+/// # Errors
+///
+/// Fails if that value is not valid.
+pub(crate) fn kept_texts() -> Result<KeptTexts, AgentError> {
+    match environment::text(KEEP_PROMPTS).as_deref() {
+        None | Some("on") => Ok(KeptTexts::All),
+        Some("off") => Ok(KeptTexts::WithoutPrompts),
+        Some(other) => Err(AgentError::invalid_params(format!(
+            "{KEEP_PROMPTS}: \"{other}\" is neither `on` nor `off`"
+        ))),
+    }
 }
 
 fn kept_with(id: &str, spec: Spec, texts: KeptTexts) -> KeptSpec {

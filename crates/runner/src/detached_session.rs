@@ -4,7 +4,7 @@ use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_api::RunLogEntry;
+use teamster_api::{RunLogEntry, title_of};
 use teamster_core::time::millis;
 use teamster_core::{
     AgentEvent, AgentSession, Done, EventStream, NoticeLevel, NoticeSource, RunResult, RunStatus,
@@ -32,6 +32,8 @@ pub struct SessionPlan {
     /// Called with `true` when the agent begins to wait for a prompt, and with `false` when a turn begins.
     /// Default: none.
     pub at_rest: Option<AtRest>,
+    /// Gives a session in a folder, if it has no title, the first line of its first prompt as one. Default: no.
+    pub titles_of_prompts: bool,
 }
 
 /// Callback that learns whether the agent waits for a prompt.
@@ -45,6 +47,7 @@ impl SessionPlan {
             idle: None,
             closing: None,
             at_rest: None,
+            titles_of_prompts: false,
         }
     }
 }
@@ -79,11 +82,14 @@ impl DetachedSession {
             ..
         } = run;
         let task = LogTask::new(LogSink::Log(log), folder.id());
+        let titled = plan.titles_of_prompts.then(|| folder.clone());
+        let mut turns = Turns::new(task, orchestrator, plan, channel);
+        turns.titled = titled;
         Self {
             folder,
             listener,
             lock,
-            turns: Turns::new(task, orchestrator, plan, channel),
+            turns,
         }
     }
 
@@ -157,6 +163,8 @@ struct Turns {
     began: Instant,
     /// The last turn was aborted by the end of the session.
     cut: bool,
+    /// The folder that gets a title of a prompt.
+    titled: Option<RunFolder>,
     /// The number of the newest entry while the agent waits for a prompt.
     at_rest: watch::Sender<Option<u64>>,
 }
@@ -189,6 +197,7 @@ impl Turns {
             prompts,
             began: Instant::now(),
             cut: false,
+            titled: None,
             at_rest: watch::channel(None).0,
         }
     }
@@ -279,6 +288,11 @@ impl Turns {
         let (mut text, mut images) = Default::default();
         if let Some(prompt) = prompt {
             (text, images) = (prompt.text, prompt.images);
+            if let Some(folder) = &self.titled
+                && let Some(title) = title_of(&text)
+            {
+                folder.set_first_title(&title);
+            }
             self.task
                 .push_message(text.clone(), prompt.from, prompt.key, false);
             // After an error the log is written later.
@@ -327,7 +341,9 @@ impl Turns {
         let mut result = RunResult::default().status(status).aborted(self.cut);
         self.task.status().totals().write_to(&mut result);
         result.duration_ms = millis(self.began.elapsed());
-        result.session_id = self.session().id();
+        // The process of a session that was stopped during its turn is gone with its id, which the log has.
+        let known = self.session().id();
+        result.session_id = known.or_else(|| self.task.status().session_id());
         if let Some(close) = self.plan.closing.take() {
             let closed = close().await;
             result.workspace = closed.workspace;

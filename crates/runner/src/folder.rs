@@ -23,7 +23,7 @@ pub(crate) const LOCK: &str = "lock";
 /// File that a reader locks while it completes the log of a killed runner.
 const RECOVERY: &str = "recovery.lock";
 /// Name of the description in a run's folder.
-const INFO: &str = "run.json";
+pub(crate) const INFO: &str = "run.json";
 /// Prefix of the names of folders that are drafts or being removed.
 pub(crate) const HIDDEN: &str = ".";
 /// Time that a reader waits for another one that completes the log.

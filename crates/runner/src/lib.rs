@@ -40,6 +40,7 @@ pub mod launch;
 mod log;
 mod log_sink;
 mod log_task;
+mod recent;
 mod recorder;
 mod recover;
 mod requests;
@@ -55,6 +56,7 @@ pub mod step;
 #[cfg(not(feature = "test-hooks"))]
 #[expect(unreachable_pub, reason = "with the feature, its items are public")]
 mod step;
+mod title;
 
 pub use detached_run::{DetachedRun, Finished};
 pub use detached_session::{AtRest, AttachedClient, AttachedSession, DetachedSession, SessionPlan};

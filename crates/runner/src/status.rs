@@ -141,6 +141,11 @@ impl StatusBoard {
         board.used = UsageLedger::default();
     }
 
+    /// Returns the agent's session, as the log has it.
+    pub(crate) fn session_id(&self) -> Option<Id> {
+        self.board().session_id.clone()
+    }
+
     pub(crate) fn totals(&self) -> Totals {
         self.board().totals
     }

@@ -14,6 +14,7 @@ mod results;
 mod runs;
 mod sessions;
 mod settled;
+mod title;
 mod uploads;
 
 use std::sync::Arc;
@@ -42,6 +43,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         sessions::operations(),
         results::operations(),
         settled::operations(),
+        title::operations(),
         uploads::operations(),
         requests::operations(),
         feed::operations(),

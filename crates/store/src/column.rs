@@ -118,6 +118,14 @@ pub(crate) fn path_to_column(path: &Path) -> String {
     text(&path.to_string_lossy())
 }
 
+/// Returns whether a column has a path that is percent-encoded, because it is not UTF-8.
+pub(crate) fn is_encoded(column: &str) -> bool {
+    #[cfg(unix)]
+    return column.starts_with(BYTES);
+    #[cfg(not(unix))]
+    return false;
+}
+
 pub(crate) fn path_from_column(column: String) -> PathBuf {
     #[cfg(unix)]
     if let Some(encoded) = column.strip_prefix(BYTES) {

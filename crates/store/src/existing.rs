@@ -10,10 +10,11 @@ use crate::StoreError;
 use crate::error::explain;
 use crate::location::Location;
 use crate::open::{
-    cannot_open, explain_io, give_back, has_tables, migrate, pool, reach, up_to_date,
+    cannot_open, explain_io, give_back, has_additions, has_tables, migrate, pool, reach, up_to_date,
 };
 
-pub(crate) async fn open(place: &Location) -> Result<AnyPool, StoreError> {
+/// Opens the store. Also returns whether its tables have the additions of this version.
+pub(crate) async fn open(place: &Location) -> Result<(AnyPool, bool), StoreError> {
     sqlx::any::install_default_drivers();
     let failed = |error: &sqlx::Error| cannot_open(place, explain(error));
     let options = place.options().map_err(|error| failed(&error))?;
@@ -36,13 +37,13 @@ pub(crate) async fn open(place: &Location) -> Result<AnyPool, StoreError> {
             Location::Memory => {
                 let connection = pool_of.acquire().await;
                 let mut connection = connection.map_err(|error| failed(&error))?;
-                migrate(&mut connection, place).await.map(|()| true)
+                migrate(&mut connection, place).await.map(|()| Some(true))
             }
             Location::Server { .. } => {
                 let mut connection = reach(&pool_of, &options, place).await?;
-                check(&mut connection, place).await?;
+                let is_whole = check(&mut connection, place).await?;
                 give_back(connection);
-                Ok(true)
+                Ok(Some(is_whole))
             }
             Location::File(_) => {
                 let connection = pool_of.acquire().await;
@@ -53,16 +54,16 @@ pub(crate) async fn open(place: &Location) -> Result<AnyPool, StoreError> {
                     .await
                     .and_then(|row| row.try_get::<i64, _>(0));
                 match readable {
-                    Err(error) if is_protected(&error) => Ok(false),
+                    Err(error) if is_protected(&error) => Ok(None),
                     // The check reports any other problem.
-                    _ => check(&mut connection, place).await.map(|()| true),
+                    _ => check(&mut connection, place).await.map(Some),
                 }
             }
         }
     };
     match ready.await {
-        Ok(true) => return Ok(pool_of),
-        Ok(false) => pool_of.close().await,
+        Ok(Some(is_whole)) => return Ok((pool_of, is_whole)),
+        Ok(None) => pool_of.close().await,
         Err(error) => {
             pool_of.close().await;
             return Err(error);
@@ -76,17 +77,19 @@ pub(crate) async fn open(place: &Location) -> Result<AnyPool, StoreError> {
         let mut connection = connection.map_err(|error| failed(&error))?;
         check(&mut connection, place).await
     };
-    if let Err(error) = ready.await {
-        pool_of.close().await;
-        return Err(error);
+    match ready.await {
+        Ok(is_whole) => Ok((pool_of, is_whole)),
+        Err(error) => {
+            pool_of.close().await;
+            Err(error)
+        }
     }
-    Ok(pool_of)
 }
 
-/// Checks that the tables exist and have the current version.
-async fn check(connection: &mut PoolConnection<Any>, place: &Location) -> Result<(), StoreError> {
+/// Checks that the tables exist and have the current version. Returns whether they have its additions, too.
+async fn check(connection: &mut PoolConnection<Any>, place: &Location) -> Result<bool, StoreError> {
     if up_to_date(connection, place).await? {
-        return Ok(());
+        return has_additions(connection, place).await;
     }
     if matches!(place, Location::File(_)) && !has_tables(connection, place).await? {
         return Err(missing(place));

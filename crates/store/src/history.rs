@@ -1,26 +1,20 @@
 //! The history of runs.
 
-use sqlx::Row;
+mod row;
+
 use sqlx::any::AnyRow;
 use teamster_api::history::{RunCursor, RunFilter, RunRecord, RunState};
-use teamster_api::{Attempt, Outcome};
+use teamster_api::{Outcome, has_words};
 use teamster_core::time::millis;
-use teamster_core::{AgentError, ErrorCode, Usage};
 
 use crate::column::{
-    check_given, check_run_id, figure, from_word, optional_figure, path_from_column,
-    path_to_column, printable, small, text, to_column, word,
+    check_given, check_run_id, figure, is_encoded, optional_figure, path_to_column, small, text,
+    to_column, word,
 };
 use crate::process::{Presence, Writer};
 use crate::run::{LOST_AFTER, NewRun};
 use crate::turns::turn_parts;
 use crate::{Store, StoreError};
-
-pub(crate) const COLUMNS: &str = "run_id, prompt_hash, provider, model, session_id, conversation, \
-    working_directory, status, started_at, ended_at, duration_ms, input_tokens, output_tokens, \
-    cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_usd, cost_source, num_turns, error_kind, \
-    error_message, error_retryable, error, workspace, attempts, attempt_log, host, process_space, pid, \
-    process_start, heartbeat_at";
 
 /// Number of ids that an error lists.
 const CANDIDATES: usize = 5;
@@ -39,8 +33,8 @@ impl Store {
         let query = sqlx::query(
             "INSERT INTO teamster_runs (run_id, prompt_hash, provider, model, session_id, \
              conversation, working_directory, status, started_at, attempts, host, process_space, \
-             pid, process_start, heartbeat_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, 'running', $8, 0, $9, $10, $11, $12, $13) \
+             pid, process_start, heartbeat_at, title) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, 'running', $8, 0, $9, $10, $11, $12, $13, $14) \
              ON CONFLICT (run_id) DO NOTHING",
         )
         .bind(&run.run_id)
@@ -55,13 +49,34 @@ impl Store {
         .bind(writer.space)
         .bind(i64::from(writer.pid))
         .bind(writer.started.map(to_column))
-        .bind(to_column(now));
+        .bind(to_column(now))
+        .bind(run.title.as_deref().map(text));
         match self.execute("write down a run", query).await? {
             0 => Err(StoreError::RunExists {
                 run_id: run.run_id.clone(),
             }),
             _ => Ok(()),
         }
+    }
+
+    /// Records another title of a run, whether it has ended or not. Returns whether the run exists.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the database fails.
+    pub async fn set_run_title(
+        &self,
+        run_id: &str,
+        title: Option<&str>,
+    ) -> Result<bool, StoreError> {
+        if !self.is_whole() {
+            // No run of an older version has a title, and the next one that begins brings the tables up to date.
+            return self.run_exists(run_id).await;
+        }
+        let query = sqlx::query("UPDATE teamster_runs SET title = $2 WHERE run_id = $1")
+            .bind(text(run_id))
+            .bind(title.map(text));
+        Ok(self.execute("write down a title", query).await? > 0)
     }
 
     /// Records a heartbeat of a run. Returns whether the run exists and has not ended.
@@ -183,15 +198,15 @@ impl Store {
     /// [`StoreError::Ambiguous`] if several ids match. Also fails if the database fails.
     pub async fn run(&self, id_or_prefix: &str) -> Result<Option<RunRecord>, StoreError> {
         check_given("run id", id_or_prefix)?;
-        let exact = format!("SELECT {COLUMNS} FROM teamster_runs WHERE run_id = $1");
+        let exact = self.select_runs("WHERE run_id = $1");
         let query = sqlx::query(sqlx::AssertSqlSafe(exact)).bind(id_or_prefix);
         let found = self.fetch_runs(query).await?;
         if let Some(run) = found.into_iter().next() {
             return Ok(Some(run));
         }
-        let prefixed = format!(
-            "SELECT {COLUMNS} FROM teamster_runs WHERE substr(run_id, 1, CAST($2 AS INTEGER)) = $1 \
-             ORDER BY started_at DESC, run_id DESC LIMIT $3"
+        let prefixed = self.select_runs(
+            "WHERE substr(run_id, 1, CAST($2 AS INTEGER)) = $1 \
+             ORDER BY started_at DESC, run_id DESC LIMIT $3",
         );
         let characters = to_column(id_or_prefix.chars().count() as u64);
         let query = sqlx::query(sqlx::AssertSqlSafe(prefixed))
@@ -227,18 +242,27 @@ impl Store {
         let limit = filter.limit.map_or(usize::MAX, |limit| limit as usize);
         let mut runs = Vec::new();
         let mut after = filter.after.clone();
-        // The state of a run is known only after it was read, so a page may lose some of its runs.
+        // The state of a run is known only after it was read, and the databases differ in the case of letters: so a page may
+        // lose some of its runs.
         while runs.len() < limit {
-            let missing = (limit - runs.len()).min(500);
+            let missing = match filter.text {
+                None => (limit - runs.len()).min(500),
+                Some(_) => 500,
+            };
             let page = self.page(filter, after.as_ref(), missing).await?;
             after = page.last().map(RunRecord::cursor);
             let is_last = page.len() < missing;
-            let wanted = |run: &RunRecord| filter.status.is_none_or(|status| status == run.status);
+            let wanted = |run: &RunRecord| {
+                let title = run.title.as_deref().unwrap_or_default();
+                filter.status.is_none_or(|status| status == run.status)
+                    && (filter.text.as_deref()).is_none_or(|text| has_words(title, text))
+            };
             runs.extend(page.into_iter().filter(wanted));
             if is_last {
                 break;
             }
         }
+        runs.truncate(limit);
         Ok(runs)
     }
 
@@ -248,16 +272,16 @@ impl Store {
         after: Option<&RunCursor>,
         limit: usize,
     ) -> Result<Vec<RunRecord>, StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM teamster_runs \
-             WHERE provider = COALESCE($1, provider) AND ($2 = '' OR status IN ($2, $3)) \
+        let sql = self.select_runs(
+            "WHERE provider = COALESCE($1, provider) AND ($2 = '' OR status IN ($2, $3)) \
              AND (CAST($4 AS TEXT) IS NULL OR conversation = $4) \
              AND (CAST($5 AS TEXT) IS NULL OR session_id = $5) \
              AND started_at >= $6 AND started_at < $7 \
              AND (started_at < $8 OR (started_at = $8 AND run_id < $9)) \
              AND (heartbeat_at >= $10 OR process_space = $11) \
-             AND (CAST($13 AS TEXT) IS NULL OR working_directory = $13) \
-             ORDER BY started_at DESC, run_id DESC LIMIT $12"
+             AND (CAST($13 AS TEXT) IS NULL OR working_directory = $13 \
+             OR substr(working_directory, 1, length(CAST($14 AS TEXT))) = CAST($14 AS TEXT)) \
+             ORDER BY started_at DESC, run_id DESC LIMIT $12",
         );
         // A stored run that is running may read as interrupted. Reading changes no other state.
         let stored = match &filter.status {
@@ -270,6 +294,9 @@ impl Store {
             Some(RunState::Running) => (self.lost_before(), Writer::this().space),
             _ => (0, None),
         };
+        let directory = filter.working_directory.as_deref().map(path_to_column);
+        let directory = directory.map(|it| it.trim_end_matches('/').to_owned());
+        let below = directory.as_deref().map(below);
         let query = sqlx::query(sqlx::AssertSqlSafe(sql))
             .bind(filter.provider.as_deref().map(text))
             .bind(stored[0])
@@ -283,7 +310,8 @@ impl Store {
             .bind(to_column(heard_since))
             .bind(space.unwrap_or_default())
             .bind(to_column(limit as u64))
-            .bind(filter.working_directory.as_deref().map(path_to_column));
+            .bind(directory)
+            .bind(below);
         self.fetch_runs(query).await
     }
 
@@ -300,7 +328,7 @@ impl Store {
     ///
     /// Fails if the database fails.
     pub async fn mark_interrupted(&self) -> Result<u64, StoreError> {
-        let sql = format!("SELECT {COLUMNS} FROM teamster_runs WHERE status = 'running'");
+        let sql = self.select_runs("WHERE status = 'running'");
         let runs = self
             .fetch_runs(sqlx::query(sqlx::AssertSqlSafe(sql)))
             .await?;
@@ -397,91 +425,18 @@ impl Store {
         let rows = self.fetch(doing, query).await?;
         let here = Writer::this();
         let now = self.now();
-        let runs = rows.iter().map(|row| read(row, &here, now));
+        let runs = rows.iter().map(|row| row::read(row, &here, now));
         let runs = runs.collect::<Result<_, _>>();
         runs.map_err(|error| self.failed(doing, &error))
     }
 }
 
-fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, sqlx::Error> {
-    let optional = |column: &str| row.try_get::<Option<String>, _>(column);
-    let writer = Writer {
-        host: row.try_get("host")?,
-        space: optional("process_space")?,
-        pid: small(figure(row, "pid")?),
-        started: optional_figure(row, "process_start")?,
+/// Returns with what the columns of all directories below this one begin, which has no `/` at its end.
+fn below(directory: &str) -> String {
+    // One that is not UTF-8 is percent-encoded.
+    let separator = match is_encoded(directory) {
+        true => "%2F",
+        false => "/",
     };
-    let heartbeat_at = figure(row, "heartbeat_at")?;
-    let stored = row.try_get::<String, _>("status")?;
-    let mut status = RunState::from_name(&printable(&stored));
-    // The heartbeat counts only if the process cannot be checked.
-    let is_over = || match writer.presence(here) {
-        Presence::Running => false,
-        Presence::Ended => true,
-        _ => is_lost(heartbeat_at, now),
-    };
-    if status == RunState::Running && is_over() {
-        status = RunState::Interrupted;
-    }
-    let usage = Usage::default()
-        .input_tokens(optional_figure(row, "input_tokens")?)
-        .output_tokens(optional_figure(row, "output_tokens")?)
-        .cache_read_tokens(optional_figure(row, "cache_read_tokens")?)
-        .cache_write_tokens(optional_figure(row, "cache_write_tokens")?)
-        .reasoning_tokens(optional_figure(row, "reasoning_tokens")?);
-    let error = match optional("error_kind")? {
-        None => None,
-        Some(kind) => {
-            let message = optional("error_message")?.unwrap_or_default();
-            let retryable = optional_figure(row, "error_retryable")? == Some(1);
-            let error = AgentError::new(ErrorCode::Unknown, from_word(kind)?, message);
-            Some(error.retryable(retryable))
-        }
-    };
-    // A log of a newer version that cannot be read is skipped, so that the run is still listed.
-    let attempt_log: Vec<Attempt> = optional("attempt_log")?
-        .and_then(|log| serde_json::from_str(&log).ok())
-        .unwrap_or_default();
-    let stored: Option<AgentError> =
-        optional("error")?.and_then(|error| serde_json::from_str(&error).ok());
-    let error = error.map(|error| whole(error, stored, &attempt_log));
-    let run_id: String = row.try_get("run_id")?;
-    let provider: String = row.try_get("provider")?;
-    let mut run = RunRecord::new(run_id, provider, status, figure(row, "started_at")?);
-    run.model = optional("model")?;
-    run.session_id = optional("session_id")?;
-    run.conversation = optional("conversation")?;
-    run.working_directory = optional("working_directory")?.map(path_from_column);
-    run.prompt_hash = row.try_get("prompt_hash")?;
-    run.ended_at = optional_figure(row, "ended_at")?;
-    run.duration_ms = optional_figure(row, "duration_ms")?;
-    run.usage = Some(usage).filter(|usage| !usage.is_empty());
-    run.cost_usd = row.try_get("cost_usd")?;
-    run.cost_source = optional("cost_source")?.map(from_word).transpose()?;
-    run.num_turns = optional_figure(row, "num_turns")?.map(small);
-    run.error = error;
-    // As with the attempts, that of a newer version may not be readable.
-    run.workspace = optional("workspace")?.and_then(|text| serde_json::from_str(&text).ok());
-    run.attempts = small(figure(row, "attempts")?);
-    run.attempt_log = attempt_log;
-    run.host = writer.host;
-    run.pid = writer.pid;
-    run.heartbeat_at = heartbeat_at;
-    Ok(run)
-}
-
-/// Returns the error with its code and details, which are stored with it, or with an attempt in rows of older
-/// versions.
-fn whole(error: AgentError, stored: Option<AgentError>, log: &[Attempt]) -> AgentError {
-    let last = log.last().and_then(|attempt| attempt.error.clone());
-    let same =
-        |whole: &AgentError| whole.kind == error.kind && *text(&whole.message) == *error.message;
-    match stored.into_iter().chain(last).find(same) {
-        Some(whole) => whole.message(error.message),
-        None => error,
-    }
-}
-
-fn is_lost(heartbeat_at: u64, now: u64) -> bool {
-    now.saturating_sub(heartbeat_at) > millis(LOST_AFTER)
+    format!("{directory}{separator}")
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use teamster_api::Outcome;
+use teamster_api::{Outcome, title_of};
 use teamster_core::sync::lock;
 use teamster_core::{AgentError, ErrorKind, Id, RunResult};
 use teamster_orchestrator::{Accepted, Observed, RunObserver};
@@ -47,6 +47,7 @@ pub struct Recorder {
     session_ttl: Option<Duration>,
     heartbeat: Duration,
     patience: Duration,
+    has_titles: bool,
     /// Locks of the sessions that this recorder's runs begin.
     locks: Arc<Mutex<Vec<SessionLock>>>,
     /// The last session of each provider that the conversation had for this recorder.
@@ -98,6 +99,7 @@ impl Recorder {
             session_ttl: None,
             heartbeat: HEARTBEAT,
             patience: PATIENCE,
+            has_titles: false,
             locks: Arc::default(),
             sessions: Arc::default(),
         }
@@ -107,6 +109,14 @@ impl Recorder {
     #[must_use]
     pub fn conversation(mut self, conversation: Conversation) -> Self {
         self.conversation = Some(conversation);
+        self
+    }
+
+    /// Gives a run without a title the first line of its prompt as one ([`title_of`]). Default: of a prompt, only the hash is
+    /// kept.
+    #[must_use]
+    pub fn titles_of_prompts(mut self) -> Self {
+        self.has_titles = true;
         self
     }
 
@@ -313,6 +323,9 @@ impl RunObserver for Recorder {
     fn accepted<'a>(&'a self, run: Accepted<'a>) -> Observed<'a> {
         Box::pin(async move {
             let mut new = NewRun::from_params(&**run.run_id, run.provider, run.params);
+            if self.has_titles && new.title.is_none() {
+                new.title = title_of(&run.params.prompt);
+            }
             new.conversation = self.conversation.as_ref().map(ToString::to_string);
             new.started_at = Some(run.at_ms);
             let queue = self.queue(run.run_id, true);

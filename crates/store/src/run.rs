@@ -16,7 +16,7 @@ pub const HEARTBEAT: Duration = Duration::from_secs(15);
 pub const LOST_AFTER: Duration = Duration::from_mins(1);
 
 /// Returns a hash that identifies equal prompts: SHA-256 of the text, in hexadecimal. The prompt itself is never
-/// stored.
+/// stored, but for its first line where [titles are made of it](crate::Recorder::titles_of_prompts).
 ///
 /// ```
 /// let hash = teamster_store::prompt_hash("What does this crate do?");
@@ -39,6 +39,8 @@ pub fn prompt_hash(prompt: &str) -> String {
 pub struct NewRun {
     /// Unique id of the run.
     pub run_id: String,
+    /// Title of the run, where it has one.
+    pub title: Option<String>,
     /// Hash of the prompt; see [`prompt_hash`].
     pub prompt_hash: String,
     /// The provider that is tried first.
@@ -60,6 +62,7 @@ impl NewRun {
     pub fn new(run_id: impl Into<String>, provider: impl Into<String>, prompt: &str) -> Self {
         Self {
             run_id: run_id.into(),
+            title: None,
             prompt_hash: prompt_hash(prompt),
             provider: provider.into(),
             model: None,
@@ -70,13 +73,14 @@ impl NewRun {
         }
     }
 
-    /// Creates the record of a run with these parameters. If no directory is given, it is that of this process.
+    /// Creates the record of a run with these parameters, and with the title among them. If no directory is given, it is that of this process.
     pub fn from_params(
         run_id: impl Into<String>,
         provider: impl Into<String>,
         params: &ExecuteParams,
     ) -> Self {
         let mut run = Self::new(run_id, provider, &params.prompt);
+        run.title.clone_from(&params.title);
         run.model.clone_from(&params.model);
         run.session_id.clone_from(&params.session_id);
         let directory = params.working_directory.clone();

@@ -33,6 +33,8 @@ pub struct Store {
     clock: Clock,
     /// Number of batches of recorders that are not written yet.
     unwritten: Arc<watch::Sender<usize>>,
+    /// The tables have the additions of this version. Those of an older one are read without them.
+    is_whole: bool,
 }
 
 /// Returns the time in milliseconds since the Unix epoch.
@@ -63,7 +65,7 @@ impl Store {
     pub async fn open(url: &str) -> Result<Self, StoreError> {
         let place = Location::parse(url)?;
         let pool = open::open(&place).await?;
-        Ok(Self::new(pool, place))
+        Ok(Self::new(pool, place, true))
     }
 
     /// Opens a store as [`open`](Self::open) does, with a time limit for a server that does not answer or a file that
@@ -75,7 +77,7 @@ impl Store {
     pub async fn open_within(url: &str, at_most: Duration) -> Result<Self, StoreError> {
         let place = Location::parse(url)?;
         match tokio::time::timeout(at_most, open::open(&place)).await {
-            Ok(pool) => Ok(Self::new(pool?, place)),
+            Ok(pool) => Ok(Self::new(pool?, place, true)),
             Err(_) => Err(StoreError::Slow {
                 doing: "open",
                 place: place.to_string(),
@@ -93,17 +95,18 @@ impl Store {
     /// [`StoreError::Missing`] if there is no store; otherwise as [`open`](Self::open).
     pub async fn open_existing(url: &str) -> Result<Self, StoreError> {
         let place = Location::parse(url)?;
-        let pool = existing::open(&place).await?;
-        Ok(Self::new(pool, place))
+        let (pool, is_whole) = existing::open(&place).await?;
+        Ok(Self::new(pool, place, is_whole))
     }
 
-    fn new(pool: AnyPool, place: Location) -> Self {
+    fn new(pool: AnyPool, place: Location, is_whole: bool) -> Self {
         Self {
             pool,
             place: Arc::new(place),
             session_ttl: DEFAULT_SESSION_TTL,
             clock: Arc::new(epoch_ms),
             unwritten: Arc::new(watch::Sender::new(0)),
+            is_whole,
         }
     }
 
@@ -156,6 +159,11 @@ impl Store {
             reusable: matches!(*self.place, Location::Memory),
             is_remote: matches!(*self.place, Location::Server { .. }),
         })
+    }
+
+    /// Returns whether the tables have the additions of this version.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.is_whole
     }
 
     /// Returns the time in milliseconds since the Unix epoch.

@@ -1,7 +1,6 @@
 //! Turns of detached sessions, which are runs whose ids are that of the session and a number.
 
 use crate::column::{text, to_column};
-use crate::history::COLUMNS;
 use crate::{Store, StoreError};
 use teamster_api::history::RunRecord;
 
@@ -12,9 +11,9 @@ impl Store {
     ///
     /// Fails if the database fails.
     pub async fn turns(&self, session: &str) -> Result<Vec<RunRecord>, StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS} FROM teamster_runs WHERE substr(run_id, 1, CAST($2 AS INTEGER)) = $1 \
-             ORDER BY started_at DESC, run_id DESC"
+        let sql = self.select_runs(
+            "WHERE substr(run_id, 1, CAST($2 AS INTEGER)) = $1 \
+             ORDER BY started_at DESC, run_id DESC",
         );
         let prefix = text(&format!("{session}."));
         let characters = to_column(prefix.chars().count() as u64);
@@ -34,11 +33,11 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<RunRecord>, StoreError> {
         // Not by `LIKE`, which ignores case in SQLite. The two parts must not overlap: `a.1.1` is not `a.1`.
-        let sql = format!(
-            "SELECT {COLUMNS} FROM teamster_runs WHERE substr(run_id, 1, CAST($2 AS INTEGER)) = $1 \
+        let sql = self.select_runs(
+            "WHERE substr(run_id, 1, CAST($2 AS INTEGER)) = $1 \
              AND substr(run_id, length(run_id) - CAST($4 AS INTEGER) + 1) = $3 \
              AND length(run_id) >= CAST($2 AS INTEGER) + CAST($4 AS INTEGER) \
-             ORDER BY started_at DESC, run_id DESC LIMIT $5"
+             ORDER BY started_at DESC, run_id DESC LIMIT $5",
         );
         let query = sqlx::query(sqlx::AssertSqlSafe(sql))
             .bind(session)

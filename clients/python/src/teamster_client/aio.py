@@ -121,9 +121,10 @@ class AsyncTeamster:
         """Sessions, newest first."""
         return (await self._get("/sessions", "sessions", timeout, state=state))["sessions"]
 
-    async def runs(self, *, state: types.ViewState | None = None, machine: str | None = None, since: int | None = None, limit: int | None = None, cursor: str | None = None, timeout: float | None = None) -> types.RunList:
-        """A page of runs, newest first."""
-        return await self._get("/runs", "runs", timeout, state=state, machine=machine, since=since, limit=limit, cursor=cursor)
+    async def runs(self, *, agent: str | None = None, directory: str | None = None, text: str | None = None, prompts: bool | None = None,
+                   state: types.ViewState | None = None, machine: str | None = None, since: int | None = None, limit: int | None = None, cursor: str | None = None, timeout: float | None = None) -> types.RunList:
+        """A page of runs, newest first. ``text``: words of their titles, with ``prompts`` also of prompts that are kept."""
+        return await self._get("/runs", "runs", timeout, agent=agent, directory=directory, text=text, prompts=prompts, state=state, machine=machine, since=since, limit=limit, cursor=cursor)
 
     async def requests(self, *, timeout: float | None = None) -> list[types.PendingRequest]:
         """Pending requests of all runs."""
@@ -174,11 +175,11 @@ class AsyncTeamster:
         return None if body is None else self._options.parse(body, "workers")
 
     async def history(self, *, since: int | None = None, until: int | None = None, status: str | None = None, agent: str | None = None,
-                      key: str | None = None, directory: str | None = None, limit: int | None = None, cursor: str | None = None,
+                      key: str | None = None, directory: str | None = None, text: str | None = None, limit: int | None = None, cursor: str | None = None,
                       timeout: float | None = None) -> types.HistoryList:
         """All recorded runs, attached ones and ticks of agents too, newest first."""
         return await self._get("/history", "runs", timeout, since=since, until=until, status=status, agent=agent, key=key,
-                               directory=directory, limit=limit, cursor=cursor)
+                               directory=directory, text=text, limit=limit, cursor=cursor)
 
     async def usage(self, *, by: str | None = None, since: str | None = None, until: str | None = None, provider: str | None = None,
                     models: bool | None = None, timeout: float | None = None) -> types.UsageSummary:
@@ -306,6 +307,14 @@ class AsyncRun:
     async def answer(self, request_id: str, answer: types.Answer, *, timeout: float | None = None) -> None:
         """Answers a request of the run. The id is in a ``permission`` entry, and in ``requests`` of ``view()``."""
         await self._client.answer(request_id, answer, timeout=timeout)
+
+    async def rename(self, title: str | None, *, timeout: float | None = None) -> None:
+        """Gives it another title, whether it has ended or not; with None, the one that it had at its start."""
+        await self._client._send("PATCH", path_of("runs", self.id), timeout, **encoded({"title": title}))
+
+    async def spec(self, *, timeout: float | None = None) -> types.KeptSpec:
+        """The body with which it was started, as it is kept, and the names of what was withheld."""
+        return await self._client._get(path_of("runs", self.id, "spec"), "what", timeout)
 
     async def diff(self, *, paths: Iterable[str] = (), stat: bool = False, timeout: float | None = None) -> types.WorkspaceDiff:
         """The changes of its workspace, committed or not: so far while it is live, then those that it has left. ``paths``:

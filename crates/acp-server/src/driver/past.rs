@@ -210,6 +210,7 @@ pub(super) async fn list(
             let directory = folder(first).map(Path::to_owned).unwrap_or_default();
             let provider = first.info.provider.clone();
             let mut summary = SessionSummary::new(session_id.clone(), directory, provider);
+            summary.title.clone_from(&first.info.title);
             summary.first_prompt = Some(prompt);
             let changed_at_ms = i64::try_from(*changed_at_ms).ok();
             let changed_at_ms = changed_at_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());

@@ -9,11 +9,12 @@ use agent_client_protocol_schema::v1::{
     SessionInfo,
 };
 use serde_json::{Value, json};
+use teamster_api::title_of;
 use teamster_core::{AgentError, McpServer, Offers};
 
 use super::{AcpServer, ClientRequest, Operation};
 use crate::session::Session;
-use crate::updates::{meta, title_of};
+use crate::updates::meta;
 use crate::{Action, Found, Output, SessionPage, Setup, Ticket, errors, requests};
 
 impl AcpServer {
@@ -241,7 +242,7 @@ impl AcpServer {
         };
         let sessions = page.sessions.into_iter().map(|it| {
             SessionInfo::new(it.session_id, it.cwd)
-                .title(it.first_prompt.as_deref().map(title_of))
+                .title(it.title.or_else(|| title_of(it.first_prompt.as_deref()?)))
                 .updated_at(it.updated_at)
                 .meta(meta(json!({"agent": it.agent})))
         });

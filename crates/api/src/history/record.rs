@@ -18,6 +18,9 @@ use crate::Attempt;
 pub struct RunRecord {
     /// Id of the run.
     pub run_id: String,
+    /// Title of the run, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// State of the run.
     pub status: RunState,
     /// The current or last provider of the run.
@@ -87,6 +90,7 @@ impl RunRecord {
     ) -> Self {
         Self {
             run_id: run_id.into(),
+            title: None,
             status,
             provider: provider.into(),
             model: None,
@@ -201,8 +205,11 @@ pub struct RunFilter {
     pub conversation: Option<String>,
     /// Only runs of this session.
     pub session_id: Option<String>,
-    /// Only runs in this directory, as recorded with the run.
+    /// Only runs in this directory or below it, as recorded with the run.
     pub working_directory: Option<PathBuf>,
+    /// Only runs whose title has these words, in any order and case.
+    #[setters(into)]
+    pub text: Option<String>,
     /// Only runs that started at this time or later, in milliseconds since the Unix epoch.
     pub since_ms: Option<u64>,
     /// Only runs that started before this time, in milliseconds since the Unix epoch.

@@ -23,7 +23,8 @@ pub struct SessionSpec {
         schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
     )]
     pub provider: String,
-    /// The title under which the agent's CLI lists its session.
+    /// The title of the session, under which the agent's CLI lists it, too. Default: the first line of the first prompt, here
+    /// alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",

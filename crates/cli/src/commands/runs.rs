@@ -1,5 +1,6 @@
 //! `teamster runs`: the history of runs, and what they bring back.
 
+mod again;
 mod apply;
 pub(crate) mod args;
 mod diff;
@@ -11,6 +12,7 @@ mod history;
 mod list;
 mod live;
 mod open;
+mod rename;
 mod show;
 
 use std::path::{Path, PathBuf};
@@ -32,6 +34,7 @@ pub(crate) fn main(command: &RunsCommand, machine: &Machine) -> anyhow::Result<u
     tokio_runtime()?.block_on(async {
         match command {
             RunsCommand::Diff(args) => diff::main(args, machine).await,
+            RunsCommand::Again(args) => again::main(args, machine).await,
             RunsCommand::Apply(args) => apply::main(args, machine).await,
             RunsCommand::Fetch(args) => fetch::main(args, machine).await,
             RunsCommand::Files(args) => files::main(args, machine).await,
@@ -53,6 +56,13 @@ pub(crate) fn main(command: &RunsCommand, machine: &Machine) -> anyhow::Result<u
                 } else {
                     show::main(args, &history).await
                 };
+                history.close().await;
+                code
+            }
+            RunsCommand::Rename(args) => {
+                // An attached run is in the history only, and a log exists without one.
+                let history = History::open_if_any(machine, &args.run.store).await?;
+                let code = rename::main(args, &history).await;
                 history.close().await;
                 code
             }

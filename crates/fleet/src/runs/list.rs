@@ -73,7 +73,13 @@ impl FleetRuns {
         let mut page = RunList::new(Vec::new());
         for records in all.chunks(AT_ONCE) {
             for mut summary in self.summaries(records).await {
-                if !query.shows(&summary) {
+                let prompt = || {
+                    let mut records = records.iter();
+                    let (.., record) = records.find(|(key, ..)| key.run == summary.info.run_id)?;
+                    record.prompt()
+                };
+                let title = summary.info.title.as_deref();
+                if !query.shows(&summary) || !query.has_text(title, prompt) {
                     continue;
                 }
                 if page.runs.len() == limit {

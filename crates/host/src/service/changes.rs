@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use teamster_api::{Change, RunSummary, ServiceError, ViewState};
 use teamster_core::sync::lock;
-use teamster_runner::RunFolder;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::AT_ONCE;
-use super::index::Index;
-use super::limited::blocking;
+use super::index::{AT_ONCE, Index};
 
 /// The refresh interval.
 const TICK: Duration = Duration::from_millis(500);
 /// The number of newest runs in a snapshot, in addition to all that have not ended.
 const RECENT: usize = 50;
+
+/// The number of older runs that a refresh reads for the first time: a runner that was killed has left no end of its log.
+const UNREAD: usize = 256;
 
 /// A snapshot of runs: the newest ones and all that have not ended, newest first.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -61,10 +61,15 @@ impl Changes {
     async fn refresh(&self) -> Result<(), ServiceError> {
         let mut has_read = self.refreshes.lock().await;
         let mut now = Snapshot::default();
-        let mut folders = self.index.folders().await?;
-        if !*has_read {
-            folders = likely(folders).await?;
-        }
+        let folders = if *has_read {
+            let mut folders = self.index.folders().await?;
+            // Of thousands, nearly all have ended, and nothing of them changes. A few more than are shown: one may be damaged.
+            self.index.to_read(&mut folders, 2 * RECENT, UNREAD);
+            folders
+        } else {
+            // The logs of thousands of runs, which the next refreshes read, would delay the first snapshot by seconds.
+            self.index.recent(RECENT).await?
+        };
         for folders in folders.chunks(AT_ONCE) {
             for run in self.index.summaries(folders, false).await {
                 if now.runs.len() < RECENT || run.state != ViewState::Ended {
@@ -101,17 +106,6 @@ impl Changes {
             let _ = self.refresh().await;
         }
     }
-}
-
-/// Returns the newest runs, and of the others those whose runner is there. The logs of thousands of runs, which the next
-/// refresh reads, would delay the first snapshot by seconds.
-async fn likely(mut folders: Vec<RunFolder>) -> Result<Vec<RunFolder>, ServiceError> {
-    blocking(move || {
-        let others = folders.split_off(RECENT.min(folders.len()));
-        folders.extend(others.into_iter().filter(RunFolder::has_runner));
-        Ok(folders)
-    })
-    .await
 }
 
 impl Snapshot {
@@ -160,7 +154,11 @@ mod tests {
         let make = |number: u64| {
             let mut info = RunInfo::new(format!("r{number}"), "claude");
             info.accepted_at_ms = number;
-            runs.accept(&info, LogLimits::default()).unwrap()
+            let run = runs.accept(&info, LogLimits::default()).unwrap();
+            let described = std::fs::File::open(run.folder.path().join("run.json")).unwrap();
+            let at = std::time::UNIX_EPOCH + Duration::from_secs(number);
+            described.set_modified(at).unwrap();
+            run
         };
         let live = make(1);
         // Their runners are gone without an end of the log, which a reader writes.
@@ -188,6 +186,27 @@ mod tests {
         assert_eq!(ids(), first);
         assert!(is_read("r2"));
         drop(live);
+    }
+
+    #[tokio::test]
+    async fn older_runs_are_read_for_the_first_time_a_few_at_a_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = Runs::at(dir.path());
+        for number in 1..=6 {
+            let mut info = RunInfo::new(format!("r{number}"), "claude");
+            info.accepted_at_ms = number;
+            drop(runs.accept(&info, LogLimits::default()).unwrap());
+        }
+        let index = Arc::new(Index::new(Ok(runs)));
+        let mut read = Vec::new();
+        for _ in 0..4 {
+            let mut folders = index.folders().await.unwrap();
+            index.to_read(&mut folders, 1, 2);
+            let ids: Vec<_> = folders.iter().map(|run| run.id().to_owned()).collect();
+            read.push(ids.join(" "));
+            index.summaries(&folders, false).await;
+        }
+        assert_eq!(read, ["r6 r5 r4", "r6 r3 r2", "r6 r1", "r6"]);
     }
 
     #[tokio::test]

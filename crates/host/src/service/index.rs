@@ -5,19 +5,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use memchr::memmem;
 use teamster_api::{
-    LiveState, LiveStatus, LogLine, ProblemCode, RunEvent, RunLogEntry, RunSummary, RunView,
-    ServiceError, ViewState,
+    KeptSpec, LiveState, LiveStatus, ProblemCode, RunSummary, RunView, ServiceError, ViewState,
 };
 use teamster_core::sync::lock;
-use teamster_core::{AgentError, AgentEvent, Decision, RunResult, RunStatus, UsageLedger};
+use teamster_core::{AgentError, RunResult};
 use teamster_process::ProcessIdentity;
 use teamster_runner::{RunFolder, RunState, Runs, RunsError, client};
 use tokio::time::Instant;
 
 use super::limited::blocking;
-use super::results::workspace_of;
+use super::progress::{Progress, apply_result, attempts};
 
 /// The number of runs that a list examines at once.
 pub(crate) const AT_ONCE: usize = 32;
@@ -25,20 +23,14 @@ pub(crate) const AT_ONCE: usize = 32;
 /// The time for which lists do not ask a runner that did not answer, unless its log grows.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Substrings of the entries that need to be parsed.
-const PARSED_ENTRIES: [&str; 4] = [
-    r#""type":"session""#,
-    r#""type":"usage""#,
-    r#""type":"permission""#,
-    r#""type":"run:start""#,
-];
-
 /// All runs, with cached data from their logs.
 #[derive(Debug)]
 pub(crate) struct Index {
     /// An error without a state directory.
     runs: Result<Runs, AgentError>,
     known: Mutex<HashMap<String, Arc<CachedRun>>>,
+    /// The changes of titles that what is cached has ([`Runs::title_changes`]).
+    titles: Mutex<Option<Vec<u8>>>,
 }
 
 /// The cached data of one run.
@@ -47,6 +39,8 @@ struct CachedRun {
     folder: RunFolder,
     progress: Mutex<Progress>,
     silence: Mutex<Option<Silence>>,
+    /// The log was read once.
+    is_read: AtomicBool,
     /// The log is being read and its reader was given up. A log on a disk that hangs delays only the first request.
     is_stuck: AtomicBool,
 }
@@ -62,24 +56,12 @@ struct Silence {
     is_stopped: bool,
 }
 
-/// The data read from a log so far.
-#[derive(Debug, Default)]
-struct Progress {
-    /// The number of the last entry read.
-    seq: u64,
-    session_id: Option<String>,
-    used: UsageLedger,
-    /// Requests without a decision in the log. An agent can withdraw one without an entry.
-    open_requests: Vec<String>,
-    /// The final summary of an ended run.
-    ended: Option<Arc<RunSummary>>,
-}
-
 impl Index {
     pub(crate) fn new(runs: Result<Runs, AgentError>) -> Self {
         Self {
             runs,
             known: Mutex::default(),
+            titles: Mutex::default(),
         }
     }
 
@@ -94,9 +76,10 @@ impl Index {
     }
 
     /// Returns the run with exactly this id.
-    pub(crate) async fn get(&self, id: &str) -> Result<RunFolder, ServiceError> {
-        let (runs, id) = (self.runs()?, id.to_owned());
+    pub(crate) async fn get(self: &Arc<Self>, id: &str) -> Result<RunFolder, ServiceError> {
+        let (index, runs, id) = (self.clone(), self.runs()?, id.to_owned());
         blocking(move || {
+            index.notice_titles(&runs);
             let run = runs.get(&id)?;
             Ok(run.ok_or(RunsError::NotFound { id })?)
         })
@@ -188,10 +171,38 @@ impl Index {
         Ok(view)
     }
 
-    /// Returns all runs, newest first.
-    pub(crate) async fn folders(&self) -> Result<Vec<RunFolder>, ServiceError> {
+    /// Returns the newest runs and those that are live, newest first, without reading the others.
+    pub(crate) async fn recent(&self, most: usize) -> Result<Vec<RunFolder>, ServiceError> {
         let runs = self.runs()?;
-        let ids = blocking(move || Ok(runs.ids()?)).await?;
+        blocking(move || Ok(runs.recent(most)?)).await
+    }
+
+    /// Leaves out what a list of the newest runs and the live ones needs not read: runs that are known to have ended, and of
+    /// those that were never read, and are none of the newest, all but `most`.
+    pub(crate) fn to_read(&self, folders: &mut Vec<RunFolder>, newest: usize, most: usize) {
+        let known = lock(&self.known);
+        let (mut place, mut unread) = (0, 0);
+        folders.retain(|folder| {
+            place += 1;
+            let Some(run) = known.get(folder.id()).filter(|_| place > newest) else {
+                return true;
+            };
+            if run.is_read.load(Ordering::Relaxed) {
+                return run.ended().is_none();
+            }
+            unread += 1;
+            unread <= most
+        });
+    }
+
+    /// Returns all runs, newest first.
+    pub(crate) async fn folders(self: &Arc<Self>) -> Result<Vec<RunFolder>, ServiceError> {
+        let (index, runs) = (self.clone(), self.runs()?);
+        let ids = blocking(move || {
+            index.notice_titles(&runs);
+            Ok(runs.ids()?)
+        })
+        .await?;
         let (mut folders, new) = {
             let mut known = lock(&self.known);
             let mut by_id = HashMap::new();
@@ -233,6 +244,36 @@ impl Index {
         self.known(folder).summary().await
     }
 
+    /// Reads the titles of ended runs again if a person has changed one.
+    fn notice_titles(&self, runs: &Runs) {
+        // Before the titles, so that a change after it is noticed the next time.
+        let changes = runs.title_changes();
+        if *lock(&self.titles) == changes {
+            return;
+        }
+        let known: Vec<_> = lock(&self.known).values().cloned().collect();
+        let mut has_all = true;
+        for run in known {
+            has_all &= run.read_title();
+        }
+        if has_all {
+            *lock(&self.titles) = changes;
+        }
+    }
+
+    /// Returns the spec that is kept of a run.
+    pub(crate) async fn spec(self: &Arc<Self>, id: &str) -> Result<KeptSpec, ServiceError> {
+        let run = self.get(id).await?;
+        blocking(move || {
+            let none = || {
+                let detail = format!("no spec is kept of run {}", run.id());
+                ServiceError::new(ProblemCode::Unsupported, detail)
+            };
+            run.spec()?.ok_or_else(none)
+        })
+        .await
+    }
+
     fn known(&self, folder: RunFolder) -> Arc<CachedRun> {
         let mut known = lock(&self.known);
         // Another run may have taken the id of a removed one.
@@ -246,6 +287,7 @@ impl Index {
             folder,
             progress: Mutex::default(),
             silence: Mutex::default(),
+            is_read: AtomicBool::new(false),
             is_stuck: AtomicBool::new(false),
         });
         known.insert(id, run.clone());
@@ -269,6 +311,7 @@ impl CachedRun {
             let detail = format!("the log of run {} is still being read", self.folder.id());
             return Err(ServiceError::new(ProblemCode::Internal, detail));
         }
+        self.is_read.store(true, Ordering::Relaxed);
         let known = self.clone();
         let read = blocking(move || {
             let read = known.read();
@@ -308,6 +351,20 @@ impl CachedRun {
     /// Returns the final summary of an ended run, if it is known.
     fn ended(&self) -> Option<Arc<RunSummary>> {
         self.progress.try_lock().ok()?.ended.clone()
+    }
+
+    /// Reads the title of an ended run. Returns `false` while its log is being read.
+    fn read_title(&self) -> bool {
+        let Ok(mut progress) = self.progress.try_lock() else {
+            return false;
+        };
+        if let Some(ended) = &mut progress.ended {
+            let title = self.folder.title();
+            if ended.info.title != title {
+                Arc::make_mut(ended).info.title = title;
+            }
+        }
+        true
     }
 
     /// Returns the live status. `None` if the run just ended, or its runner has another version.
@@ -374,6 +431,7 @@ impl CachedRun {
 
     fn summary_of(&self, progress: &Progress, state: ViewState) -> RunSummary {
         let mut summary = RunSummary::new(self.folder.info().clone(), state);
+        summary.info.title = self.folder.title();
         summary.seq = progress.seq;
         summary.changed_at_ms = self.folder.changed_at_ms();
         summary.session_id.clone_from(&progress.session_id);
@@ -395,79 +453,9 @@ async fn with_prompt(summary: Arc<RunSummary>, folder: RunFolder) -> Result<RunV
 }
 
 /// Returns the prompt of a run. A spec that cannot be read does not keep the rest from being shown.
-fn prompt(folder: &RunFolder) -> Option<String> {
+pub(crate) fn prompt(folder: &RunFolder) -> Option<String> {
     let spec = folder.spec().ok()??;
     spec.prompt().map(str::to_owned)
-}
-
-/// Returns the number of the last entry's attempt, if it is not the first.
-fn attempts(last: &LogLine) -> Option<u32> {
-    let attempt = match last.entry().ok()? {
-        RunLogEntry::Agent(entry) => entry.attempt,
-        RunLogEntry::Run(entry) => entry.attempt,
-        _ => return None,
-    };
-    (attempt > 1).then_some(attempt)
-}
-
-fn apply_result(summary: &mut RunSummary, result: &RunResult) {
-    summary.status = Some(result.status);
-    let session = result.session_id.as_ref().map(ToString::to_string);
-    summary.session_id = session.or(summary.session_id.take());
-    summary.usage = result.usage.or(summary.usage);
-    if result.total_cost_usd.is_some() {
-        summary.cost_usd = result.total_cost_usd;
-        summary.cost_source = result.cost_source;
-    }
-    summary.duration_ms = Some(result.duration_ms);
-    summary.error = result.failure();
-    summary.workspace.clone_from(&result.workspace);
-    if summary.workspace.is_none() && result.status != RunStatus::Completed {
-        // The end of a run whose process was killed does not have it.
-        summary.workspace = workspace_of(&summary.info.run_id);
-    }
-}
-
-impl Progress {
-    fn apply(&mut self, line: &LogLine) {
-        self.seq = line.seq();
-        // Skip most entries without parsing them.
-        let has = |mark: &&str| memmem::find(line.json(), mark.as_bytes()).is_some();
-        if !PARSED_ENTRIES.iter().any(has) {
-            return;
-        }
-        match line.entry() {
-            Ok(RunLogEntry::Agent(entry)) => self.event(entry.event),
-            Ok(RunLogEntry::Run(entry)) => {
-                if let RunEvent::Start { session_id, .. } = entry.event {
-                    let session = session_id.map(|id| id.to_string());
-                    self.session_id = session.or(self.session_id.take());
-                }
-            }
-            // An entry of a newer version.
-            _ => {}
-        }
-    }
-
-    fn event(&mut self, event: AgentEvent) {
-        match event {
-            AgentEvent::SessionStarted(session) => {
-                self.session_id = Some(session.session_id.to_string())
-            }
-            event @ AgentEvent::Usage(_) => self.used.event(&event),
-            AgentEvent::Permission(permission) => {
-                let Some(id) = permission.request_id else {
-                    return;
-                };
-                if permission.decision == Decision::Requested {
-                    self.open_requests.push(id);
-                } else {
-                    self.open_requests.retain(|open| *open != *id);
-                }
-            }
-            _ => {}
-        }
-    }
 }
 
 /// Rejects commands to an ended run, whose runner still accepts them for a moment.
@@ -478,23 +466,4 @@ pub(crate) async fn not_ended(run: &RunFolder) -> Result<(), ServiceError> {
         return Err(RunsError::Ended { id }.into());
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ended_run_has_the_number_of_its_attempts_if_several() {
-        for (attempt, expected) in [(1, None), (3, Some(3))] {
-            let mut done = teamster_core::LogEntry::new(
-                9,
-                1,
-                AgentEvent::Done(teamster_core::Done::new(Box::default())),
-            );
-            done.attempt = attempt;
-            let json = serde_json::to_vec(&RunLogEntry::Agent(done)).unwrap();
-            assert_eq!(attempts(&LogLine::from_json(json, "r").unwrap()), expected);
-        }
-    }
 }

@@ -66,8 +66,10 @@ struct HistoryQuery {
     agent: Option<String>,
     /// Only runs of the conversation with this key (`--session-key`).
     key: Option<SessionKey>,
-    /// Only runs in this directory, an absolute path.
+    /// Only runs in this directory or below it, an absolute path.
     directory: Option<std::path::PathBuf>,
+    /// Only runs whose title has all of these words, in any order and case.
+    text: Option<String>,
     /// The maximum number of runs in the page. 0 counts as 1, and more than 1000 as 1000. Default: 50.
     limit: Option<u32>,
     /// The `next` of the previous page.
@@ -106,6 +108,7 @@ async fn list(State(shared): App, Query(query): Query<HistoryQuery>) -> Answer {
     filter.provider = query.agent;
     filter.conversation = query.key.map(|key| key.0);
     filter.working_directory = query.directory;
+    filter.text = query.text;
     filter.status = query.status.map(Into::into);
     filter.after = query.cursor.map(|cursor| cursor.0);
     let mut runs = shared.machine.history(filter).await?;

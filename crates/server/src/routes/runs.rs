@@ -2,6 +2,7 @@
 
 mod once;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use axum::Extension;
@@ -210,6 +211,15 @@ struct ListQuery {
     kind: Option<RunKind>,
     /// Only the session with this id, and those that continue its conversation (`continues`).
     thread: Option<String>,
+    /// Only runs whose first agent is this one, such as `claude`.
+    agent: Option<String>,
+    /// Only runs in this directory or below it, an absolute path.
+    directory: Option<PathBuf>,
+    /// Only runs whose title has all of these words, in any order and case.
+    text: Option<String>,
+    /// Look for `text` in prompts too, where they are kept, which takes longer.
+    #[serde(default)]
+    prompts: bool,
     /// Only runs in this state.
     state: Option<ViewState>,
     /// Only runs of this machine of a fleet.
@@ -245,6 +255,10 @@ async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {
     let mut runs = RunQuery::default();
     runs.kind = query.kind;
     runs.thread = query.thread;
+    runs.agent = query.agent;
+    runs.directory = query.directory;
+    runs.text = query.text;
+    runs.prompts = query.prompts;
     runs.state = query.state;
     runs.machine = query.machine;
     runs.live = query.live;

@@ -136,6 +136,8 @@ fn the_document_forbids_the_bodies_that_the_server_refuses() {
             "SessionSpec",
             session(json!({"systemPrompt": text, "appendSystemPrompt": text})),
         ),
+        ("PATCH", "/v1/runs/x", "RenameRun", json!({})),
+        ("PATCH", "/v1/runs/x", "RenameRun", json!({"title": " "})),
         ("PATCH", "/v1/sessions/x", "ChangeSession", json!({})),
         (
             "PATCH",

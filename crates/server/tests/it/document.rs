@@ -338,6 +338,10 @@ fn result_responses(served: &Served, document: &mut Document) {
         }
         assert_eq!(has("files/files/none?part=0", file, "*/*").status, 404);
         if kind == "runs" {
+            let (one, spec) = (format!("/v1/runs/{id}"), format!("/v1/runs/{id}/spec"));
+            let renamed = served.request("PATCH", &one).json(&json!({"title": "x"}));
+            document.has("PATCH", "/v1/runs/{id}", &renamed.send());
+            document.has("GET", "/v1/runs/{id}/spec", &served.get(&spec));
             for (action, status, member) in [
                 ("apply", 200, "filesChanged"),
                 ("apply", 409, "detail"),

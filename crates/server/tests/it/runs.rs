@@ -10,6 +10,49 @@ use super::faulty::Fault;
 use super::served::{LIMIT, Served};
 
 #[test]
+fn a_run_is_renamed_found_by_its_title_and_shows_its_spec() {
+    let served = Served::start();
+    let id = served.run("Fix the login\nnow");
+    let path = format!("/v1/runs/{id}");
+    assert_eq!(served.until(&path, "ended")["title"], "Fix the login");
+    let found = |query: &str| {
+        let list = served.get(&format!("/v1/runs?{query}")).json();
+        list["runs"].as_array().unwrap().len()
+    };
+    for (query, count) in [
+        ("text=LOGIN%20fix", 1),
+        ("text=now", 0),
+        ("text=now&prompts=true", 1),
+        ("agent=claude", 1),
+        ("agent=codex", 0),
+        ("directory=%2Fno%2Fsuch", 0),
+    ] {
+        assert_eq!(found(query), count, "{query}");
+    }
+    let patch = |path: &str, body: &Value| served.request("PATCH", path).json(body).send();
+    let renamed = patch(&path[..path.len() - 4], &json!({"title": " The\nlogin "}));
+    assert_eq!((renamed.status, &*renamed.body), (204, ""));
+    assert_eq!(served.get(&path).json()["title"], "The login");
+    assert_eq!(patch(&path, &json!({"title": null})).status, 204);
+    assert_eq!(served.get(&path).json()["title"], "Fix the login");
+    for body in [
+        json!({}),
+        json!({"title": " "}),
+        json!({"title": "x".repeat(201)}),
+        json!({"title": 1}),
+    ] {
+        patch(&path, &body).is_problem(422, "INVALID_PARAMS");
+    }
+    patch("/v1/runs/unknown", &json!({"title": "x"})).is_problem(404, "RUN_NOT_FOUND");
+
+    let spec = served.get(&format!("{path}/spec")).json();
+    assert_eq!(spec["what"]["run"]["prompt"], "Fix the login\nnow");
+    served
+        .get("/v1/runs/unknown/spec")
+        .is_problem(404, "RUN_NOT_FOUND");
+}
+
+#[test]
 fn a_run_is_started_shown_and_listed() {
     let served = Served::start();
     assert_eq!(served.get("/healthz").json(), json!({"status": "ok"}));

@@ -38,6 +38,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("DELETE", "/v1/uploads/{id}", "run"),
     ("POST", "/v1/runs/{id}/apply", "run"),
     ("POST", "/v1/runs/{id}/discard", "admin"),
+    ("PATCH", "/v1/runs/{id}", "run"),
+    ("GET", "/v1/runs/{id}/spec", "run"),
     ("PUT", "/v1/uploads/{id}/{name}/parts/{number}", "run"),
     ("GET", "/v1/requests", "read"),
     ("POST", "/v1/requests/{run}/{number}", "answer"),

@@ -18,3 +18,4 @@ mod runs;
 mod session_locks;
 mod sessions;
 mod slow;
+mod titles;

@@ -255,6 +255,7 @@ on_each_database! {
                     "teamster_sessions",
                     "teamster_session_locks",
                     "teamster_migrations",
+                    "teamster_additions",
                 ];
                 for table in tables {
                     database.execute(&format!("DROP TABLE IF EXISTS {table}")).await;

@@ -1,9 +1,9 @@
-//! What a run in memory leaves.
+//! What a run in memory leaves, and what is kept of it beside its log.
 
 use teamster_api::{
     ARTIFACTS, AppliedChanges, DiffFile, DiffLine, DiffLineKind, DiffQuery, DiffStatus,
-    DiscardedChanges, FileList, Hunk, PATCH, ProblemCode, RunFile, ServiceError, Spec,
-    WorkspaceDiff, Worktree,
+    DiscardedChanges, FileList, Hunk, KeptSpec, KeptTexts, PATCH, ProblemCode, RunFile,
+    ServiceError, Spec, WorkspaceDiff, Worktree, check_title,
 };
 use teamster_core::sync::lock;
 use teamster_core::{WorkspaceKind, WorkspaceResult};
@@ -115,6 +115,22 @@ impl MemoryRun {
         self.check_left()?;
         lock(&self.data).is_discarded = true;
         Ok(DiscardedChanges::new(Some("teamster/memory".to_owned())))
+    }
+
+    /// Gives the run another title, or the first one again.
+    pub(super) fn rename(&self, title: Option<&str>) -> Result<(), ServiceError> {
+        lock(&self.data).title = title.map(check_title).transpose()?;
+        self.notify();
+        Ok(())
+    }
+
+    /// Returns what a runner would keep of the spec.
+    pub(super) fn kept(&self) -> KeptSpec {
+        KeptSpec::new(self.spec.clone(), KeptTexts::All)
+    }
+
+    pub(super) fn prompt(&self) -> Option<String> {
+        self.kept().prompt().map(str::to_owned)
     }
 
     /// Checks that the run had a workspace of its own, whose changes are still there.

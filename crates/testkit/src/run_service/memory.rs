@@ -10,7 +10,7 @@ use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
     Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
-    LogLine, NEW_RUN_ID_RULE, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService,
+    KeptSpec, LogLine, NEW_RUN_ID_RULE, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService,
     RunSummary, RunView, ServiceError, ServiceFuture, Spec, WorkspaceDiff, is_new_run_id,
     is_owned_run_id,
 };
@@ -210,7 +210,8 @@ impl MemoryService {
                 continue;
             }
             let summary = run.summary(query.live || query.live_status);
-            if !query.shows(&summary) {
+            let title = summary.info.title.as_deref();
+            if !query.shows(&summary) || !query.has_text(title, || run.prompt()) {
                 continue;
             }
             if page.runs.len() == limit {
@@ -459,6 +460,14 @@ impl RunService for MemoryService {
 
     fn discard<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, DiscardedChanges> {
         Box::pin(async move { self.run(id)?.discard() })
+    }
+
+    fn rename<'a>(&'a self, id: &'a str, title: Option<String>) -> ServiceFuture<'a, ()> {
+        Box::pin(async move { self.run(id)?.rename(title.as_deref()) })
+    }
+
+    fn spec<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, KeptSpec> {
+        Box::pin(async move { Ok(self.run(id)?.kept()) })
     }
 
     fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {

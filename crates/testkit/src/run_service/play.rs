@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use teamster_api::{
     Accepted, Answer, Command, Grants, LifecycleEntry, LiveState, LiveStatus, LogLine,
     PendingRequest, ProblemCode, RefusalCode, Reply, RunEvent, RunInfo, RunKind, RunLogEntry,
-    RunSummary, RunView, ServiceError, Spec, TurnStatus, ViewState, Workspace,
+    RunSummary, RunView, ServiceError, Spec, TurnStatus, ViewState, Workspace, title_of,
 };
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
@@ -37,6 +37,8 @@ pub(super) struct Data {
     lines: Vec<LogLine>,
     /// The time of the last entry.
     changed_at_ms: u64,
+    /// The title that it got after its start.
+    pub(super) title: Option<String>,
     session_id: Option<String>,
     requests: Vec<PendingRequest>,
     requested: u64,
@@ -83,11 +85,13 @@ impl MemoryRun {
         let mut info = RunInfo::new(id, spec.provider());
         match &spec {
             Spec::Run(spec) => {
+                info.title = spec.first_title(true);
                 info.model.clone_from(&spec.model);
                 info.directory.clone_from(&spec.working_directory);
             }
             Spec::Session(spec) => {
                 info.kind = RunKind::Session;
+                info.title = spec.first_title();
                 info.model.clone_from(&spec.model);
                 info.directory.clone_from(&spec.working_directory);
                 info.continues.clone_from(&spec.continues);
@@ -124,7 +128,7 @@ impl MemoryRun {
         }
     }
 
-    fn notify(&self) {
+    pub(super) fn notify(&self) {
         self.changed.send_replace(());
         self.changes.send_modify(|count| *count += 1);
     }
@@ -273,6 +277,7 @@ impl MemoryRun {
             (None, false) => ViewState::Waiting,
         };
         let mut summary = RunSummary::new(self.info.clone(), state);
+        summary.info.title = data.title.clone().or(summary.info.title);
         summary.seq = data.lines.len() as u64;
         summary.changed_at_ms = data.lines.last().map(|_| data.changed_at_ms);
         summary.session_id.clone_from(&data.session_id);
@@ -292,9 +297,7 @@ impl MemoryRun {
         let summary = self.summary(true);
         let result = lock(&self.data).ended.clone().map(Box::new);
         let mut view = RunView::new(Arc::new(summary), result);
-        if let Spec::Run(spec) = &self.spec {
-            view.prompt = Some(spec.prompt.clone());
-        }
+        view.prompt = self.prompt();
         view
     }
 
@@ -403,6 +406,9 @@ impl MemoryRun {
             return Err(refused(RefusalCode::Busy, "a turn is in progress"));
         }
         data.turns += 1;
+        if self.info.title.is_none() && data.title.is_none() {
+            data.title = title_of(&prompt);
+        }
         let turn = format!("{}.{}", self.info.run_id, data.turns);
         let event = RunEvent::user_message((&*turn).into(), &*prompt, from, false);
         self.push(&mut data, LifecycleEntry::new(event).into());

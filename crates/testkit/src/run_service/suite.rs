@@ -1,6 +1,7 @@
 //! The checks that every service of runs must pass.
 
 mod results;
+mod titles;
 mod uploads;
 
 use std::sync::Arc;
@@ -62,6 +63,7 @@ pub async fn contract(subject: &dyn Subject) {
     check.a_log_has_no_gaps_and_ends_with_done().await;
     check.ids_are_shortened_by_resolve_alone().await;
     check.lists_have_pages_and_filters().await;
+    check.a_run_has_a_title_and_its_spec().await;
     check.a_request_is_answered_once().await;
     check.a_run_is_stopped_once().await;
     check.changes_follow_a_snapshot().await;
@@ -75,6 +77,9 @@ pub async fn contract(subject: &dyn Subject) {
     }
     if let Some(session) = subject.session() {
         check.turns_come_one_after_the_other(session.clone()).await;
+        check
+            .a_session_has_the_title_of_its_first_prompt(session.clone())
+            .await;
         check.sessions_of_a_thread_are_listed(session).await;
     }
 }

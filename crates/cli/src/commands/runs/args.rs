@@ -37,6 +37,8 @@ pub(crate) struct RunsArgs {
 pub(crate) enum RunsCommand {
     List(RunsListArgs),
     Show(RunsShowArgs),
+    Rename(RunsRenameArgs),
+    Again(RunsAgainArgs),
     Diff(RunsDiffArgs),
     Apply(RunsApplyArgs),
     Fetch(RunsFetchArgs),
@@ -53,6 +55,28 @@ pub(crate) struct RunIdArgs {
     pub(crate) id: String,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
+}
+
+/// Give a run another title.
+///
+/// Every run has one from its start: that of --title, or the first line of its prompt.
+#[derive(Debug, Args)]
+pub(crate) struct RunsRenameArgs {
+    #[command(flatten)]
+    pub(crate) run: RunIdArgs,
+    /// The title [default: the first one again]
+    #[arg(value_name = "TITLE")]
+    pub(crate) title: Option<String>,
+}
+
+/// Start a run again, as a new detached one.
+///
+/// It has the same prompt and options, and its id is printed. Values that may be secret, such as of --env, are not kept: a run with such an
+/// option is started by `teamster run`.
+#[derive(Debug, Args)]
+pub(crate) struct RunsAgainArgs {
+    #[command(flatten)]
+    pub(crate) run: RunIdArgs,
 }
 
 /// Show what a run has changed in its worktree.
@@ -126,8 +150,11 @@ pub(crate) struct RunsListArgs {
     /// Show at most this many
     #[arg(long, short = 'n', value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
+    /// Only runs whose title has these words, in any order
+    #[arg(long, value_name = "WORDS")]
+    pub(crate) text: Option<String>,
     /// Only runs of this agent
-    #[arg(long, value_name = "AGENT", value_parser = provider::ProviderParser)]
+    #[arg(long, visible_alias = "agent", value_name = "AGENT", value_parser = provider::ProviderParser)]
     pub(crate) provider: Option<String>,
     /// Only runs with this status
     #[arg(long, value_name = "STATUS")]
@@ -135,8 +162,8 @@ pub(crate) struct RunsListArgs {
     /// Only runs started within this time, such as 90s, 5m or 24h
     #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) since: Option<std::time::Duration>,
-    /// Only runs in this directory, such as the ticks of the agent there
-    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    /// Only runs in this directory or below it, such as the ticks of the agent there
+    #[arg(long, visible_alias = "directory", value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) cwd: Option<PathBuf>,
     /// Only running detached runs, with their pending requests
     #[arg(long, conflicts_with_all = ["status", "since"])]

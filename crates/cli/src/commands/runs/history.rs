@@ -6,6 +6,7 @@ use teamster_api::history::{ForgetRuns, Forgotten, RunFilter, RunRecord};
 use teamster_api::{ProblemCode, ServiceError};
 
 use crate::args::StoreArgs;
+use crate::exit_code::refused;
 use crate::remote::Machine;
 use crate::{store, words};
 
@@ -96,6 +97,23 @@ impl History {
     /// Returns the prompt of a detached run, if its runner has kept it.
     pub(super) async fn prompt(&self, run_id: &str) -> Option<String> {
         self.machine.runs().outline(run_id).await.ok()?.prompt
+    }
+
+    /// Gives the run with this id or unique prefix another title.
+    pub(super) async fn rename(&self, id: &str, title: Option<String>) -> anyhow::Result<()> {
+        let runs = self.machine.runs();
+        let id = match runs.resolve(id).await {
+            Ok(run) => run.run_id,
+            Err(error) if error.code == Some(ProblemCode::RunNotFound) => {
+                self.find(id).await?.run_id
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let renamed = runs.rename(&id, title).await;
+        renamed.map_err(|error| match error.code {
+            Some(ProblemCode::InvalidParams) => refused(error),
+            _ => error.into(),
+        })
     }
 
     /// Deletes the selected runs.

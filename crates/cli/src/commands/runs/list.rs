@@ -21,6 +21,7 @@ pub(super) async fn main(args: &RunsListArgs, history: &History) -> anyhow::Resu
     filter.provider.clone_from(&args.provider);
     filter.status = args.status.map(state);
     filter.since_ms = since;
+    filter.text.clone_from(&args.text);
     filter.working_directory = (args.cwd.as_deref()).map(|cwd| canonical(cwd, history.is_here()));
     let mut runs = history.list(filter).await?;
     if args.json {
@@ -55,26 +56,31 @@ fn state(status: Status) -> RunState {
     }
 }
 
-const HEAD: [&str; 8] = [
-    "RUN", "BEGAN", "AGENT", "STATUS", "TIME", "TOKENS", "COST", "",
+const HEAD: [&str; 9] = [
+    "RUN", "BEGAN", "AGENT", "STATUS", "TIME", "TOKENS", "COST", "TITLE", "",
 ];
+/// The columns of texts, which are cut where there is no room.
+const TITLE: usize = 7;
+const NOTE: usize = 8;
 
 /// Column sets, widest first. All but the first omit the agent's model and the year.
-const COLUMNS: [&[usize]; 5] = [
-    &[0, 1, 2, 3, 4, 5, 6, 7],
-    &[0, 1, 2, 3, 4, 5, 6],
-    &[0, 1, 2, 3, 4, 6],
-    &[0, 2, 3, 6],
+const COLUMNS: [&[usize]; 6] = [
+    &[0, 1, 2, 3, 4, 5, 6, TITLE, NOTE],
+    &[0, 1, 2, 3, 4, 5, 6, TITLE],
+    &[0, 1, 2, 3, 4, 6, TITLE],
+    &[0, 1, 2, 3, 6, TITLE],
+    &[0, 2, 3, TITLE],
     &[0, 2, 3],
 ];
 
-/// Minimum width of a note, in columns.
-const MIN_NOTE_WIDTH: usize = 12;
+/// Minimum widths of a title and of a note that are cut, in columns.
+const MIN_TITLE: usize = 16;
+const MIN_NOTE: usize = 12;
 
 /// A row of the table.
 #[derive(Clone)]
 struct Row {
-    cells: [String; 8],
+    cells: [String; 9],
     /// Short forms of start time and agent for narrow terminals.
     narrow: [String; 2],
     status: Style,
@@ -85,38 +91,47 @@ fn table(rows: &[Row], width: Option<usize>, out: &mut impl Write) -> io::Result
         return Ok(());
     }
     let width = width.unwrap_or(usize::MAX);
-    let of_columns = |columns: &[usize], note: usize| {
+    let widest = |column: usize| {
+        let cells = rows.iter().map(|row| &row.cells[column]);
+        cells.map(|cell| console::measure_text_width(cell)).max()
+    };
+    let [titles, notes] = [TITLE, NOTE].map(|column| widest(column).unwrap_or_default());
+    let of_columns = |columns: &[usize], title: usize, note: usize| {
+        // Runs of an earlier version have no title.
+        let columns = columns
+            .iter()
+            .filter(|column| **column != TITLE || titles > 0);
+        let columns: Vec<_> = columns.copied().collect();
         let mut table = Table::new(columns.iter().map(|column| HEAD[*column]));
         for row in rows {
             let mut cells = row.cells.clone();
-            if columns.len() < HEAD.len() {
+            if !columns.contains(&NOTE) {
                 [cells[1], cells[2]] = row.narrow.clone();
             }
-            cells[7] = words::cut(&cells[7], note).into_owned();
-            let mut styles = [Style::new(); 8];
+            for (column, most) in [(TITLE, title), (NOTE, note)] {
+                cells[column] = words::cut(&cells[column], most).into_owned();
+            }
+            let mut styles = [Style::new(); 9];
             styles[3] = row.status;
-            styles[7] = Style::new().dimmed();
+            styles[NOTE] = Style::new().dimmed();
             let row: Vec<_> = cells.into_iter().zip(styles).collect();
             table.row(columns.iter().map(|column| row[*column].clone()));
         }
         table
     };
-    let mut table = of_columns(COLUMNS[0], usize::MAX);
-    let notes = rows
-        .iter()
-        .map(|row| console::measure_text_width(&row.cells[7]));
-    let notes = notes.max().unwrap_or_default();
-    let without_notes = table.width() - notes;
-    if table.width() > width && notes > 0 && without_notes + MIN_NOTE_WIDTH <= width {
-        table = of_columns(COLUMNS[0], width - without_notes);
-    }
-    for columns in &COLUMNS[1..] {
-        if table.width() <= width {
-            break;
+    let (mut title, mut note) = (titles.min(MIN_TITLE), notes.min(MIN_NOTE));
+    let fits = |columns: &&&[usize]| of_columns(columns, title, note).width() <= width;
+    let columns = COLUMNS.iter().find(fits).unwrap_or(&COLUMNS[5]);
+    let mut room = width.saturating_sub(of_columns(columns, title, note).width());
+    // The title shrinks first.
+    for (column, text, all) in [(NOTE, &mut note, notes), (TITLE, &mut title, titles)] {
+        if columns.contains(&column) {
+            let more = room.min(all - *text);
+            *text += more;
+            room -= more;
         }
-        table = of_columns(columns, 0);
     }
-    table.write(out)
+    of_columns(columns, title, note).write(out)
 }
 
 fn row(run: &RunRecord, now_ms: u64) -> Row {
@@ -149,6 +164,7 @@ fn row(run: &RunRecord, now_ms: u64) -> Row {
                 .unwrap_or_default(),
             tokens.map(words::count).unwrap_or_default(),
             words::cost_of(run.cost_usd, run.cost_source).unwrap_or_default(),
+            words::one_line(run.title.as_deref().unwrap_or_default()),
             note,
         ],
         narrow: [
@@ -173,27 +189,37 @@ mod tests {
             "1h 00m",
             "1.2M",
             "$12.34",
+            "Fix the login of the shop, which fails",
             "2 attempts: the connection was lost",
         ];
-        let rows = [Row {
+        let row = Row {
             cells: cells.map(str::to_owned),
             narrow: ["11-23 05:00", "opencode"].map(str::to_owned),
             status: Style::new(),
-        }];
-        let shown = |width| {
+        };
+        let mut untitled = row.clone();
+        untitled.cells[TITLE].clear();
+        let shown = |width, row: &Row| {
+            let rows = [row.clone()];
             let mut bytes = Vec::new();
             table(&rows, width, &mut bytes).unwrap();
             anstream::adapter::strip_str(&String::from_utf8(bytes).unwrap()).to_string()
         };
-        assert!(shown(None).ends_with("2 attempts: the connection was lost\n"));
-        for width in 40..150 {
-            let shown = shown(Some(width));
-            let widest = shown.lines().map(console::measure_text_width).max();
-            assert!(widest.unwrap() <= width, "{width}: {shown}");
-            assert!(shown.contains("0199d7a0-1b2c") && shown.contains("interrupted"));
+        for row in [&row, &untitled] {
+            assert!(shown(None, row).ends_with("2 attempts: the connection was lost\n"));
+            for width in 40..200 {
+                let shown = shown(Some(width), row);
+                let widest = shown.lines().map(console::measure_text_width).max();
+                assert!(widest.unwrap() <= width, "{width}: {shown}");
+                assert!(shown.contains("0199d7a0-1b2c") && shown.contains("interrupted"));
+                let has_title = row.cells[TITLE] != "" && width >= 52;
+                assert_eq!(shown.contains("Fix the"), has_title, "{width}: {shown}");
+            }
         }
+        assert!(shown(Some(80), &row).contains("Fix the login of t"));
+        assert!(!shown(Some(80), &untitled).contains("TITLE"));
         assert_eq!(
-            shown(Some(40)),
+            shown(Some(40), &row),
             "RUN            AGENT     STATUS\n0199d7a0-1b2c  opencode  interrupted\n"
         );
     }

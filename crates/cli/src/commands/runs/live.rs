@@ -6,7 +6,8 @@ use std::sync::Arc;
 use anstyle::Style;
 use serde::Serialize;
 use teamster_api::{
-    LiveState, LiveStatus, PendingRequest, QueueStatus, RunInfo, RunKind, RunSummary, ViewState,
+    LiveState, LiveStatus, PendingRequest, QueueStatus, RunInfo, RunKind, RunQuery, RunSummary,
+    ViewState, list_all,
 };
 use teamster_core::time::epoch_ms;
 
@@ -17,6 +18,9 @@ use crate::runtime::tokio_runtime;
 use crate::table::Table;
 use crate::zone::local_time;
 use crate::{exit_code, words};
+
+/// The most columns of a title.
+const TITLE_WIDTH: usize = 40;
 
 /// A running detached run and its pending requests.
 #[derive(Serialize)]
@@ -63,14 +67,15 @@ pub(super) fn main(args: &RunsListArgs, machine: &Machine) -> anyhow::Result<u8>
 /// Returns the selected runs that have not ended.
 async fn find(args: &RunsListArgs, machine: &Machine) -> anyhow::Result<Vec<Live>> {
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let directory = (args.cwd.as_deref()).map(|cwd| super::canonical(cwd, machine.is_here()));
-    let is_selected = |info: &RunInfo| {
-        (args.provider.as_ref()).is_none_or(|provider| info.provider == *provider)
-            && (directory.is_none() || info.directory == directory)
-    };
-    let runs = machine.live_runs().await?.into_iter();
-    let selected = runs.filter(|run| is_selected(&run.info)).take(limit);
-    Ok(selected
+    let mut query = RunQuery::default();
+    query.live = true;
+    query.agent.clone_from(&args.provider);
+    query.directory = (args.cwd.as_deref()).map(|cwd| super::canonical(cwd, machine.is_here()));
+    query.text.clone_from(&args.text);
+    let runs = list_all(&*machine.runs(), query).await?;
+    Ok(runs
+        .into_iter()
+        .take(limit)
         .map(|run| Arc::unwrap_or_clone(run).into())
         .collect())
 }
@@ -108,6 +113,11 @@ fn table(runs: &[Live], out: &mut impl Write) -> io::Result<()> {
     if has_machines {
         head.push("MACHINE");
     }
+    // Those of an earlier version have none.
+    let has_titles = runs.iter().any(|run| run.info.title.is_some());
+    if has_titles {
+        head.push("TITLE");
+    }
     let mut table = Table::new(head);
     for run in runs {
         let status = run.status.as_ref();
@@ -128,6 +138,10 @@ fn table(runs: &[Live], out: &mut impl Write) -> io::Result<()> {
         if has_machines {
             let machine = run.machine.as_deref().map(words::one_line);
             cells.push(machine.unwrap_or_default());
+        }
+        if has_titles {
+            let title = words::one_line(run.info.title.as_deref().unwrap_or_default());
+            cells.push(words::cut(&title, TITLE_WIDTH).into_owned());
         }
         table.row(cells.into_iter().map(|cell| (cell, Style::new())));
     }
@@ -186,6 +200,8 @@ mod tests {
         let mut lost = RunSummary::new(RunInfo::new("two", "codex"), ViewState::Unknown);
         lost.machine = Some("mini".to_owned());
         let here = RunSummary::new(RunInfo::new("three", "codex"), ViewState::Running);
+        let mut titled = here.clone();
+        titled.info.title = Some("Fix the\nlogin".to_owned());
         let shown = |runs: &[&RunSummary]| {
             let live: Vec<Live> = runs.iter().map(|run| (*run).clone().into()).collect();
             let mut bytes = Vec::new();
@@ -198,6 +214,14 @@ mod tests {
         assert!(fleet.contains("MACHINE"), "{fleet}");
         let alone = shown(&[&here]);
         assert!(alone.contains("running"), "{alone}");
-        assert!(!alone.contains("MACHINE"), "{alone}");
+        assert!(
+            !alone.contains("MACHINE") && !alone.contains("TITLE"),
+            "{alone}"
+        );
+        let both = shown(&[&here, &titled]);
+        assert!(
+            both.contains("TITLE") && both.contains("Fix the login"),
+            "{both}"
+        );
     }
 }

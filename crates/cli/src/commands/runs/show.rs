@@ -54,6 +54,7 @@ fn print(
         status => words::run_status(status),
     };
     line("run", Some(words::one_line(&run.run_id)))?;
+    line("title", run.title.as_deref().map(words::one_line))?;
     line("status", Some(format!("{state}{status}{state:#}")))?;
     line("agent", Some(words::one_line(&run.provider)))?;
     line("model", run.model.as_deref().map(words::one_line))?;

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::{Value, json};
 
 use super::{about, detach, runs_folder, with_state};
-use crate::cli::{Claude, run};
+use crate::cli::{Claude, run, teamster};
 
 #[test]
 fn the_spec_of_a_detached_run_is_kept_without_secrets() {
@@ -37,11 +37,79 @@ fn the_spec_of_a_detached_run_is_kept_without_secrets() {
     assert_eq!(spec["what"]["run"]["maxTurns"], 3);
     assert_eq!(spec["what"]["run"]["prompt"], "Fix it\nplease");
 
+    let again = about(&claude, ["runs", "again", &id]);
+    assert!(
+        again.stderr.contains("give env.API_KEY to"),
+        "{}",
+        again.stderr
+    );
     let shown = about(&claude, ["runs", "show", &id, "--store", &store]);
     assert!(shown.stdout.contains("Fix it please"), "{}", shown.stdout);
     let shown = about(&claude, ["runs", "show", &id, "--json", "--store", &store]);
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
     assert_eq!(shown["prompt"], "Fix it\nplease");
+    assert_eq!(shown["title"], "Fix it");
+}
+
+#[test]
+fn a_run_is_found_by_its_title_which_a_person_may_change() {
+    let claude = Claude::plays("text", 0);
+    let store = claude.path("store.db").display().to_string();
+    let id = detach(&claude, ["Fix it\nplease", "--store", &store]);
+    let attached = ["Look\nat it", "--run-id=attached", "--store", &store];
+    let attached = run(with_state(&mut claude.run(attached), &claude));
+    assert_eq!(attached.code, Some(0), "{}", attached.stderr);
+    assert_eq!(about(&claude, ["wait", &id]).code, Some(0));
+    let folder = runs_folder(&claude).join(&id);
+    let described = fs::read(folder.join("run.json")).unwrap();
+    let found = |words: &str| {
+        let arguments = ["runs", "list", "--json", "--store", &store, "--text", words];
+        let found = about(&claude, arguments).stdout;
+        let found = found.lines().map(|line| {
+            let run: Value = serde_json::from_str(line).unwrap();
+            let text = |name: &str| run[name].as_str().unwrap().to_owned();
+            (text("runId"), text("title"))
+        });
+        found.collect::<Vec<_>>()
+    };
+    assert_eq!(found("IT fix"), [(id.clone(), "Fix it".to_owned())]);
+    assert_eq!(found("look"), [("attached".to_owned(), "Look".to_owned())]);
+    assert_eq!(found("please"), []);
+
+    let rename = |id: &str, title: &[&str]| {
+        let arguments = ["runs", "rename", id, "--store", &store].into_iter();
+        about(&claude, arguments.chain(title.iter().copied()))
+    };
+    for id in [&*id, "attached"] {
+        let renamed = rename(&id[..8], &["The login"]);
+        assert_eq!((renamed.code, &*renamed.stderr), (Some(0), ""));
+    }
+    assert_eq!(found("login").len(), 2);
+    assert_eq!(fs::read(folder.join("run.json")).unwrap(), described);
+    assert_eq!(rename(&id, &[]).code, Some(0));
+    assert_eq!(found("fix"), [(id.clone(), "Fix it".to_owned())]);
+    let refused = rename(&id, &[" "]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("title"), "{}", refused.stderr);
+
+    let mut again = teamster(["runs", "again", &id]);
+    again.env("TEAMSTER_CLAUDE_BIN", claude.path("claude"));
+    let again = run(with_state(&mut again, &claude));
+    let second = again.stdout.trim_end();
+    assert_eq!(
+        about(&claude, ["wait", second]).code,
+        Some(0),
+        "{}",
+        again.stderr
+    );
+    assert_ne!(second, id);
+    assert_eq!(found("fix").len(), 2);
+    let missing = rename("no-such-run", &["x"]);
+    assert!(
+        missing.stderr.contains("no run \"no-such-run\""),
+        "{}",
+        missing.stderr
+    );
 }
 
 #[test]
@@ -64,6 +132,23 @@ fn prompts_are_not_kept_if_the_environment_says_so() {
     );
     let shown = about(&claude, ["runs", "show", &id, "--store", &store]);
     assert!(shown.stdout.contains("sha256"), "{}", shown.stdout);
+    // Neither is the first line a title, here or in the history.
+    let about_it = fs::read_to_string(runs_folder(&claude).join(&id).join("run.json")).unwrap();
+    assert!(!about_it.contains("private"), "{about_it}");
+    let listed = about(&claude, ["runs", "list", "--json", "--store", &store]);
+    assert!(!listed.stdout.contains("private"), "{}", listed.stdout);
+    // A title that was given is none.
+    let mut command = claude.run(["a private matter", "--title", "My title"]);
+    let command = with_state(&mut command, &claude).args(["--detach", "--store", &store]);
+    let id = run(command.env("TEAMSTER_KEEP_PROMPTS", "off"));
+    let id = id.stdout.trim_end();
+    assert_eq!(about(&claude, ["wait", id]).code, Some(0));
+    let listed = about(&claude, ["runs", "list", "--json", "--store", &store]);
+    let newest: Value = serde_json::from_str(listed.stdout.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (&newest["runId"], &newest["title"]),
+        (&id.into(), &"My title".into())
+    );
 
     let refused = start("no");
     assert_eq!((refused.code, &*refused.stdout), (Some(2), ""));

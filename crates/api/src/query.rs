@@ -1,0 +1,132 @@
+//! A selection of runs.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{RunInfo, RunKind, RunSummary, ViewState, has_words};
+
+/// A selection of runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RunQuery {
+    /// Only runs of this kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<RunKind>,
+    /// Only the session with this id, and those that [continue](RunInfo::continues) its conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// Only runs whose first agent is this one, such as `claude`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// Only runs in this directory or below it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directory: Option<PathBuf>,
+    /// Only runs whose title has these words, in any order and case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Look for `text` in prompts too, where they are kept, which takes longer.
+    #[serde(skip_serializing_if = "crate::is_default")]
+    pub prompts: bool,
+    /// Only runs in this state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<ViewState>,
+    /// Only runs of this machine of a fleet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// Only runs that have not ended, each with its live status.
+    #[serde(skip_serializing_if = "crate::is_default")]
+    pub live: bool,
+    /// Each run that has not ended has its live status.
+    #[serde(skip_serializing_if = "crate::is_default")]
+    pub live_status: bool,
+    /// Only runs that were accepted at this time or later, in milliseconds since the Unix epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
+    /// The maximum number of runs in the page, from 1 to 1000. Default: 50.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// The `next` of the previous page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+impl RunQuery {
+    /// Returns whether the run is of the kind, the thread, the agent, the directory and the time that are wanted, which do not
+    /// change.
+    pub fn selects(&self, run: &RunInfo) -> bool {
+        let thread = run.continues.as_ref().unwrap_or(&run.run_id);
+        let is_below = |wanted: &PathBuf| {
+            let directory = run.directory.as_ref();
+            directory.is_some_and(|directory| directory.starts_with(wanted))
+        };
+        self.kind.is_none_or(|kind| kind == run.kind)
+            && self.since.is_none_or(|since| run.accepted_at_ms >= since)
+            && self.thread.as_ref().is_none_or(|wanted| wanted == thread)
+            && self
+                .agent
+                .as_ref()
+                .is_none_or(|wanted| *wanted == run.provider)
+            && self.directory.as_ref().is_none_or(is_below)
+    }
+
+    /// Returns whether the run, which is [selected](Self::selects), is also in the state and on the machine that are wanted.
+    pub fn shows(&self, run: &RunSummary) -> bool {
+        !(self.live && run.state == ViewState::Ended)
+            && self.state.is_none_or(|state| state == run.state)
+            && (self.machine.is_none() || self.machine == run.machine)
+    }
+
+    /// Returns whether a run with this title has the text that is wanted: in the title, or in its prompt if prompts are
+    /// wanted, which is read only then.
+    pub fn has_text(&self, title: Option<&str>, prompt: impl FnOnce() -> Option<String>) -> bool {
+        let Some(text) = &self.text else {
+            return true;
+        };
+        has_words(title.unwrap_or_default(), text)
+            || (self.prompts && prompt().is_some_and(|prompt| has_words(&prompt, text)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_selected_by_agent_and_by_directory_with_all_below_it() {
+        let mut run = RunInfo::new("r", "claude");
+        run.directory = Some("/work/site/api".into());
+        for (agent, directory, selects) in [
+            (Some("claude"), None, true),
+            (Some("codex"), None, false),
+            (None, Some("/work/site/api"), true),
+            (None, Some("/work/site/"), true),
+            (None, Some("/work/si"), false),
+            (None, Some("/work/site/api/x"), false),
+            (Some("codex"), Some("/work"), false),
+        ] {
+            let mut query = RunQuery::default();
+            query.agent = agent.map(str::to_owned);
+            query.directory = directory.map(PathBuf::from);
+            assert_eq!(query.selects(&run), selects, "{agent:?} {directory:?}");
+        }
+        let mut query = RunQuery::default();
+        query.directory = Some("/".into());
+        assert!(!query.selects(&RunInfo::new("r", "claude")));
+    }
+
+    #[test]
+    fn a_text_is_looked_for_in_prompts_only_on_demand() {
+        let title = Some("Fix the login");
+        let mut query = RunQuery::default();
+        query.text = Some("LOGIN".to_owned());
+        assert!(query.has_text(title, || panic!("the title has it")));
+        query.text = Some("monday".to_owned());
+        assert!(!query.has_text(title, || panic!("prompts are not wanted")));
+        query.prompts = true;
+        assert!(query.has_text(title, || Some("It fails since Monday".to_owned())));
+        assert!(!query.has_text(title, || None));
+        assert!(!query.has_text(None, || None));
+    }
+}

@@ -1,0 +1,201 @@
+//! The title that a run got after its start: a file beside its description, which never changes.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use teamster_core::text::one_line;
+use teamster_core::time::epoch_ms;
+
+use crate::{RunFolder, Runs, RunsError, files};
+
+/// Name of the file in a run's folder.
+const FILE: &str = "title";
+/// Name of the file beside the folders of runs that has another content after each change of a title.
+const CHANGES: &str = ".titles";
+
+impl Runs {
+    /// Returns a text that differs from an earlier one if a person has changed the title of any run since; `None` before the
+    /// first change.
+    ///
+    /// It tells a reader that has kept titles when to read them again.
+    pub fn title_changes(&self) -> Option<Vec<u8>> {
+        files::read(&self.root().join(CHANGES)).ok()
+    }
+}
+
+impl RunFolder {
+    /// Returns the title of the run: the one that it got after its start, else that of its description.
+    pub fn title(&self) -> Option<String> {
+        let text = files::read(&self.path().join(FILE)).ok();
+        let given = text.and_then(|text| String::from_utf8(text).ok());
+        let given = given.map(|text| one_line(&text));
+        given
+            .filter(|title| !title.is_empty())
+            .or_else(|| self.info().title.clone())
+    }
+
+    /// Gives the run another title; with `None`, that of its description again.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run was removed, or the file cannot be written. Then the title stays as it was.
+    pub fn set_title(&self, title: Option<&str>) -> Result<(), RunsError> {
+        let file = self.path().join(FILE);
+        let changed = match title {
+            Some(title) => Draft::write(self.path(), title).and_then(|it| it.rename(&file)),
+            None => match fs::remove_file(&file) {
+                Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            },
+        };
+        changed.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => RunsError::NotFound {
+                id: self.id().to_owned(),
+            },
+            _ => RunsError::io("write", &file)(error),
+        })?;
+        let root = self.path().parent().unwrap_or(Path::new(""));
+        let changes = root.join(CHANGES);
+        Draft::write(root, &unique())
+            .and_then(|it| it.rename(&changes))
+            .map_err(RunsError::io("write", changes))
+    }
+
+    /// Gives the run this title unless it has one. A failure leaves it without a title.
+    pub(crate) fn set_first_title(&self, title: &str) {
+        let file = self.path().join(FILE);
+        if self.info().title.is_none()
+            && fs::symlink_metadata(&file).is_err()
+            && let Ok(draft) = Draft::write(self.path(), title)
+        {
+            // A title that a person has given meanwhile stays.
+            let _ = fs::hard_link(&draft.0, &file);
+        }
+    }
+}
+
+/// File that is not complete yet. It is removed unless it gets its name.
+struct Draft(PathBuf);
+
+impl Draft {
+    fn write(folder: &Path, text: &str) -> io::Result<Self> {
+        let path = folder.join(format!(".title-{}", unique()));
+        let mut options = OpenOptions::new();
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&path)?;
+        let draft = Self(path);
+        file.write_all(text.as_bytes())?;
+        file.sync_data()?;
+        Ok(draft)
+    }
+
+    fn rename(self, to: &Path) -> io::Result<()> {
+        fs::rename(&self.0, to)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        // One that has its name is not there any more.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Returns a text that no other call returns.
+fn unique() -> String {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{}-{number}", epoch_ms(), std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{MetadataExt, symlink};
+
+    use teamster_api::RunInfo;
+
+    use super::*;
+    use crate::LogLimits;
+
+    #[test]
+    fn a_title_is_a_file_beside_the_description_which_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = Runs::at(dir.path());
+        let mut info = RunInfo::new("r", "claude");
+        info.title = Some("Fix it".to_owned());
+        let new = runs.accept(&info, LogLimits::default()).unwrap();
+        let (folder, path) = (&new.folder, new.folder.path().to_owned());
+        let described = fs::read(path.join("run.json")).unwrap();
+        assert_eq!(folder.title().as_deref(), Some("Fix it"));
+        assert_eq!(runs.title_changes(), None);
+        folder.set_first_title("too late");
+        assert_eq!(folder.title().as_deref(), Some("Fix it"));
+
+        folder.set_title(Some("The login")).unwrap();
+        let first = runs.title_changes().unwrap();
+        assert_eq!(folder.title().as_deref(), Some("The login"));
+        assert_eq!(fs::metadata(path.join(FILE)).unwrap().mode() & 0o777, 0o600);
+        folder.set_title(None).unwrap();
+        assert_ne!(runs.title_changes().unwrap(), first);
+        assert_eq!(folder.title().as_deref(), Some("Fix it"));
+        folder.set_title(None).unwrap();
+        assert_eq!(fs::read(path.join("run.json")).unwrap(), described);
+        // The changes are no run, and no draft is left.
+        assert_eq!(runs.ids().unwrap(), ["r"]);
+        let names = fs::read_dir(&path)
+            .unwrap()
+            .map(|it| it.unwrap().file_name());
+        assert!(
+            names
+                .into_iter()
+                .all(|name| !name.to_str().unwrap().starts_with('.'))
+        );
+    }
+
+    #[test]
+    fn the_first_prompt_gives_a_title_only_to_a_run_without_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = Runs::at(dir.path());
+        let info = RunInfo::new("s", "claude");
+        let new = runs.accept(&info, LogLimits::default()).unwrap();
+        for title in ["Fix it", "And that"] {
+            new.folder.set_first_title(title);
+            assert_eq!(new.folder.title().as_deref(), Some("Fix it"));
+        }
+        new.folder.set_title(Some("Mine")).unwrap();
+        new.folder.set_first_title("Fix it");
+        assert_eq!(new.folder.title().as_deref(), Some("Mine"));
+        new.folder.set_title(None).unwrap();
+        new.folder.set_first_title("And that");
+        assert_eq!(new.folder.title().as_deref(), Some("And that"));
+    }
+
+    #[test]
+    fn a_damaged_title_is_none_and_a_removed_run_gets_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = Runs::at(dir.path());
+        let info = RunInfo::new("r", "claude");
+        let new = runs.accept(&info, LogLimits::default()).unwrap();
+        let file = new.folder.path().join(FILE);
+        for content in [&b"\xff"[..], b"", b" \n"] {
+            fs::write(&file, content).unwrap();
+            assert_eq!(new.folder.title(), None, "{content:?}");
+        }
+        fs::write(&file, "two\nlines\x1b").unwrap();
+        assert_eq!(new.folder.title().as_deref(), Some("two lines"));
+        fs::remove_file(&file).unwrap();
+        let elsewhere = dir.path().join("elsewhere");
+        fs::write(&elsewhere, "secret").unwrap();
+        symlink(&elsewhere, &file).unwrap();
+        assert_eq!(new.folder.title(), None);
+        fs::remove_dir_all(new.folder.path()).unwrap();
+        let error = new.folder.set_title(Some("x")).unwrap_err();
+        assert!(matches!(error, RunsError::NotFound { .. }), "{error:?}");
+    }
+}

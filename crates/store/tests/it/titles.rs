@@ -1,0 +1,73 @@
+//! Tests of titles in the history, and of lists by title and directory.
+
+use teamster_api::Outcome;
+use teamster_api::history::RunFilter;
+use teamster_core::RunResult;
+use teamster_store::{NewRun, Store};
+
+on_each_database! {
+    async fn a_title_is_kept_and_changed_whether_the_run_has_ended_or_not(database) {
+        let store = database.open().await;
+        let mut new = NewRun::new("r", "claude", "p");
+        new.title = Some("Fix it".into());
+        store.begin_run(&new).await.unwrap();
+        store.begin_run(&NewRun::new("s", "claude", "p")).await.unwrap();
+        let title = async |id: &str| store.run(id).await.unwrap().unwrap().title;
+        assert_eq!((title("r").await.as_deref(), title("s").await), (Some("Fix it"), None));
+        assert!(store.set_run_title("r", Some("Fix\0all")).await.unwrap());
+        let outcome = Outcome::new("r", "codex", RunResult::default());
+        store.end_run(&outcome).await.unwrap();
+        assert_ne!(title("r").await.as_deref(), Some("Fix it"));
+        assert!(store.set_run_title("r", None).await.unwrap());
+        assert_eq!(title("r").await, None);
+        assert!(!store.set_run_title("no-such-run", None).await.unwrap());
+    }
+
+    async fn a_program_of_the_version_before_goes_on_with_the_tables(database) {
+        let store = database.open().await;
+        let mut new = NewRun::new("r", "claude", "p");
+        new.title = Some("Fix it".into());
+        store.begin_run(&new).await.unwrap();
+        store.close().await;
+        // That one refuses a migration that it does not know, and knows no title.
+        database.execute("INSERT INTO teamster_runs (run_id, prompt_hash, provider, status, started_at, attempts, \
+            host, pid, heartbeat_at) SELECT 'older', prompt_hash, provider, status, started_at, attempts, host, pid, \
+            heartbeat_at FROM teamster_runs WHERE (SELECT max(version) FROM teamster_migrations) = 5").await;
+        let store = database.open().await;
+        assert_eq!(store.run("older").await.unwrap().unwrap().title, None);
+    }
+
+    async fn tables_without_titles_are_read_and_stay_as_they_are(database) {
+        let store = database.open().await;
+        store.begin_run(&NewRun::new("r", "claude", "p")).await.unwrap();
+        store.close().await;
+        database.execute("ALTER TABLE teamster_runs DROP COLUMN title").await;
+        database.execute("DROP TABLE teamster_additions").await;
+        for _ in 0..2 {
+            let reader = Store::open_existing(database.url()).await.unwrap();
+            assert_eq!(reader.run("r").await.unwrap().unwrap().title, None);
+            assert!(reader.set_run_title("r", Some("x")).await.unwrap());
+            reader.close().await;
+        }
+        let store = database.open().await;
+        store.set_run_title("r", Some("Fix it")).await.unwrap();
+        let text = |text: &str| RunFilter::default().text(text);
+        assert_eq!(store.runs(&text("FIX")).await.unwrap().len(), 1);
+        assert_eq!(store.runs(&text("fix this")).await.unwrap(), []);
+    }
+
+    async fn a_directory_has_the_runs_below_it(database) {
+        let store = database.open().await;
+        for (id, directory) in [("a", "/w/site"), ("b", "/w/site/api"), ("c", "/w/site2"), ("d", "/w/Site/api")] {
+            let mut new = NewRun::new(id, "claude", "p");
+            new.working_directory = Some(directory.into());
+            new.started_at = Some(1);
+            store.begin_run(&new).await.unwrap();
+        }
+        for (directory, expected) in [("/w/site", vec!["b", "a"]), ("/w/site/", vec!["b", "a"]), ("/w/site/api", vec!["b"]), ("/", vec!["d", "c", "b", "a"]), ("/w/s", vec![])] {
+            let runs = store.runs(&RunFilter::default().working_directory(directory.into())).await.unwrap();
+            let ids: Vec<_> = runs.iter().map(|run| &*run.run_id).collect();
+            assert_eq!(ids, expected, "{directory}");
+        }
+    }
+}
