@@ -119,11 +119,23 @@ export async function checkGoOn(chromium, server) {
     assert.deepEqual([await page.inputValue('.search [name=text]'), await page.inputValue('.search [name=state]')], ['HAIKU', 'failed']);
     assert.deepEqual(await among(failed, live, done), [failed]);
     await page.fill('.search [name=text]', 'no such words');
-    await page.waitForSelector('.empty:has-text("No run that is shown here matches.")');
+    await page.waitForSelector('.empty:has-text("No run matches.")');
     await page.press('.search [name=text]', 'Escape');
     await page.waitForSelector('.search', {state: 'detached'});
     assert.equal(new URL(page.url()).hash, '#/now');
     await page.waitForSelector(`a.run[href="#/run/${live}"]`);
+    // The server finds what only a prompt has, and what is not shown.
+    const hidden = await server.run('echo first line\nthe needle', {model: 'opus'});
+    await server.reaches(hidden, 'ended');
+    await go(page, '#/now?text=needle');
+    await page.waitForSelector('.empty:has-text("No run matches.")');
+    const asked_ = page.waitForRequest((request) => request.url().includes('/v1/runs?') && request.url().includes('prompts=true'));
+    await page.check('.search [name=prompts]');
+    const query = new URL((await asked_).url()).searchParams;
+    assert.deepEqual([query.get('text'), query.get('agent')], ['needle', null]);
+    await page.waitForSelector(`a.run[href="#/run/${hidden}"]`);
+    assert.deepEqual(await shown(page), [hidden]);
+    assert.equal(new URL(page.url()).hash, '#/now?text=needle&prompts=true');
     // A run ends, and is in the list of its state.
     await go(page, '#/now?state=live&agent=claude');
     await page.waitForSelector('.search');
@@ -154,6 +166,52 @@ export async function checkGoOn(chromium, server) {
     assert.equal(new URL(late.url()).hash, '#/new');
     isClean(late);
     await late.context().close();
+    isClean(page);
+    await page.context().close();
+  });
+
+  await check('a run has the first line of its prompt as its title, which a person may change', async () => {
+    const id = await server.run('ask', {title: 'Fix the <b>login</b>'});
+    await server.reaches(id, 'waiting');
+    const page = await open(chromium, server, {width: 390, height: 844});
+    await page.waitForSelector(`a.run[href="#/run/${id}"] .name b:text-is("Fix the <b>login</b>")`);
+    assert.equal(await page.locator(`a.run[href="#/run/${id}"] .by`).textContent(), 'claude');
+    await page.waitForSelector('.request .of:text-is("Fix the <b>login</b>")');
+    await go(page, `#/run/${id}`);
+    await page.waitForSelector('h1 b:text-is("Fix the <b>login</b>")');
+    await page.waitForFunction(() => document.title.includes('Fix the <b>login</b>'));
+    await page.click('.rename');
+    await page.press('form.title input', 'Escape');
+    await page.waitForSelector('h1 b:text-is("Fix the <b>login</b>")');
+    await page.click('.rename');
+    await page.fill('form.title input', ' The shop ');
+    await page.press('form.title input', 'Enter');
+    await page.waitForSelector('h1 b:text-is("The shop")');
+    assert.equal((await server.api(`/runs/${id}`)).title, 'The shop');
+    // Another client changes it.
+    await server.api(`/runs/${id}`, {title: null}, 'PATCH');
+    await page.waitForSelector('h1 b:text-is("Fix the <b>login</b>")');
+    await server.api(`/requests/${id}/1`, {decision: 'deny'});
+    await server.reaches(id, 'ended');
+    await page.click('.rename');
+    await page.fill('form.title input', '');
+    await page.click('form.title button');
+    await page.waitForSelector('h1 b:text-is("Fix the <b>login</b>")');
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+    isClean(page);
+    await page.context().close();
+  });
+
+  await check('a new run like another one has all of its spec, and says what was not kept', async () => {
+    const id = await server.run('echo limited', {model: 'opus', permission: 'read-only', maxTurns: 7, images: [{mediaType: 'image/png', data: 'iVBORw0KGgo='}]});
+    await server.reaches(id, 'ended');
+    const page = await open(chromium, server, {hash: `#/new/${id}`});
+    await page.waitForSelector('.note:has-text("also in maxTurns. Not kept: images.")');
+    await page.waitForSelector('option[value=claude]', {state: 'attached'});
+    const asked = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/v1/runs'));
+    await page.click('form.start .primary');
+    assert.deepEqual((await asked).postDataJSON(), {provider: 'claude', prompt: 'echo limited', workingDirectory: server.work, model: 'opus', permission: 'read-only', maxTurns: 7});
+    await page.waitForSelector('.card.done:has-text("Completed")');
     isClean(page);
     await page.context().close();
   });

@@ -193,7 +193,7 @@ export async function checkViews(chromium, server) {
     await page.unroute('**/v1/runs');
     await page.click('a:has-text("New run like this")');
     await page.waitForFunction(() => document.querySelector('textarea[name=prompt]')?.value === 'echo second');
-    await page.waitForSelector('.note:has-text("Its permissions and limits are not known here")');
+    await page.waitForSelector('.note:has-text("Like this run, also in sessionId.")');
     assert.deepEqual(await page.evaluate(() => ['directory', 'model'].map((name) => document.querySelector(`input[name=${name}]`).value)), [server.work, 'opus']);
     await page.waitForSelector('option[value=claude]', {state: 'attached'});
     await page.click('form.start .primary');

@@ -81,7 +81,7 @@ await check('an answer at the width of a phone reaches the agent, and its run go
   await page.waitForSelector('.request');
   assert.equal(await page.title(), '(1) teamster');
   assert.equal(await page.getAttribute('link[rel=icon]', 'href'), 'page/icon-waiting.svg');
-  assert.deepEqual(await page.evaluate(() => window.notes), [['claude needs an answer', 'Bash: cargo nextest run --workspace']]);
+  assert.deepEqual(await page.evaluate(() => window.notes), [['ask needs an answer', 'claude: Bash: cargo nextest run --workspace']]);
   const width = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
   assert.ok(width[0] <= width[1], `the page is ${width[0]} wide`);
   const button = await page.locator('.request .allow').boundingBox();

@@ -2,6 +2,7 @@
 
 import {marked} from './dom.js';
 import {subject} from './edit.js';
+import {nameOf} from './marks.js';
 import {requests, state, watch} from './state.js';
 
 const seen = new Set();
@@ -37,9 +38,9 @@ function show() {
 function notify(request, run) {
   // Only one tab notifies, and only while it has no focus.
   if (!state.leads || document.hasFocus() || !canNotify() || Notification.permission !== 'granted') return;
-  const body = marked(request.message ?? [request.toolName, subject(request.input)].filter(Boolean).join(': ').slice(0, 200));
+  const body = marked([run.title && run.provider, request.message ?? [request.toolName, subject(request.input)].filter(Boolean).join(': ')].filter(Boolean).join(': ').slice(0, 300));
   try {
-    const notification = new Notification(`${run.provider} needs an answer`, {
+    const notification = new Notification(`${nameOf(run)} needs an answer`, {
       body,
       tag: request.requestId,
       icon: 'page/icon-waiting.svg',

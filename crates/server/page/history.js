@@ -8,6 +8,7 @@ const STATUS = {success: 'completed', error: 'failed', aborted: 'aborted', inter
 export function runOf(record) {
   return {
     runId: record.runId,
+    title: record.title,
     provider: record.provider,
     model: record.model,
     directory: record.workingDirectory,
@@ -27,11 +28,13 @@ export function runOf(record) {
   };
 }
 
-/// Reads older runs page by page: those with a log, and those of the history.
+/// Reads older runs page by page: those with a log, and those of the history. Of a search, `queries` has the parameters for
+/// each; without those for the history, no run of it can match.
 export class OlderRuns {
-  constructor() {
+  constructor(queries = {runs: {}, history: {}}) {
+    this.queries = queries;
     this.found = new Map();
-    this.cursors = {runs: '', history: ''};
+    this.cursors = {runs: '', history: queries.history && ''};
   }
 
   /// True while there may be more.
@@ -43,7 +46,9 @@ export class OlderRuns {
   async read() {
     const page = async (name) => {
       if (this.cursors[name] === undefined) return [];
-      const {runs, next} = await get(`/v1/${name}?limit=50${this.cursors[name] && `&cursor=${encodeURIComponent(this.cursors[name])}`}`);
+      const query = new URLSearchParams({limit: '50', ...this.queries[name]});
+      if (this.cursors[name]) query.set('cursor', this.cursors[name]);
+      const {runs, next} = await get(`/v1/${name}?${query}`);
       this.cursors[name] = next ?? undefined;
       return runs;
     };

@@ -1,6 +1,6 @@
 // The words and figures of agents and changes that several views have. Each view itself is loaded once it is opened.
 
-import {h, many, rough, time} from './dom.js';
+import {h, many, marked, rough, time} from './dom.js';
 import {state} from './state.js';
 
 const STATES = {
@@ -34,6 +34,9 @@ export function nextTick(agent) {
   const left = until * 1000 - time();
   return left > 0 ? `next tick in ${rough(left)}` : 'next tick now';
 }
+
+/// The name of a run: its title, or else its agent's.
+export const nameOf = (run) => marked(run.title ?? run.provider);
 
 const number = (value) => value.toLocaleString('en');
 

@@ -1,7 +1,7 @@
 // The view Now: pending requests, live runs, agents, and ended runs. Usually one line.
 
 import {ago, count, fill, h, icon, keyed, live, many, path, rough, span, ticking, time, usd} from './dom.js';
-import {inWords, isBad, nextTick, stateWord} from './marks.js';
+import {inWords, isBad, nameOf, nextTick, stateWord} from './marks.js';
 import {requestCard} from './request.js';
 import {notAnswering, requests, runs, state} from './state.js';
 
@@ -48,13 +48,20 @@ function row(run) {
   const figures = h('span.figures');
   const machine = h('span');
   const place = h('span.place', machine, run.directory ? path(run.directory) : '', run.branch && [icon('branch'), run.branch]);
+  const agent = h('span.by', run.provider);
+  const name = h('b', nameOf(run));
+  const line = h('span.name', name, run.title && agent, run.model && h('span.model', run.model), KINDS[run.kind] && h('span.tag', KINDS[run.kind]));
   const element = h('a.row.run', {href: `#/run/${run.runId}`},
-    h('span.name', h('b', run.provider), run.model && h('span.model', run.model), KINDS[run.kind] && h('span.tag', KINDS[run.kind])),
+    line,
     place,
     conditionOf, figures, ago(run.state === 'ended' ? run.changedAt ?? run.acceptedAt : run.acceptedAt));
   element.update = (now) => {
     conditionOf.run = now;
     conditionOf.refresh();
+    // A person, or its first prompt, gives it another one.
+    if (name.textContent !== nameOf(now)) name.textContent = nameOf(now);
+    if (now.title && !line.contains(agent)) name.after(agent);
+    line.classList.toggle('titled', Boolean(now.title));
     const where = now.machine ? `${now.machine} ` : '';
     if (machine.textContent !== where) machine.textContent = where;
     const isFailed = now.state === 'ended' && now.error && now.status !== 'aborted';
@@ -120,9 +127,10 @@ export function now(main) {
   const agents = h('div.rows');
   const ended = h('div.rows');
   const more = h('button.quiet', {type: 'button'}, 'Older runs');
-  const none = h('p.empty', {hidden: true}, 'No run that is shown here matches.');
+  const none = h('p.empty', {hidden: true}, 'No run matches.');
   const filter = h('div.filter');
   const find = h('button.quiet', {type: 'button', 'aria-label': 'Search runs', title: 'Search runs (/)', onclick: () => search()}, icon('search'));
+  /// Older runs; of a search, what the server has found.
   let older;
   /// What is searched for, once its module is loaded.
   let wanted;
@@ -135,17 +143,28 @@ export function now(main) {
   const first = h('p.empty', h('b', 'No run yet. '), h('a', {href: '#/new'}, 'Start one'), ' here, or in a terminal: ', h('code', 'teamster run --detach claude "…"'));
   fill(main, line, asks, filter, parts.running, parts.agents, first, parts.ended);
 
-  more.onclick = async () => {
+  const read = async (from) => {
     more.disabled = true;
     try {
-      older ??= new (await import('./history.js')).OlderRuns();
-      await older.read();
+      await from.read();
       more.textContent = 'Older runs';
     } catch (error) {
       more.textContent = `${error.message}. Try again`;
     }
     more.disabled = false;
     update();
+  };
+  more.onclick = async () => {
+    older ??= new (await import('./history.js')).OlderRuns();
+    await read(older);
+  };
+  /// Asks the server for what is searched for.
+  const ask = async (queries) => {
+    const {OlderRuns} = await import('./history.js');
+    if (!main.contains(ended)) return;
+    older = queries && new OlderRuns(queries);
+    if (older) await read(older);
+    else update();
   };
 
   ticking(line, () => {
@@ -166,7 +185,9 @@ export function now(main) {
     const every = runs();
     keyed(asks, requests(), ({request}) => request.requestId, ({request, run}) => requestCard(request, run));
     const matches = wanted?.isSet() ? wanted.matches : undefined;
-    const live = every.filter((run) => run.state !== 'ended' && (!matches || matches(run)));
+    /// What the server has found is found, also by a word that only its prompt has.
+    const isFound = (run) => !matches || matches(run) || (older?.found.has(run.runId) && wanted.isInState(run));
+    const live = every.filter((run) => run.state !== 'ended' && isFound(run));
     runRows(running, live);
     parts.running.hidden = live.length === 0;
     const some = state.agents?.agents ?? [];
@@ -177,10 +198,10 @@ export function now(main) {
     const known = new Set(every.map((run) => run.runId));
     const before = [...(older?.found.values() ?? [])].filter((run) => !known.has(run.runId) && run.state === 'ended');
     const past = older ? [...over, ...before].sort((a, b) => b.acceptedAt - a.acceptedAt) : matches ? over : over.slice(0, RECENT);
-    const found = matches ? past.filter(matches) : past;
+    const found = past.filter(isFound);
     runRows(ended, found);
     more.hidden = older ? !older.hasMore : false;
-    none.hidden = !matches || found.length + live.length > 0;
+    none.hidden = !matches || more.disabled || found.length + live.length > 0;
     find.hidden = filter.hasChildNodes();
     first.hidden = every.length > 0;
   };
@@ -189,7 +210,7 @@ export function now(main) {
     const module = await import('./search.js');
     // Another view may have come meanwhile.
     if (!filter.isConnected) return;
-    wanted ??= module.search(filter, () => update(), () => [...runs(), ...(older?.found.values() ?? [])]);
+    wanted ??= module.search(filter, () => update(), ask, () => [...runs(), ...(older?.found.values() ?? [])]);
     update();
     wanted.focus();
   };

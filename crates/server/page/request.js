@@ -1,7 +1,7 @@
 // A request of an agent as a card with its answer: a permission for a tool, or a question of an MCP server.
 
 import {post} from './api.js';
-import {ago, copier, fill, h, hasHidden, icon, live, path, plain, put, rough, time} from './dom.js';
+import {ago, copier, fill, h, hasHidden, icon, live, marked, path, plain, put, rough, time} from './dom.js';
 import {details, headline} from './edit.js';
 import {anyAnswer, formOf} from './form.js';
 
@@ -46,6 +46,7 @@ function shown(request, run, short) {
       h('span.kind', isQuestion(request) ? icon('question') : iconOf(request.kind)),
       h('p', h('b', run.provider), ` ${wants(request)} `, !isQuestion(request) && h('code', request.toolName)),
       ago(request.askedAt)),
+    !short && run.title && h('p.of', marked(run.title)),
     !short && run.directory && h('p.where', icon('folder'), path(run.directory), run.branch && [icon('branch'), h('span', run.branch)]),
     request.message && h('p.message', request.message),
     !isQuestion(request) && line !== '' && h('div.copied', h('pre.subject', line), copier('this line', () => line)),

@@ -1,12 +1,14 @@
 // The view Run: the log as cards, requests, changed files, usage, and the buttons that stop the run.
 
-import {get, getIfThere, post} from './api.js';
+import {get, getIfThere, patch, post} from './api.js';
+import {title} from './attention.js';
 import {changes} from './changes.js';
 import {ago, copier, count, fill, h, icon, keyed, live, many, path, put, span, time, usd} from './dom.js';
 import {Entries, fileRows, planRows, tokens} from './entries.js';
 import {followUp} from './follow.js';
 import {runOf} from './history.js';
 import {conditionMark} from './now.js';
+import {nameOf} from './marks.js';
 import {formatted} from './prose.js';
 import {requestCard} from './request.js';
 import {composer} from './session.js';
@@ -154,10 +156,12 @@ export function run(main, id, whole) {
   }
 
   const condition = h('span');
-  const provider = h('b');
+  const name = h('b');
+  const provider = h('span.by');
+  const rename = h('button.quiet.rename', {type: 'button', 'aria-label': 'Change the title', title: 'Change the title', onclick: () => renaming()}, icon('edit'));
   const where = h('p.where');
   put(head, h('a.back', {href: '#/now', 'aria-label': 'Back to Now'}, icon('back')),
-    h('div.who', h('h1', provider, condition), where), actions);
+    h('div.who', h('h1', name, provider, rename, condition), where), actions);
   const cancel = h('button', {type: 'button'}, 'Cancel');
   const kill = h('button.danger', {type: 'button', hidden: true, title: 'Without letting the CLI clean up'}, 'Stop by force');
   const stop = async (body, button) => {
@@ -196,11 +200,16 @@ export function run(main, id, whole) {
     if (!mark) {
       mark = conditionMark(current);
       condition.replaceWith(mark);
-      provider.textContent = current.provider;
       fill(where, current.directory && [icon('folder'), path(current.directory)], current.branch && [icon('branch'), current.branch]);
     }
     mark.run = current;
     mark.refresh();
+    const its = nameOf(current);
+    if (name.textContent !== its) {
+      name.textContent = its;
+      title(its);
+    }
+    provider.textContent = current.title ? current.provider : '';
     const isLive = current.state !== 'ended';
     cancel.hidden = !isLive;
     if (current.kind === 'session' && cancel.textContent === 'Cancel') cancel.textContent = 'End session';
@@ -213,6 +222,39 @@ export function run(main, id, whole) {
     about_();
     if (follows && !isFirst) toEnd();
     if (current.seq > entries.seq) load();
+  }
+
+  /// Shows a field for another title in place of the one that is there.
+  function renaming() {
+    if (!current || name.contains(document.activeElement)) return;
+    const input = h('input', {type: 'text', value: current.title ?? '', maxLength: 200, 'aria-label': 'Title', placeholder: 'The first line of its prompt'});
+    const done = () => {
+      form.replaceWith(name);
+      rename.hidden = false;
+    };
+    const form = h('form.title', {
+      onsubmit: async (event) => {
+        event.preventDefault();
+        try {
+          await patch(`/v1/runs/${encodeURIComponent(id)}`, {title: input.value.trim() || null});
+          // The stream brings it, but for a run that is not among the newest.
+          const view = await getIfThere(`/v1/runs/${encodeURIComponent(id)}`);
+          current = {...current, title: view ? view.title : input.value.trim() || undefined};
+          done();
+          update();
+        } catch (error) {
+          fail(error);
+        }
+      },
+      onkeydown: (event) => {
+        if (event.key !== 'Escape') return;
+        event.stopPropagation();
+        done();
+      },
+    }, input, h('button', {type: 'submit'}, 'Save'));
+    name.replaceWith(form);
+    rename.hidden = true;
+    input.focus();
   }
 
   /// Shows the row of the history, for a run without a log.
@@ -245,7 +287,7 @@ export function run(main, id, whole) {
   }
   begin();
   return {
-    title: 'Run',
+    title: name.textContent || 'Run',
     update,
     close: () => {
       isOpen = false;

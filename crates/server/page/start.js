@@ -45,11 +45,14 @@ export function start(main, like) {
   // A repeated form, such as after a broken connection, starts no second run.
   let idempotency = key();
   let sent;
+  /// The fields of the run that this one is like which the form does not have.
+  let alike = {};
+  let isSessionAlike = false;
   const form = h('form.start', {
     onsubmit: async (event) => {
       event.preventDefault();
       const chosen = form.elements.permission.value;
-      const body = {provider: provider.value, permission: chosen};
+      const body = {...(session.checked === isSessionAlike ? alike : {}), provider: provider.value, permission: chosen};
       if (!session.checked) body.prompt = prompt.value;
       if (directory.value.trim()) body.workingDirectory = directory.value.trim();
       if (model.value.trim()) body.model = model.value.trim();
@@ -85,16 +88,23 @@ export function start(main, like) {
   fill(main, h('h1.calm', h('span', 'New run'), like && filled), form);
   prompt.focus();
 
-  const filling = like === undefined ? Promise.resolve() : get(`/v1/runs/${encodeURIComponent(like)}`).then((run) => {
-    before.provider = run.provider;
-    prompt.value = run.prompt ?? '';
-    // The directory of a worktree is that run's own.
-    directory.value = run.branch ? '' : run.directory ?? '';
-    worktree.checked = Boolean(run.branch);
-    model.value = run.model ?? '';
-    session.checked = run.kind === 'session';
-    more.open = Boolean(run.model || run.branch);
-    fill(filled, 'Like ', h('a', {href: `#/run/${run.runId}`}, 'this run'), ': ', [run.prompt && 'its prompt', 'agent', run.branch ? 'worktree (choose the repository)' : 'directory', 'model'].filter(Boolean).join(', '), '. Its permissions and limits are not known here: choose them.');
+  const filling = like === undefined ? Promise.resolve() : get(`/v1/runs/${encodeURIComponent(like)}/spec`).then(({what, withheld = []}) => {
+    // What there is no field for goes along; a server refuses what it does not let through.
+    const {prompt: text, provider: agent, workingDirectory, model: itsModel, worktree: itsWorktree, permission: its, images, continues, depth, ...others} = what.run ?? what.session;
+    before.provider = agent;
+    prompt.value = text ?? '';
+    directory.value = workingDirectory ?? '';
+    worktree.checked = Boolean(itsWorktree);
+    model.value = itsModel ?? '';
+    session.checked = what.session !== undefined;
+    // A permission for everything is given again or not at all.
+    form.elements.permission.value = its === 'bypass' ? 'default' : its ?? 'default';
+    more.open = Boolean(itsModel || itsWorktree);
+    alike = others;
+    isSessionAlike = session.checked;
+    const also = Object.keys(others);
+    fill(filled, 'Like ', h('a', {href: `#/run/${like}`}, 'this run'), also.length > 0 && [', also in ', also.map((name, index) => [index > 0 && ', ', h('code', name)])], '. ',
+      withheld.length > 0 && ['Not kept: ', withheld.map((name, index) => [index > 0 && ', ', h('code', name)]), '.']);
   }, (error) => fill(filled, error.message));
   Promise.all([get('/v1/providers'), filling]).then(([{providers}]) => {
     const usable = providers.filter((one) => one.usable);
