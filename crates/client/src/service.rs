@@ -240,7 +240,7 @@ impl Client {
                 let status = Box::new(status);
                 return Ok(Reply::Status { status });
             }
-            _ if !is_session => return Err(unsupported("a run takes no such command")),
+            _ if !is_session => return Err(unsupported("a run does not support this command")),
             Command::Send {
                 prompt,
                 images,
@@ -265,7 +265,7 @@ impl Client {
             Command::SetPermission { mode } => {
                 self.change(id, &SessionChange::permission(mode)).await?;
             }
-            _ => return Err(unsupported("the HTTP API has no such command")),
+            _ => return Err(unsupported("the HTTP API does not support this command")),
         }
         Ok(Reply::Done)
     }
@@ -395,7 +395,7 @@ impl MachineService for Client {
                 LoopCommand::Restart(selection) => (AgentCommand::Restart, selection),
                 LoopCommand::Wake(selection) => (AgentCommand::Wake, selection),
                 LoopCommand::Reload | LoopCommand::Subscribe => {
-                    return Err(unsupported("the HTTP API has no such command"));
+                    return Err(unsupported("the HTTP API does not support this command"));
                 }
             };
             Ok(self.command_agents(command, &selection).await?)

@@ -297,7 +297,7 @@ impl Merge {
                 .as_ref()
                 .map_or_else(String::new, |model| format!(" {model}"));
             let message = format!(
-                "{} failed ({}): going on with {}{model}",
+                "{} failed ({}): continuing with {}{model}",
                 self.provider, reason.message, next.provider
             );
             out.push(runtime_notice(message));

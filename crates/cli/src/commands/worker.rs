@@ -54,7 +54,7 @@ pub(crate) fn main(args: WorkerArgs) -> anyhow::Result<u8> {
             () = signals.next() => {}
         }
         note(
-            "draining: no more runs are taken; a second signal ends the worker, and its runs go on",
+            "draining: no more runs are taken; a second signal ends the worker, and its runs continue",
         );
         let _ = drain.send(());
         tokio::select! {

@@ -36,7 +36,7 @@ const WRONG_ARGUMENTS: i32 = 2;
 /// Ctrl-C at a terminal goes to all processes there. This program ends what it does over the connection, so `ssh` must
 /// outlive it. The arguments are never part of the script.
 const IGNORE_KEYS: &str = "trap '' INT QUIT\n";
-const SSH: &str = "command -v ssh >/dev/null || { echo 'there is no program ssh on this machine' >&2; exit 255; }\n\
+const SSH: &str = "command -v ssh >/dev/null || { echo 'ssh is not installed on this machine' >&2; exit 255; }\n\
     exec ssh \"$@\"";
 
 /// What the newest process has written to stderr.
@@ -174,7 +174,7 @@ impl Process {
             Some(NOT_FOUND) => {
                 let details = reported_or("exit status 127");
                 no_program(format!(
-                    "there is no program teamster ({details}): install it there, or name its path, such as \
+                    "teamster was not found ({details}): install it there, or name its path, such as \
                      ssh:HOST/~/.cargo/bin/teamster"
                 ))
             }

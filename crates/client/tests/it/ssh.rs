@@ -204,7 +204,7 @@ async fn connection_obstacle_is_in_the_error() {
         (
             "echo 'sh: 1: teamster: not found' >&2; exit 127",
             ClientErrorKind::NoProgram,
-            &["there is no program teamster (sh: 1: teamster: not found)"][..],
+            &["teamster was not found (sh: 1: teamster: not found)"][..],
         ),
         (
             "echo \"error: unexpected argument '--stdio' found\" >&2; echo 'try --help' >&2; exit 2",

@@ -18,9 +18,9 @@ Examples:
   TEAMSTER_FLEET_CREDS=worker.creds teamster worker tls://nats.example --name mini
 
 The agents' programs and logins are those of this machine: `teamster doctor` lists them. SIGTERM or
-Ctrl-C drains, as `teamster fleet drain NAME` does from anywhere: it takes no more runs, and ends with
-those that it has. A second one ends it at once, and its runs go on: the next worker with its name
-follows them.
+Ctrl-C drains, as `teamster fleet drain NAME` does from anywhere: the worker takes no more runs, and
+ends with those that it has. A second one ends it at once; its runs continue, and the next worker
+with its name follows them.
 
 Exit codes:
     0  it was drained

@@ -277,7 +277,7 @@ fn missing_remote_program_is_an_error_with_the_next_step() {
     assert_eq!((missing.code, &*missing.stdout), (Some(1), ""));
     for word in [
         "cannot reach ssh:me@box",
-        "there is no program teamster",
+        "teamster was not found",
         "not found",
         "~/.cargo/bin/teamster",
     ] {
@@ -306,7 +306,7 @@ fn missing_remote_program_is_an_error_with_the_next_step() {
     symlink("/bin/sh", empty.path().join("sh")).unwrap();
     let without = run(without.env("PATH", empty.path()));
     assert_eq!(without.code, Some(1));
-    let word = "there is no program ssh on this machine";
+    let word = "ssh is not installed on this machine";
     assert!(without.stderr.contains(word), "{}", without.stderr);
 }
 

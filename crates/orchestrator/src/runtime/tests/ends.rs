@@ -145,7 +145,7 @@ async fn on_hold() {
     assert_eq!(
         short(&all(orchestrator.execute(request)).await),
         [
-            "notice claude failed (claude is on hold because of an earlier error: Quota): going on \
+            "notice claude failed (claude is on hold because of an earlier error: Quota): continuing \
              with codex",
             "text m b",
             "done Completed b",
@@ -179,8 +179,8 @@ async fn on_hold_after_an_attempt() {
         short(&events),
         [
             "session s".to_owned(),
-            "notice claude failed (Auth): going on with codex".into(),
-            format!("notice codex failed (codex {hold}): going on with gemini"),
+            "notice claude failed (Auth): continuing with codex".into(),
+            format!("notice codex failed (codex {hold}): continuing with gemini"),
             format!("error ProviderOnHold gemini {hold}"),
             "done Failed ".into(),
         ]

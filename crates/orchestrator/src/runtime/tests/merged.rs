@@ -116,7 +116,7 @@ async fn a_fallback_is_reported() {
         [
             "text attempt-1 a",
             "retract attempt-1",
-            "notice claude failed (Auth): going on with codex small",
+            "notice claude failed (Auth): continuing with codex small",
             "text attempt-2 b",
             "done Completed b",
         ]
