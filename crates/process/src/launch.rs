@@ -14,7 +14,6 @@ use teamster_core::{
     McpDelivery, McpServer, SystemPrompt,
 };
 
-use crate::advice::with_advice;
 use crate::config::{EnvPolicy, RuntimeConfig};
 use crate::git_env::foreign_git_variables;
 use crate::leftovers;
@@ -409,6 +408,19 @@ impl RunId {
 impl fmt::Display for RunId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// Adds advice to the errors for too many open files, processes or threads.
+pub fn with_advice(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(nix::libc::EMFILE) => {
+            io::Error::other(format!("{error}; raise the limit with `ulimit -n`"))
+        }
+        Some(nix::libc::EAGAIN) => io::Error::other(format!(
+            "{error}; the limit of processes and threads is reached (`ulimit -u`, or `pids.max` of the container)"
+        )),
+        _ => error,
     }
 }
 

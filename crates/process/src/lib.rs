@@ -134,7 +134,6 @@
 //! thread also stops the reading. Unix only.
 #![warn(missing_docs)]
 
-mod advice;
 mod clock;
 mod config;
 #[cfg(feature = "mcp-files")]
@@ -189,7 +188,6 @@ use no_config_files as config_files;
 /// The core types, so that users of a provider need only this crate and that of the provider.
 pub use teamster_core;
 
-pub use advice::with_advice;
 pub use config::{EnvPolicy, RecordTo, RuntimeConfig};
 pub use engine::engine;
 pub use files::{
@@ -201,7 +199,7 @@ pub use group::ProcessGroup;
 pub use identity::{Presence, ProcessIdentity, ProcessSignal, children, process_space};
 pub use images::load_images;
 pub use inherited::InheritedMark;
-pub use launch::{leasable_files, run_mark};
+pub use launch::{leasable_files, run_mark, with_advice};
 pub use leftovers::{Descendants, Leftover, leftovers, sweep_leftovers};
 pub use live::live_runs;
 pub use node::node_problem;

@@ -5,7 +5,6 @@ pub(crate) mod commands;
 mod current;
 mod reading;
 mod replies;
-mod setting;
 mod shared;
 mod silence;
 
@@ -32,8 +31,7 @@ use crate::runtime::{CliRuntime, Entries};
 use crate::spill::Spill;
 use crate::start::{Refused, start};
 use reading::SessionReading;
-use setting::Setting;
-use shared::{Command, CommandKind, Known, NewTurn};
+use shared::{Command, CommandKind, Known, NewTurn, Setting};
 
 /// Limit of attempts to send a turn, each to a new process, if processes end before the turn begins.
 const TRIES: usize = 3;

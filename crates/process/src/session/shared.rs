@@ -4,16 +4,18 @@
 //! the process is to end.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use teamster_core::provider::{CommandId, SessionCommand};
+use teamster_core::provider::{CommandId, SessionAssembler, SessionCommand};
 use teamster_core::sync::lock;
 use teamster_core::{AbortHandle, EventStream, Id, PermissionMode, Turn};
-use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::replies::Outcome;
+use crate::guard::Panicked;
 use crate::queue::{Consumer, Producer};
 
 /// Time limit of an interrupt while the CLI runs no tool, and so has nothing to end or save.
@@ -154,4 +156,20 @@ impl Known {
     pub(crate) fn set_in_turn(&self, in_turn: bool) {
         self.in_turn.store(in_turn, Ordering::Release);
     }
+}
+
+/// Configuration of a session's reader.
+pub(crate) struct Setting {
+    pub(crate) assembler: SessionAssembler,
+    pub(crate) panicked: Panicked,
+    pub(crate) commands: mpsc::UnboundedReceiver<Command>,
+    pub(crate) known: Arc<Known>,
+    pub(crate) interruptible: bool,
+    pub(crate) idle: Option<Duration>,
+    /// True if an earlier process began the session.
+    pub(crate) restarted: bool,
+    pub(crate) interrupt_grace: Duration,
+    pub(crate) queue_memory_bytes: usize,
+    pub(crate) spill_dir: Option<PathBuf>,
+    pub(crate) spill_limit_bytes: u64,
 }
