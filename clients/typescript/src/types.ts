@@ -1,6 +1,6 @@
 // Made by clients/generate.py from the OpenAPI document. Do not edit.
 
-/** How deep an agent is among agents that start agents, and how deep they may be.  An agent without one was started by no other, or by one whose depth is unknown. */
+/** Depth of an agent among agents that start agents, and its limit.  An agent without one was started by no other, or by one whose depth is unknown. */
 export interface AgentDepth {
   /** The number of runs around the agent, its own included. */
   own: number;

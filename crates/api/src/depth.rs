@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How deep an agent is among agents that start agents, and how deep they may be.
+/// Depth of an agent among agents that start agents, and its limit.
 ///
 /// An agent without one was started by no other, or by one whose depth is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

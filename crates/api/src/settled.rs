@@ -1,4 +1,4 @@
-//! What became of the changes that a run has left.
+//! Outcome of applying or discarding a run's changes.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! What a person types at a terminal: messages, commands, and answers to questions.
+//! Input of a person at a terminal: messages, commands, and answers to questions.
 
 mod change_lines;
 pub(crate) mod command;

@@ -1,4 +1,4 @@
-//! What there is once in the process: the host of runs, the providers, and this program itself.
+//! State of the process: the host of runs, the providers, and this program itself.
 
 use std::env;
 use std::io;
@@ -13,7 +13,7 @@ use teamster_host::Host;
 /// The name of the fake agent's subcommand.
 pub(crate) const FAKE_AGENT: &str = "fake-agent";
 
-/// What carries out runs for the commands.
+/// Host that carries out runs for the commands.
 static HOST: OnceLock<Host> = OnceLock::new();
 
 /// Returns what carries out runs for the commands.

@@ -87,7 +87,7 @@ macro_rules! agent {
 }
 pub(crate) use agent;
 
-/// Where an agent works, as the fields of a description.
+/// The agent's working directory, as the fields of a description.
 #[derive(Default)]
 pub(crate) struct Place {
     pub(crate) working_directory: Option<PathBuf>,

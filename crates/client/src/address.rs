@@ -84,7 +84,7 @@ pub(crate) enum Address {
     Ssh(Arc<Ssh>),
 }
 
-/// How connections to a URL are made.
+/// Transport of connections to a URL.
 #[derive(Debug, Clone)]
 pub(crate) enum Connector {
     Plain(HttpConnector),

@@ -9,7 +9,7 @@ use teamster_api::{Problem, ProblemCode, ServiceError};
 #[error("{message}")]
 #[non_exhaustive]
 pub struct ClientError {
-    /// What failed.
+    /// Kind of the failure.
     pub kind: ClientErrorKind,
     /// Error code of the API; `None` if the server did not refuse the request, or its code is of a later version.
     pub code: Option<ProblemCode>,

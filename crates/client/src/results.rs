@@ -1,4 +1,4 @@
-//! What runs bring back: changes of their workspaces, and files.
+//! Results of runs: changes of their workspaces, and files.
 
 use serde::Serialize;
 use serde_json::json;
@@ -17,7 +17,7 @@ struct Selection<'a> {
     stat: bool,
 }
 
-/// What is wanted of a file.
+/// Request for a part of a file.
 #[derive(Default, Serialize)]
 struct Wanted {
     part: Option<u32>,

@@ -37,7 +37,7 @@ const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 /// Sends requests over a connection.
 pub(crate) type Sender = http2::SendRequest<Full<Bytes>>;
 
-/// How `ssh` is started.
+/// Command line of `ssh`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
     /// A command of the shell in place of `ssh`.
@@ -58,7 +58,7 @@ pub(crate) struct Ssh {
     has_connected: AtomicBool,
 }
 
-/// What the last attempt to connect has come to.
+/// Outcome of the last attempt to connect.
 #[derive(Default)]
 struct Shared {
     sender: Option<Sender>,

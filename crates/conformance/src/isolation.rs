@@ -5,7 +5,7 @@ use std::process::{Command, ExitStatus};
 
 use anyhow::Context;
 
-/// How the CLIs are kept from the network.
+/// Isolation of the CLIs from the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Network {
     /// A network namespace with nothing but loopback.

@@ -32,7 +32,7 @@ impl PreparedSession {
     }
 }
 
-/// What is done at the end, once no process of the agent is left.
+/// Work at the end of a run, once no process of the agent is left.
 #[derive(Debug)]
 struct AtEnd {
     id: String,

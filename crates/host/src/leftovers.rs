@@ -1,4 +1,4 @@
-//! What earlier runs have left on this machine, and what of its environment matters to agents.
+//! Leftovers of earlier runs on this machine, and parts of its environment that matter to agents.
 
 use std::path::Path;
 use std::thread::sleep;

@@ -37,14 +37,14 @@ use common::{Key, Wanted, no_clients};
 use conversation::{lock_session, of_conversation};
 pub use options::{Answers, RunOptions, SessionRunOptions};
 
-/// How a user starts a conversation over, by the fields of a run.
+/// Advice for starting a conversation over, by the fields of a run.
 const START_OVER: &str =
     "start the conversation over with a run that has this `session_key` and `new_session`";
 
 /// A run that is ready to start.
 #[non_exhaustive]
 pub struct PreparedRun {
-    /// What it has in common with sessions.
+    /// Part that it has in common with sessions.
     pub common: Common,
     /// The description, with the working directory of its worktree.
     pub spec: RunSpec,
@@ -58,7 +58,7 @@ pub struct PreparedRun {
     pub output: Option<Output>,
     /// The recording of the first agent.
     pub recording: Option<Recording>,
-    /// What a folder of the run keeps of its description.
+    /// Part of the description that the folder of the run keeps.
     pub(crate) kept: Option<KeptSpec>,
     pub(crate) channel: RequestChannel,
     pub(crate) reserved: Option<SessionReservation>,
@@ -67,7 +67,7 @@ pub struct PreparedRun {
 /// A session that is ready to start.
 #[non_exhaustive]
 pub struct PreparedSession {
-    /// What it has in common with runs.
+    /// Part that it has in common with runs.
     pub common: Common,
     /// The description, with the working directory of its worktree.
     pub spec: SessionSpec,
@@ -84,7 +84,7 @@ pub struct PreparedSession {
     pub(crate) about: RunInfo,
 }
 
-/// What was prepared, once it gets the shared parts.
+/// Prepared run or session, once it gets the shared parts.
 type With<T> = Box<dyn FnOnce(Common) -> T + Send>;
 
 impl Host {

@@ -27,7 +27,7 @@ impl fmt::Debug for HostedRun {
     }
 }
 
-/// What a log has.
+/// Content of a log.
 enum Log {
     /// The agents' events and those of the run itself.
     Whole(RunLog),

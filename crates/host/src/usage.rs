@@ -25,7 +25,7 @@ pub use when::When;
 /// The interval in which progress is reported.
 const FRAME: Duration = Duration::from_millis(100);
 
-/// Where usage is collected from, beside the CLIs' own files.
+/// Sources of usage beside the CLIs' own files.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct UsageSources {

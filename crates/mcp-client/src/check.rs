@@ -48,7 +48,7 @@ pub struct ServerReport {
     pub stderr: Vec<String>,
 }
 
-/// Whether a server works.
+/// Result of checking a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

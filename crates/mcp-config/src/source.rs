@@ -92,7 +92,7 @@ pub enum MergeError {
     /// A configuration cannot be used.
     #[error("{origin}: {error}")]
     Config {
-        /// Where it is from.
+        /// Its source.
         origin: String,
         /// The reason.
         error: ConfigError,

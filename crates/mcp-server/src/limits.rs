@@ -5,7 +5,7 @@ use std::time::Duration;
 use teamster_api::AgentDepth;
 use teamster_core::PermissionMode;
 
-/// What the runs of a server may do, together and each.
+/// Limits of a server's runs, together and each.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Limits {

@@ -20,11 +20,11 @@ pub type OnEvent = Arc<dyn Fn(&RunEvent) + Send + Sync>;
 /// Work at the end of a run or session, which waits for it without a limit. It is called once.
 pub type Closing = Arc<dyn Fn() -> BoxFuture<'static, Closed> + Send + Sync>;
 
-/// What was closed at the end of a run or session.
+/// Resources closed at the end of a run or session.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Closed {
-    /// What is left in the workspace; `None` if it had none of its own.
+    /// Result of the workspace; `None` if it had none of its own.
     pub workspace: Option<WorkspaceResult>,
     /// Events for the log before `done`.
     pub events: Vec<AgentEvent>,

@@ -262,7 +262,7 @@ mod tests {
         }
     }
 
-    /// What a browser loads before it shows the first view.
+    /// Files that a browser loads before it shows the first view.
     #[test]
     fn the_first_load_is_small() {
         let mut wanted = vec!["/", "/page/main.js"];

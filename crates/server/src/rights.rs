@@ -18,7 +18,7 @@ pub(crate) enum Right {
     AllowedTools,
     /// Another input for a requested tool (`allow_with`).
     OtherInput,
-    /// What is not known: arguments that only the agent's CLI understands, or a start that was not recorded.
+    /// Unknown rights: arguments that only the agent's CLI understands, or a start that was not recorded.
     Unknown,
 }
 

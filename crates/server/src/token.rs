@@ -248,7 +248,7 @@ impl Tokens {
     }
 }
 
-/// What changes with the content of a file.
+/// Metadata that changes with the content of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct FileVersion {
     modified: SystemTime,

@@ -1,4 +1,4 @@
-//! How a request came.
+//! Transport of a request.
 
 use std::net::IpAddr;
 

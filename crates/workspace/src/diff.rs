@@ -30,7 +30,7 @@ pub(crate) struct Limits {
 }
 
 impl Default for Limits {
-    /// What a page can show, and a client reads in one response.
+    /// Limit of what a page can show and a client reads in one response.
     fn default() -> Self {
         Self {
             files: 3000,

@@ -206,7 +206,7 @@ pub(crate) fn commit(repository: &Path, contents: &Contents) -> anyhow::Result<(
     git(repository, ["update-ref", REF, &commit]).map(drop)
 }
 
-/// What was taken out of a bundle.
+/// Files taken out of a bundle.
 #[derive(Debug)]
 pub(crate) struct TakenOut {
     /// The hashes of the content.

@@ -1,4 +1,4 @@
-//! Where an agent works: a git worktree for a run or session, and what is in it at the end.
+//! Workspaces of agents: a git worktree for a run or session, and its content at the end.
 //!
 //! git commands are bound to the repository of their directory: variables such as `GIT_DIR`, which a hook or an alias sets,
 //! do not reach them.

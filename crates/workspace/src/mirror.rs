@@ -44,7 +44,7 @@ const NOTICED: Duration = Duration::from_secs(2);
 /// Time after which a process notes again that it works on a mirror.
 const NOTED_EVERY: Duration = Duration::from_secs(1);
 
-/// How to wait for another process that works on a mirror.
+/// Limits of waiting for another process that works on a mirror.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Wait<'a> {

@@ -22,7 +22,7 @@ const TERM_GRACE: Duration = Duration::from_secs(2);
 /// Number of pieces of output that wait to be read. A command that prints more waits.
 const PIECES: usize = 16;
 
-/// What is seen of a command.
+/// State of a command.
 pub(crate) enum Seen {
     Stdout(Vec<u8>),
     Stderr(Vec<u8>),

@@ -30,7 +30,7 @@ pub(crate) struct Snapshot<'a> {
     large_files: LargeFiles,
 }
 
-/// How a snapshot has the files of Git LFS.
+/// Form of Git LFS files in a snapshot.
 #[derive(Debug)]
 enum LargeFiles {
     /// As the settings of the repository have it.
@@ -46,7 +46,7 @@ enum LargeFiles {
 pub(crate) struct Tree {
     /// Id of the tree.
     pub(crate) id: String,
-    /// What could not be taken over, each with the reason.
+    /// Files that could not be taken over, each with the reason.
     pub(crate) left_out: Vec<String>,
 }
 

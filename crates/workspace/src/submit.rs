@@ -23,7 +23,7 @@ const UNCOMMITTED: u64 = 1 << 30;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Submitted {
-    /// Where the agent is to work, for the spec of the run.
+    /// The agent's workspace, for the spec of the run.
     pub workspace: Workspace,
     /// Number of files that are not committed, which the agent sees too.
     pub uncommitted: usize,
@@ -35,7 +35,7 @@ pub struct Submitted {
     pub warnings: Vec<String>,
 }
 
-/// How far a submission is.
+/// Progress of a submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Progress {

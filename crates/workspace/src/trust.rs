@@ -1,4 +1,4 @@
-//! Which contents of `.teamster.toml` the owner of this machine trusts.
+//! Contents of `.teamster.toml` that the owner of this machine trusts.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

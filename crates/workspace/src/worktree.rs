@@ -58,7 +58,7 @@ pub struct Worktree {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Finished {
-    /// What is left in it.
+    /// Its result.
     pub result: WorkspaceResult,
     /// The report for the user.
     pub report: String,

@@ -160,7 +160,7 @@ fn joined(file: &File) -> String {
     lines.join("\n")
 }
 
-/// What a library leaves to programs: the standard streams, and advice in commands of the program.
+/// Tasks of programs and not of libraries: the standard streams, and advice in commands of the program.
 fn library(file: &File, problems: &mut Vec<Problem>) {
     let excepted = |list: &[(&str, &str)]| list.iter().any(|(path, _)| file.path.starts_with(path));
     let prints = [

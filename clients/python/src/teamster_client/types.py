@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, Union
 
 class AgentDepth(TypedDict):
-    """How deep an agent is among agents that start agents, and how deep they may be.  An agent without one was started by no other, or by one whose depth is unknown."""
+    """Depth of an agent among agents that start agents, and its limit.  An agent without one was started by no other, or by one whose depth is unknown."""
 
     #: The number of runs around the agent, its own included.
     own: int

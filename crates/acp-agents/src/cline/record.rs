@@ -15,7 +15,7 @@ pub(super) const MESSAGES: &str = "messages";
 /// Text in the relevant messages.
 pub(super) const ANSWERS: &[&str] = &["\"metrics\""];
 
-/// What a turn used.
+/// Usage of a turn.
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
     usage: Option<Usage>,

@@ -43,7 +43,7 @@ pub trait FolderTransfer: Send + Sync {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SentFolder {
-    /// Where the agent is to work.
+    /// The agent's working directory.
     pub workspace: Workspace,
     /// Warnings, such as of what was left out.
     pub warnings: Vec<String>,

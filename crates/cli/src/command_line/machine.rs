@@ -1,4 +1,4 @@
-//! Which commands are about the machine that `--remote` names, or the machines of `--fleet`.
+//! Commands about the machine that `--remote` names, or the machines of `--fleet`.
 
 #[cfg(feature = "fleet")]
 use anyhow::anyhow;

@@ -9,7 +9,7 @@ use super::Cli;
 /// Maximum edit distance between a mistyped command and the suggested one.
 const MAX_EDIT_DISTANCE: usize = 2;
 
-/// What a program without fleets lacks.
+/// Names that a program without fleets lacks.
 #[cfg(not(feature = "fleet"))]
 const WITHOUT_FLEET: &str =
     "this program was built without the feature `fleet`, which those of releases have";

@@ -33,10 +33,10 @@ use folders::Repositories;
 /// editor that is gone.
 const REMOTE_IDLE: Duration = Duration::from_hours(1);
 
-/// What a server does not take of an editor's input.
+/// Input of an editor that a server does not take.
 const NOT_OVER_HTTP: &str = "a server takes none from elsewhere; set them up for the agent on the server's machine, or \
                              run the editor there";
-/// What a fleet does not take of an editor's input.
+/// Input of an editor that a fleet does not take.
 const NOT_IN_FLEET: &str =
     "a fleet takes none from elsewhere; set them up for the agent on the fleet's machines";
 

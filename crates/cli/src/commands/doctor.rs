@@ -32,7 +32,7 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<String>,
     providers: Vec<ProviderFacts>,
-    /// What only a process on the machine itself sees.
+    /// Findings that only a process on the machine itself can make.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     here: Option<MachineState>,
 }
@@ -165,7 +165,7 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
     print_changed_files(&here.changed_files, out)
 }
 
-/// How far an agent is from being used, nearest first.
+/// State of an agent's installation, usable ones first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Readiness {
     /// It works. Its login may be unknown.

@@ -87,7 +87,7 @@ async fn serve_stdio(server: &Server) -> anyhow::Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// What a server has in front, and what is behind it.
+/// Front and services of a server.
 type Prepared = (ServerConfig, Arc<dyn RunService>, Arc<dyn MachineService>);
 
 /// Creates the configuration and the services from the arguments. Every error is a usage error.

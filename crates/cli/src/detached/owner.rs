@@ -29,7 +29,7 @@ pub(crate) struct Owner {
     pub(super) totals: Totals,
     /// The number of the entry before the turn in progress.
     before: u64,
-    /// What the end of the session reports.
+    /// Report at the end of the session.
     notices: Vec<String>,
     /// The end of the log was taken.
     pub(super) has_ended: bool,

@@ -57,7 +57,7 @@ pub(crate) struct View {
     error: Option<u8>,
 }
 
-/// What comes next.
+/// Next input of the view.
 enum Next {
     Entry(Option<LogLine>),
     Signal(StopSignal),

@@ -1,4 +1,4 @@
-//! How this user reaches the fleet: what `teamster fleet use` has kept, and variables.
+//! Settings of the user's fleet: those that `teamster fleet use` has kept, and variables.
 
 use std::env;
 use std::fs;
@@ -23,7 +23,7 @@ const OWNER_VARIABLE: &str = "TEAMSTER_FLEET_OWNER";
 /// The prefix of the subjects of answers.
 const INBOX_VARIABLE: &str = "TEAMSTER_FLEET_INBOX";
 
-/// How a user reaches the fleet.
+/// Settings of a user's fleet.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Settings {

@@ -39,7 +39,7 @@ const IGNORE_KEYS: &str = "trap '' INT QUIT\n";
 const SSH: &str = "command -v ssh >/dev/null || { echo 'ssh is not installed on this machine' >&2; exit 255; }\n\
     exec ssh \"$@\"";
 
-/// What the newest process has written to stderr.
+/// Stderr of the newest process.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Failures(Arc<std::sync::Mutex<Vec<u8>>>);
 

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 pub(crate) struct Target {
     /// The path as it was requested: absolute and without `.` and `..`, symbolic links not followed.
     pub(crate) asked: PathBuf,
-    /// What it leads to, or the reason why the call cannot use it.
+    /// The path that it leads to, or the reason why the call cannot use it.
     pub(crate) real: Result<PathBuf, String>,
 }
 

@@ -33,7 +33,7 @@ fn facts(reports: &[AgentReport]) -> Result<Vec<ProviderFacts>, ServiceError> {
     facts.map_err(|error| ServiceError::new(ProblemCode::Internal, error_chain(&error.into())))
 }
 
-/// Which agents are examined, and how.
+/// Selection of the agents to examine, and options for that.
 #[derive(Debug)]
 pub(super) enum Examined {
     /// All, which are started to find their versions.

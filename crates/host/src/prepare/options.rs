@@ -72,7 +72,7 @@ pub(crate) type Fit =
 pub struct SessionRunOptions {
     /// Id of the session.
     pub id: String,
-    /// Who answers the agent's requests.
+    /// Party that answers the agent's requests.
     pub answers: Answers,
     /// True if the session has a folder of its own, which is named in errors of others that would use it.
     pub(crate) is_detached: bool,
@@ -80,7 +80,7 @@ pub struct SessionRunOptions {
     pub native: bool,
     /// A history that sessions share, with their conversation. Default: the session opens its own.
     pub(crate) history: Option<Arc<KeptHistory>>,
-    /// How a user starts the conversation of `session_key` over, for an error. Default: the fields of a run that do.
+    /// Advice for starting the conversation of `session_key` over, for an error. Default: the fields of a run that do.
     pub(crate) start_over: Option<String>,
     /// Fits the parameters to each agent. Default: they are those of the description.
     pub(crate) fit: Option<Fit>,

@@ -11,7 +11,7 @@ use teamster_core::sync::lock;
 use teamster_core::text::one_line;
 use teamster_core::{Capabilities, CliInfo, ExecuteParams, McpServer, PermissionMode};
 
-/// What a session offers to its agents, and what was left out of it.
+/// Offers of a session to its agents, and those that were left out.
 #[derive(Clone)]
 pub(super) struct Offered {
     input: Arc<Input>,

@@ -1,4 +1,4 @@
-//! What runs of this machine bring back: changes as data, and files in parts.
+//! Results of runs of this machine: changes as data, and files in parts.
 //!
 //! The bundle and the patch are made when they are first read, from the refs of the run; collected files were copied at
 //! the end of the run. All are in the folder `result` of the run's folder; a run without one has a folder of its own.
@@ -29,7 +29,7 @@ use crate::text::error_chain;
 /// The folder with a run's files, inside its folder.
 const FOLDER: &str = "result";
 
-/// What a run brings back.
+/// Result of a run.
 pub(super) struct Results {
     pub(super) id: String,
     /// The folder with its files, which may not exist yet.

@@ -273,7 +273,7 @@ impl Driver {
     }
 }
 
-/// What a watched attempt has waited for.
+/// Event that a watched attempt has waited for.
 enum Seen {
     /// The run is to be stopped.
     Abort,

@@ -230,7 +230,7 @@ pub(crate) struct Entry {
     pub(crate) data: EntryData,
 }
 
-/// What the extension of a run's MCP servers reports.
+/// Report of the extension for a run's MCP servers.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct EntryData {

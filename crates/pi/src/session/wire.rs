@@ -31,7 +31,7 @@ pub(super) struct Data {
     pub(super) is_streaming: bool,
     #[serde(deserialize_with = "or_default")]
     pub(super) cancelled: bool,
-    /// What has become of a prompt, since 0.99: `started`, or `handled` if an extension took it.
+    /// Outcome of a prompt, since 0.99: `started`, or `handled` if an extension took it.
     #[serde(deserialize_with = "or_default")]
     pub(super) disposition: String,
     /// Only in the response with a new model.

@@ -14,7 +14,7 @@ use teamster_core::provider::json_line;
 /// Limit of the size of a file, in bytes.
 const LARGEST_FILE: u64 = 64 << 20;
 
-/// What is known of a file.
+/// State of a file.
 #[derive(Default)]
 pub(super) struct List {
     /// Modification time and length when the file was last read.

@@ -60,7 +60,7 @@ pub(super) fn operations() -> Vec<Operation> {
 #[serde(transparent)]
 struct Document(BTreeMap<String, Value>);
 
-/// Where the client of a request is.
+/// Location of a request's client.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Client {

@@ -1,4 +1,4 @@
-//! What runs and sessions bring back: changes of their workspaces, and files.
+//! Results of runs and sessions: changes of their workspaces, and files.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ const FILE_PROBLEMS: [ProblemCode; 3] = [
     ProblemCode::FileNotFound,
 ];
 
-/// What has an id of its own: its paths and the names of its operations.
+/// Resource with an id of its own: its paths and the names of its operations.
 struct Kind {
     diff: [&'static str; 2],
     bundle: [&'static str; 2],
@@ -82,7 +82,7 @@ struct DiffSelection {
     stat: bool,
 }
 
-/// What is wanted of a file.
+/// Request for a part of a file.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Wanted {

@@ -1,4 +1,4 @@
-//! What becomes of the changes of a run or session, where its repository is on the server's machine.
+//! Applying and discarding the changes of a run or session whose repository is on the server's machine.
 
 use axum::extract::State;
 use axum::http::{Method, StatusCode};

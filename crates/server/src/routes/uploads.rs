@@ -113,7 +113,7 @@ struct Commits {
     commits: Vec<String>,
 }
 
-/// What is missing of a file.
+/// Missing parts of a file.
 #[derive(Debug, Serialize, JsonSchema)]
 struct MissingParts {
     /// The numbers of the missing parts, in ascending order.

@@ -7,7 +7,7 @@ use super::output::location;
 use super::{Failures, Suite, Verdict};
 use crate::replay::Replay;
 
-/// What another program writes before and after each JSON line.
+/// Output of another program before and after each JSON line.
 const BESIDE: [(&str, &str); 6] = [
     ("\u{1b}[2K\u{1b}]0;title\u{7}", "\u{1b}[?25h"),
     ("checked {x} [y]… ", ""),

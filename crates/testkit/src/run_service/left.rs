@@ -1,4 +1,4 @@
-//! What a run in memory leaves, and what is kept of it beside its log.
+//! Result of a run in memory, and the parts that are kept beside its log.
 
 use teamster_api::{
     ARTIFACTS, AppliedChanges, DiffFile, DiffLine, DiffLineKind, DiffQuery, DiffStatus,

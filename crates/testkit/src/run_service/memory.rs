@@ -25,7 +25,7 @@ const PAGE: usize = 50;
 /// The largest page.
 const LARGEST_PAGE: usize = 1000;
 
-/// What an agent does in a run of a [`MemoryService`], one after the other.
+/// Steps of an agent in a run of a [`MemoryService`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Step {

@@ -1,4 +1,4 @@
-//! One run in memory: its log, its requests, and the task that plays it.
+//! A run in memory: its log, its requests, and its task.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

@@ -73,7 +73,7 @@ struct Entry {
     after: Option<Stamp>,
 }
 
-/// What a file keeps when it is moved, and loses when it is written.
+/// Metadata that a file keeps when it is moved, and loses when it is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Stamp {
     inode: u64,

@@ -1,4 +1,4 @@
-//! How a worktree is made.
+//! Creation of worktrees.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -33,13 +33,13 @@ pub struct NewWorktree {
     pub name: Option<String>,
     /// The agent's directory in the worktree. Default: where `directory` is in its own worktree.
     pub subdirectory: Option<PathBuf>,
-    /// Where the repository came from, and so its submodules.
+    /// Origin of the repository, and so of its submodules.
     pub origin: Origin,
     /// Time for which a git command that uses a network may print nothing. Default: [`SILENCE`](crate::SILENCE).
     pub silence: Option<Duration>,
 }
 
-/// Where the repository of a worktree came from.
+/// Origin of the repository of a worktree.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Origin {

@@ -59,7 +59,7 @@ impl Info {
     }
 }
 
-/// What the sessions need that continue another one in its worktree.
+/// State for sessions that continue another one in its worktree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stays {
     /// The last commit of the one who has uploaded the repository.

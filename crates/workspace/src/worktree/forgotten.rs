@@ -21,7 +21,7 @@ pub(super) fn remove_branch(repository: &Path, branch: &str) {
     let _ = git(repository, ["branch", "--quiet", "-D", "--", branch]);
 }
 
-/// What is known of the runs whose workspaces are in a folder.
+/// Records of the runs whose workspaces are in a folder.
 struct Known {
     records: Vec<(String, Record)>,
     /// The workspaces, with the names of their folders, which are the ids of the first runs in them.

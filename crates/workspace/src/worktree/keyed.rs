@@ -36,7 +36,7 @@ impl WorktreeKey {
     }
 }
 
-/// What a worktree has to do with a key.
+/// Relation of a worktree to a key.
 #[derive(Debug, Clone)]
 pub(super) struct Keyed {
     root: PathBuf,

@@ -33,7 +33,7 @@ pub(super) struct Record {
     /// A commit before the base that those who take the result have. Default: the base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) known: Option<String>,
-    /// What was left in it; `None` before the end of the run.
+    /// Its result; `None` before the end of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) result: Option<WorkspaceResult>,
 }

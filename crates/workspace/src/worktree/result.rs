@@ -1,4 +1,4 @@
-//! What is left in a worktree.
+//! Result of a worktree.
 
 use std::ffi::OsStr;
 use std::fs;

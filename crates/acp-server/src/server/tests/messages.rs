@@ -162,5 +162,5 @@ proptest! {
     }
 }
 
-/// One more prompt than the queue holds.
+/// A number of prompts that is one above the queue's limit.
 const QUEUED: usize = crate::session::QUEUE + 1;

@@ -1,4 +1,4 @@
-//! What follows the answer to a prompt, and turns that an agent begins by itself.
+//! Output after the answer to a prompt, and turns that an agent begins by itself.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How the user starts the conversation of a key over, with the command for a terminal.
+//! Advice for starting the conversation of a key over, with the command for a terminal.
 
 use std::path::Path;
 

@@ -47,7 +47,7 @@ pub(crate) enum RunsCommand {
     Forget(RunsForgetArgs),
 }
 
-/// Which run a command is about.
+/// The run that a command is about.
 #[derive(Debug, Args)]
 pub(crate) struct RunIdArgs {
     /// The run's id, or a unique prefix of it

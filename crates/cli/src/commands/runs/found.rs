@@ -19,7 +19,7 @@ pub(super) struct Found {
     pub(super) run: RunHandle,
     /// Working directory of the agent.
     pub(super) directory: Option<PathBuf>,
-    /// What it has left; `None` if it had no workspace of its own, and before its end.
+    /// Result of its workspace; `None` if it had none of its own, and before its end.
     pub(super) workspace: Option<WorkspaceResult>,
     pub(super) has_ended: bool,
 }
