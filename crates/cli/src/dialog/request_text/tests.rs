@@ -97,7 +97,7 @@ fn changes_of_files_are_shown_as_diffs() {
 }
 
 #[test]
-fn what_is_cut_is_counted_and_can_be_shown() {
+fn cut_text_is_counted_and_can_be_shown() {
     let cut = |input: Value| {
         let request = request(input);
         let (short, is_cut) = text(&request, None, false);

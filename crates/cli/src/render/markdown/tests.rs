@@ -56,7 +56,7 @@ fn words_of(outline: &Value, words: &mut Vec<String>) {
 }
 
 #[test]
-fn the_texts_of_the_page_are_shown_with_all_their_words_in_any_width() {
+fn page_texts_keep_all_their_words_in_any_width() {
     let texts = corpus();
     assert!(texts.len() >= 6);
     for (path, text, outline) in texts {
@@ -272,7 +272,7 @@ fn text_is_shown_as_it_comes() {
 
 proptest! {
     #[test]
-    fn what_is_shown_does_not_depend_on_the_pieces(
+    fn output_does_not_depend_on_the_pieces(
         text in "([a-c]|[ ]|[*_`~#>|\\-+.1\\[\\]()<&\\\\!:=]|\n|日|\t|https://){0,60}",
         cuts in prop::collection::vec(1usize..5, 0..60),
         width in 1usize..40,
