@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_are_selected_by_agent_and_by_directory_with_all_below_it() {
+    fn runs_are_selected_by_agent_and_by_directory_tree() {
         let mut run = RunInfo::new("r", "claude");
         run.directory = Some("/work/site/api".into());
         for (agent, directory, selects) in [

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_title_of_a_spec_wins_and_a_prompt_is_only_used_where_it_may_be() {
+    fn title_of_a_spec_wins_over_a_prompt_that_may_be_used() {
         let mut run = RunSpec::new("claude", "Fix it\nsoon");
         assert_eq!(run.first_title(true).as_deref(), Some("Fix it"));
         assert_eq!(run.first_title(false), None);
