@@ -226,7 +226,7 @@ fn words_about_a_compaction_are_not_the_answer() {
     ];
     let mut updates = own.map(chunk).to_vec();
     updates.push(chunk("Compaction completed. It fits."));
-    let events = played(&updates, PermissionAnswer::Allow);
+    let events = events_of(&updates, PermissionAnswer::Allow);
     let notices: Vec<_> = events
         .iter()
         .filter_map(|event| match event {
