@@ -195,7 +195,7 @@ fn fuzz(program: &Path, folder: &Path, target: &Target, args: &Args) -> Result<b
         command
             .arg(format!("-max_total_time={}", args.seconds))
             .arg(format!("-max_len={LARGEST}"))
-            .args(["-print_final_stats=1", "-verbosity=0"])
+            .args(["-print_final_stats=1", "-print_funcs=0", "-verbosity=0"])
             .arg(corpus)
             .args(folders);
     } else {
