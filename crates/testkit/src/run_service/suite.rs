@@ -77,9 +77,7 @@ pub async fn contract(subject: &dyn Subject) {
     }
     if let Some(session) = subject.session() {
         check.turns_come_one_after_the_other(session.clone()).await;
-        check
-            .a_session_has_the_title_of_its_first_prompt(session.clone())
-            .await;
+        check.a_session_is_titled(session.clone()).await;
         check.sessions_of_a_thread_are_listed(session).await;
     }
 }

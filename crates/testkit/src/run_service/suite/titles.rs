@@ -91,7 +91,7 @@ impl Check<'_> {
         }
     }
 
-    pub(super) async fn a_session_has_the_title_of_its_first_prompt(&self, spec: SessionSpec) {
+    pub(super) async fn a_session_is_titled(&self, spec: SessionSpec) {
         let started = RunHandle::start(self.service(), "contract-titled", spec);
         let session = within("start", started).await.expect("a session starts");
         assert_eq!(self.title(session.id()).await, None);
