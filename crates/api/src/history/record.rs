@@ -208,7 +208,6 @@ pub struct RunFilter {
     /// Only runs in this directory or below it, as recorded with the run.
     pub working_directory: Option<PathBuf>,
     /// Only runs whose title has these words, in any order and case.
-    #[setters(into)]
     pub text: Option<String>,
     /// Only runs that started at this time or later, in milliseconds since the Unix epoch.
     pub since_ms: Option<u64>,
@@ -226,6 +225,7 @@ teamster_core::setters! {
         some_into conversation: String,
         some_into session_id: String,
         some working_directory: PathBuf,
+        some_into text: String,
         some since_ms: u64,
         some until_ms: u64,
         some after: RunCursor,
