@@ -18,7 +18,7 @@ impl PiSession {
             SessionCommand::Answer(number, answer) => self.answer_dialog(number, &answer),
             SessionCommand::Steer(id, text) => self.steer(id, &text),
             SessionCommand::Clear(id) => {
-                self.ask(Purpose::Clear(id), json!({"type": "new_session"}))
+                self.ask(Purpose::Clear(id), json!({"type": "new_session"}));
             }
             SessionCommand::SetModel(id, model) => self.set_model(id, &model),
             // The CLI exits at the end of its stdin.
