@@ -18,24 +18,19 @@ impl CodexSession {
             self.outbox.write(&request);
         }
     }
+}
 
-    /// Handles the response with this id. Returns `None` if the request for the models has another id.
-    pub(super) fn models_answered(
-        &mut self,
-        id: &Value,
-        message: &Object<'_>,
-        out: &mut Events,
-    ) -> Option<()> {
-        if id != REQUEST {
-            return None;
-        }
-        // A CLI without this request answers with an error.
-        if let Some(result) = message.object("result") {
-            let models: Vec<_> = result.objects("data").iter().filter_map(model).collect();
-            out.push(Offers::new().models(models).into());
-        }
-        Some(())
+/// Handles the response with this id. Returns `None` if the request for the models has another id.
+pub(super) fn answered(id: &Value, message: &Object<'_>, out: &mut Events) -> Option<()> {
+    if id != REQUEST {
+        return None;
     }
+    // A CLI without this request answers with an error.
+    if let Some(result) = message.object("result") {
+        let models: Vec<_> = result.objects("data").iter().filter_map(model).collect();
+        out.push(Offers::new().models(models).into());
+    }
+    Some(())
 }
 
 fn model(line: &Object<'_>) -> Option<ModelChoice> {
