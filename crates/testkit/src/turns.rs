@@ -54,11 +54,11 @@ impl Play {
     /// Does what the engine does after each call.
     fn settle(&mut self) {
         loop {
-            let asked = self.session.exchange(|exchange| {
-                exchange.take_written();
-                exchange.take_settled();
-                exchange.take_withdrawn();
-                exchange.take_asked()
+            let asked = self.session.outbox(|outbox| {
+                outbox.take_input();
+                outbox.take_answers();
+                outbox.take_withdrawn();
+                outbox.take_requests()
             });
             if asked.is_empty() {
                 break;
