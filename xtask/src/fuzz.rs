@@ -19,8 +19,8 @@ const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-l
     -Cllvm-args=-sanitizer-coverage-trace-compares --cfg fuzzing";
 /// Largest input, in bytes. Larger seeds are cut.
 const LARGEST: u32 = 64 << 10;
-/// Time for one input in seconds, and memory in MiB.
-const TIMEOUT: u32 = 10;
+/// Time for one input in seconds, of which most take a hundredth on a quiet machine, and memory in MiB.
+const TIMEOUT: u32 = 30;
 const MEMORY: u32 = 2048;
 /// The target that Node runs.
 const MARKDOWN: &str = "markdown";
