@@ -3,6 +3,7 @@
 use serde_json::Value;
 use teamster_acp_server::{AcpServer, Action, AgentEntry, Catalog, Output, SessionPage};
 use teamster_api::RunLogEntry;
+use teamster_core::Offers;
 
 use super::Target;
 use crate::harness::maybe_long;
@@ -34,7 +35,7 @@ pub fn target() -> Target {
 /// Does what a host does that finds everything as it should be.
 fn answer(server: &mut AcpServer, action: Action, out: &mut Output) {
     match action {
-        Action::Prepare { ticket, .. } => server.prepared(ticket, Ok(()), out),
+        Action::Prepare { ticket, .. } => server.prepared(ticket, Ok(Offers::default()), out),
         Action::List { ticket, .. } => {
             server.listed(ticket, Ok(SessionPage::new(Vec::new(), None)), out);
         }
