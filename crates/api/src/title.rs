@@ -24,9 +24,10 @@ pub fn title_of(prompt: &str) -> Option<String> {
     let line = lines.find(|line| !line.is_empty())?;
     let words = line.split(' ').map(|word| {
         // What precedes the scheme, such as a bracket, is no part of the address.
-        match word.contains("://") {
-            true => without_credentials(word),
-            false => word.to_owned(),
+        if word.contains("://") {
+            without_credentials(word)
+        } else {
+            word.to_owned()
         }
     });
     Some(shortened(&words.collect::<Vec<_>>().join(" "), OF_PROMPT))

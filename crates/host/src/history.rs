@@ -256,9 +256,10 @@ impl History {
 
     fn recorder(&self, store: &Store) -> Recorder {
         let recorder = Recorder::new(store.clone());
-        match self.has_titles {
-            true => recorder.titles_of_prompts(),
-            false => recorder,
+        if self.has_titles {
+            recorder.titles_of_prompts()
+        } else {
+            recorder
         }
     }
 

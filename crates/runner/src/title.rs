@@ -148,14 +148,10 @@ mod tests {
         assert_eq!(fs::read(path.join("run.json")).unwrap(), described);
         // The changes are no run, and no draft is left.
         assert_eq!(runs.ids().unwrap(), ["r"]);
-        let names = fs::read_dir(&path)
-            .unwrap()
-            .map(|it| it.unwrap().file_name());
-        assert!(
-            names
-                .into_iter()
-                .all(|name| !name.to_str().unwrap().starts_with('.'))
-        );
+        for entry in fs::read_dir(&path).unwrap() {
+            let name = entry.unwrap().file_name();
+            assert!(!name.to_str().unwrap().starts_with('.'), "{name:?}");
+        }
     }
 
     #[test]

@@ -434,9 +434,6 @@ impl Store {
 /// Returns with what the columns of all directories below this one begin, which has no `/` at its end.
 fn below(directory: &str) -> String {
     // One that is not UTF-8 is percent-encoded.
-    let separator = match is_encoded(directory) {
-        true => "%2F",
-        false => "/",
-    };
+    let separator = if is_encoded(directory) { "%2F" } else { "/" };
     format!("{directory}{separator}")
 }

@@ -88,9 +88,10 @@ impl LocalRuns {
             None => Ok(false),
         };
         let is_recorded = self.store.with(set).await?;
-        match is_here || is_recorded {
-            true => Ok(()),
-            false => Err(RunsError::NotFound { id: id.to_owned() }.into()),
+        if is_here || is_recorded {
+            Ok(())
+        } else {
+            Err(RunsError::NotFound { id: id.to_owned() }.into())
         }
     }
 }

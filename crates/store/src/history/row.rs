@@ -21,9 +21,10 @@ const COLUMNS: &str = "run_id, prompt_hash, provider, model, session_id, convers
 impl Store {
     /// Returns a query of runs: what is read of each, and `rest` of the statement.
     pub(crate) fn select_runs(&self, rest: &str) -> String {
-        let title = match self.is_whole() {
-            true => "title",
-            false => "CAST(NULL AS TEXT) AS title",
+        let title = if self.is_whole() {
+            "title"
+        } else {
+            "CAST(NULL AS TEXT) AS title"
         };
         format!("SELECT {COLUMNS}, {title} FROM teamster_runs {rest}")
     }

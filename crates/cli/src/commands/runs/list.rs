@@ -212,7 +212,7 @@ mod tests {
                 let widest = shown.lines().map(console::measure_text_width).max();
                 assert!(widest.unwrap() <= width, "{width}: {shown}");
                 assert!(shown.contains("0199d7a0-1b2c") && shown.contains("interrupted"));
-                let has_title = row.cells[TITLE] != "" && width >= 52;
+                let has_title = !row.cells[TITLE].is_empty() && width >= 52;
                 assert_eq!(shown.contains("Fix the"), has_title, "{width}: {shown}");
             }
         }
