@@ -5,6 +5,7 @@ pub(crate) mod command;
 mod editor;
 pub(crate) mod images;
 pub(crate) mod input;
+pub(crate) mod offered;
 mod paths;
 pub(crate) mod permission;
 pub(crate) mod request_text;

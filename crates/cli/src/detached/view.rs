@@ -6,8 +6,8 @@ use std::future::ready;
 use std::io;
 
 use anyhow::anyhow;
-use teamster::{Id, Image};
-use teamster_api::{Command as RunCommand, LogLine, ProblemCode};
+use teamster::{AgentEvent, Id, Image};
+use teamster_api::{Command as RunCommand, LogLine, ProblemCode, RunLogEntry};
 use teamster_core::Stopping;
 use tokio::time::{MissedTickBehavior, interval};
 use uuid::Uuid;
@@ -19,7 +19,7 @@ use super::run::{Run, was_refused};
 use super::screen::{Ended, Screen};
 use super::signals::Signals;
 use crate::dialog::command::{self, Command};
-use crate::dialog::terminal;
+use crate::dialog::{offered, terminal};
 use crate::drive::{self, TICK};
 use crate::exit_code;
 use crate::signals::StopSignal;
@@ -212,6 +212,12 @@ impl View {
         let ended = entry.as_ref().and_then(Ended::of);
         let mut is_shown = true;
         if let Some(entry) = &mut entry {
+            if let RunLogEntry::Agent(entry) = &*entry
+                && let AgentEvent::Offers(offers) = &entry.event
+            {
+                let takes = self.owner.as_ref().is_some_and(|it| it.passes_commands);
+                offered::record(offers, takes);
+            }
             let questions = self.questions.as_mut();
             let denied = questions.map_or(0, |questions| questions.record(entry));
             if let Some(owner) = &mut self.owner {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use teamster::PermissionMode;
 
-use super::paths;
+use super::{offered, paths};
 use crate::words;
 
 /// The command that ends a detached session; in a chat it is the same as `/quit`.
@@ -177,7 +177,12 @@ pub(crate) fn completions(
             let space = if argument.is_empty() { "" } else { " " };
             format!("{name}{space}")
         });
-    (0, found.collect())
+    // Of a name that both have, the command here is meant.
+    let is_ours = |name: &str| COMMANDS.iter().any(|(ours, _, _)| *ours == name);
+    let own = offered::commands().into_iter();
+    let own = own.map(|command| format!("/{}", words::one_line(&command.name)));
+    let own = own.filter(|name| name.starts_with(line) && !is_ours(name));
+    (0, found.chain(own).collect())
 }
 
 fn help_line((name, argument, description): (&str, &str, &str)) -> String {

@@ -20,6 +20,7 @@ use rustyline::{
 
 use super::command;
 use super::input::{Entry, Source};
+use super::offered;
 use super::terminal::EditorGuard;
 use crate::completion;
 
@@ -214,7 +215,10 @@ impl Completer for CommandCompleter {
         pos: usize,
         _: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<String>)> {
-        let models = || completion::models_at_prompt(&self.agent);
+        let models = || match offered::models() {
+            none if none.is_empty() => completion::models_at_prompt(&self.agent),
+            models => models.into_iter().map(|model| model.id).collect(),
+        };
         Ok(command::completions(&line[..pos], models, &self.directory))
     }
 }

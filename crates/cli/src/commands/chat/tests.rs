@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig};
 use teamster::{
     AbortHandle, AgentEvent, AgentSession, Capabilities, CostSource, Done, ErrorCode, ErrorKind,
-    EventStream, ExecuteParams, Id, NoticeLevel, NoticeSource, PermissionMode, RunResult,
-    RunStatus, SessionCapabilities, SessionFuture, Text, Turn,
+    EventStream, ExecuteParams, Id, ModelChoice, NoticeLevel, NoticeSource, Offers, PermissionMode,
+    RunResult, RunStatus, SessionCapabilities, SessionFuture, SlashCommand, Text, Turn,
 };
 use teamster_api::{RunInfo, RunKind, RunLogEntry};
 use teamster_host::AttachedRun;
@@ -285,6 +285,32 @@ async fn commands_are_carried_out() {
     }
     // The new session after /clear has its own header.
     assert_eq!(shown.matches("· session s-1").count(), 2, "{shown}");
+}
+
+#[tokio::test]
+async fn the_models_that_the_cli_offers_are_listed_and_chosen_by_number() {
+    let mut small = ModelChoice::new("small");
+    small.name = Some("Small 2\u{1b}[2J".to_owned());
+    let mut offers = Offers::new();
+    offers.models = Some(vec![ModelChoice::new("large"), small]);
+    offers.commands = Some(vec![SlashCommand::new("compact")]);
+    let mut events = turn("x");
+    events.insert(1, AgentEvent::from(offers));
+    let session = ScriptedSession::new([events]);
+    let input = "a\n/model\n/model 2\n/model 7\n/compact\n";
+    let (shown, code) = chat(&session, input).await;
+    assert_eq!(code, 0);
+    assert_eq!(
+        session.calls(),
+        ["a", "[model small]", "[model 7]", "[close]"]
+    );
+    let list = "models:\n   1  large\n   2  small  Small 2 [2J\nchoose one with `/model NUMBER`";
+    assert!(shown.contains(list), "{shown}");
+    // This session does not take the CLI's own commands.
+    assert!(
+        shown.contains("error: unknown command `/compact`"),
+        "{shown}"
+    );
 }
 
 #[tokio::test]

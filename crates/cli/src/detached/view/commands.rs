@@ -1,20 +1,24 @@
 //! What a typed command does.
 
 use anyhow::anyhow;
+use teamster::ModelChoice;
 use teamster_api::{Command as RunCommand, ProblemCode};
 
 use super::View;
 use crate::detached::owner::Owner;
 use crate::detached::questions::Reader;
 use crate::dialog::command::{self, Command};
-use crate::dialog::images;
+use crate::dialog::{images, offered};
 use crate::{completion, hints, words};
 
 impl View {
     /// Executes a typed command.
     pub(super) async fn execute(&mut self, command: Command, reader: &mut Reader) {
         let command = match (command, &self.owner) {
-            (Command::Help, Some(_)) => return self.screen.print(&command::help()),
+            (Command::Help, Some(_)) => {
+                let help = command::help() + &offered::commands_help();
+                return self.screen.print(&help);
+            }
             (Command::Help, None) => return self.screen.print(&command::attached_help()),
             (Command::Cost, Some(owner)) => return self.screen.print(&owner.totals.show()),
             (Command::Session, Some(owner)) => return self.screen.print(&owner.session()),
@@ -76,9 +80,22 @@ impl View {
     }
 
     async fn list_models(&mut self, reader: &mut Reader) {
+        let offered = offered::models();
+        if !offered.is_empty() {
+            let about = |model: &ModelChoice| model.name.clone().or(model.description.clone());
+            let lines: Vec<_> = (offered.iter())
+                .map(|model| (model.id.clone(), about(model).unwrap_or_default()))
+                .collect();
+            self.models = offered.into_iter().map(|model| model.id).collect();
+            return self.screen.print(&models_text("models", &lines));
+        }
         let agent = &self.run.info.provider;
         self.models = reader.meanwhile(completion::models_of(agent)).await;
-        self.screen.print(&models_text(&self.models));
+        let lines: Vec<_> = (self.models.iter())
+            .map(|model| (model.clone(), String::new()))
+            .collect();
+        self.screen
+            .print(&models_text("models of earlier runs, newest first", &lines));
     }
 
     /// Returns the model with this number in the list, or the name.
@@ -109,16 +126,21 @@ impl View {
     }
 }
 
-/// Returns the list of models.
-fn models_text(models: &[String]) -> String {
+/// Returns the list of models, each with what the CLI calls it.
+fn models_text(title: &str, models: &[(String, String)]) -> String {
     if models.is_empty() {
         return "no earlier run has named a model: `/model NAME` takes what the agent's CLI takes"
             .to_owned();
     }
-    let line = |(i, model): (usize, &String)| format!("  {:>2}  {}", i + 1, words::one_line(model));
+    let line = |(i, (model, about)): (usize, &(String, String))| {
+        let (model, about) = (words::one_line(model), words::one_line(about));
+        let about = if about == model { "" } else { &about };
+        let line = format!("  {:>2}  {model}  {about}", i + 1);
+        line.trim_end().to_owned()
+    };
     let lines: Vec<_> = models.iter().enumerate().map(line).collect();
     format!(
-        "models of earlier runs, newest first:\n{}\nchoose one with `/model NUMBER`, or any other with `/model NAME`",
+        "{title}:\n{}\nchoose one with `/model NUMBER`, or any other with `/model NAME`",
         lines.join("\n")
     )
 }

@@ -1,0 +1,42 @@
+//! What the session's CLI offers, for the prompt: its models and its own commands.
+
+use std::sync::{LazyLock, Mutex};
+
+use teamster::{ModelChoice, Offers, SlashCommand};
+use teamster_core::sync::lock;
+
+use crate::words;
+
+/// The offers of the one session that this process shows.
+static OFFERED: LazyLock<Mutex<Offers>> = LazyLock::new(Mutex::default);
+
+/// Records what a session offers; its commands only if it `takes_commands`.
+pub(crate) fn record(offers: &Offers, takes_commands: bool) {
+    let mut offered = lock(&OFFERED);
+    offered.update(offers);
+    if !takes_commands {
+        offered.commands = None;
+    }
+}
+
+/// Returns the models that the session can be set to.
+pub(crate) fn models() -> Vec<ModelChoice> {
+    lock(&OFFERED).models.clone().unwrap_or_default()
+}
+
+/// Returns the CLI's own commands.
+pub(crate) fn commands() -> Vec<SlashCommand> {
+    lock(&OFFERED).commands.clone().unwrap_or_default()
+}
+
+/// Returns the part of `/help` about the CLI's own commands; empty if none is known.
+pub(crate) fn commands_help() -> String {
+    let commands = commands().into_iter();
+    let names: Vec<_> = commands
+        .map(|command| format!("/{}", words::one_line(&command.name)))
+        .collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!("\n\nCommands of the agent's CLI: {}", names.join(", "))
+}
