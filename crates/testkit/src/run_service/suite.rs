@@ -485,7 +485,8 @@ impl Check<'_> {
                 }
             }
             let in_turn = async || {
-                let live = session.view().await.expect("it is shown").summary.live;
+                let summary = session.view().await.expect("it is shown").summary;
+                let live = summary.live.as_ref();
                 live.is_some_and(|live| live.turn.is_some())
             };
             while in_turn().await {
