@@ -114,7 +114,7 @@ fn carry_out(host: &Host, launch: Launch) -> Result<RunResult, AgentError> {
             Work::Run(run) => run::work(host, *run, &runs, signals).await,
             Work::Session(session) => {
                 let at_rest = session::at_rest(guard.clone());
-                session::work(host, *session, &runs, signals, at_rest).await
+                Box::pin(session::work(host, *session, &runs, signals, at_rest)).await
             }
         }
     });
