@@ -106,21 +106,27 @@ mod tests {
             (None, Some("/work/site/api/x"), false),
             (Some("codex"), Some("/work"), false),
         ] {
-            let mut query = RunQuery::default();
-            query.agent = agent.map(str::to_owned);
-            query.directory = directory.map(PathBuf::from);
+            let query = RunQuery {
+                agent: agent.map(str::to_owned),
+                directory: directory.map(PathBuf::from),
+                ..RunQuery::default()
+            };
             assert_eq!(query.selects(&run), selects, "{agent:?} {directory:?}");
         }
-        let mut query = RunQuery::default();
-        query.directory = Some("/".into());
+        let query = RunQuery {
+            directory: Some("/".into()),
+            ..RunQuery::default()
+        };
         assert!(!query.selects(&RunInfo::new("r", "claude")));
     }
 
     #[test]
     fn a_text_is_looked_for_in_prompts_only_on_demand() {
         let title = Some("Fix the login");
-        let mut query = RunQuery::default();
-        query.text = Some("LOGIN".to_owned());
+        let mut query = RunQuery {
+            text: Some("LOGIN".to_owned()),
+            ..RunQuery::default()
+        };
         assert!(query.has_text(title, || panic!("the title has it")));
         query.text = Some("monday".to_owned());
         assert!(!query.has_text(title, || panic!("prompts are not wanted")));
