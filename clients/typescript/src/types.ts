@@ -1079,6 +1079,8 @@ export interface FleetWorker {
   draining?: boolean;
   /** Version of its program. */
   version: string;
+  /** How far its clock is ahead of the server's, in milliseconds, if that is more than 5 s. */
+  clockMs?: number | null;
 }
 
 /** Runs and logs to delete. Live runs are kept. */

@@ -44,6 +44,9 @@ pub struct FleetWorker {
     pub draining: bool,
     /// Version of its program.
     pub version: String,
+    /// How far its clock is ahead of the server's, in milliseconds, if that is more than 5 s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_ms: Option<i64>,
 }
 
 /// An agent of a worker.

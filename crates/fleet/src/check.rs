@@ -3,15 +3,14 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use async_nats::ServerInfo;
 use async_nats::connection::State;
 use async_nats::jetstream::stream;
-use async_nats::{ServerInfo, datetime};
 use serde::Deserialize;
 use teamster_api::ServiceError;
-use teamster_core::time::epoch_ms;
-use tokio::time::Instant;
 
 use crate::Fleet;
+use crate::clock;
 use crate::layout::{FleetLimits, streams};
 use crate::roles::{FleetRole, USER_INFO, covers};
 use crate::setup::refuse_foreign;
@@ -20,8 +19,6 @@ use crate::setup::refuse_foreign;
 const OLDEST: (i64, i64, i64) = (2, 14, 0);
 /// The size that a message must be allowed to have, in bytes.
 const MESSAGE: usize = 1 << 20;
-/// The largest difference between two clocks that is not reported, in milliseconds. Times are only shown.
-const CLOCKS: u64 = 5_000;
 /// Time in which the server must answer about this user.
 const ANSWER: Duration = Duration::from_secs(2);
 /// The number of permissions that are listed.
@@ -81,14 +78,7 @@ impl Finding {
 /// The server's report about a user.
 #[derive(Debug, Default, Deserialize)]
 struct UserInfo {
-    server: UserServer,
     data: User,
-}
-
-#[derive(Debug, Default, Deserialize)]
-struct UserServer {
-    /// RFC 3339.
-    time: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -175,8 +165,16 @@ impl Fleet {
             ));
         }
         findings.extend(connection(&server));
-        let (user, asked) = self.user_info().await;
-        findings.push(clocks(user.as_ref(), asked));
+        let user = self.user_info().await;
+        findings.push(match self.read_clock().await {
+            Some(ahead) => clock_finding("clock", Some(ahead)),
+            None => Finding::warning(
+                "clock",
+                "the server's time cannot be seen by this user",
+                &format!("let the operator permit {USER_INFO}"),
+            ),
+        });
+        findings.extend(self.clocks_of_workers().await);
         let may_see_streams = match &user {
             Some(user) => {
                 findings.push(self.permissions(user));
@@ -217,16 +215,23 @@ impl Fleet {
         ))
     }
 
-    /// Returns what the server reports about this user, and how long that took. A user that may not ask has none.
-    async fn user_info(&self) -> (Option<UserInfo>, Duration) {
-        let began = Instant::now();
+    /// Returns findings about the workers whose clocks are wrong. Without the right to read their presence, there are none.
+    async fn clocks_of_workers(&self) -> Vec<Finding> {
+        let workers = self.workers().await.unwrap_or_default().into_iter();
+        let wrong = workers.filter(|worker| worker.clock_ms.is_some());
+        wrong
+            .map(|worker| clock_finding(&format!("clock of {}", worker.worker), worker.clock_ms))
+            .collect()
+    }
+
+    /// Returns what the server reports about this user. One that may not ask has none.
+    async fn user_info(&self) -> Option<UserInfo> {
         let asked = self.client.request(USER_INFO, bytes::Bytes::new());
         let asked = self.unless_refused(USER_INFO, tokio::time::timeout(ANSWER, asked));
-        let info = match asked.await {
+        match asked.await {
             Ok(Ok(Ok(answer))) => serde_json::from_slice(&answer.payload).ok(),
             _ => None,
-        };
-        (info, began.elapsed())
+        }
     }
 
     fn permissions(&self, info: &UserInfo) -> Finding {
@@ -323,30 +328,19 @@ fn connection(server: &ServerInfo) -> Vec<Finding> {
     findings
 }
 
-fn clocks(user: Option<&UserInfo>, asked: Duration) -> Finding {
-    let time = user.and_then(|user| datetime::parse_rfc3339(&user.server.time).ok());
-    let millis = time.and_then(|time| u64::try_from(time.unix_timestamp_nanos() / 1_000_000).ok());
-    let Some(server) = millis else {
-        return Finding::warning(
-            "clock",
-            "the server's time cannot be seen by this user",
-            &format!("let the operator permit {USER_INFO}"),
-        );
-    };
-    let apart = epoch_ms().abs_diff(server);
-    // The answer was on its way for a part of this.
-    let apart = apart.saturating_sub(u64::try_from(asked.as_millis()).unwrap_or(0));
-    if apart <= CLOCKS {
-        return Finding::good("clock", "that of this machine and that of the server agree");
-    }
-    Finding::warning(
-        "clock",
-        format!(
-            "that of this machine and that of the server are {} s apart: times of runs are shown wrong",
-            apart / 1000
+/// Checks a clock that is so far ahead of the server's, in milliseconds.
+fn clock_finding(what: &str, ahead: Option<i64>) -> Finding {
+    match ahead.and_then(clock::reported) {
+        None => Finding::good(what, "agrees with that of the server"),
+        Some(ahead) => Finding::warning(
+            what,
+            format!(
+                "is {}: the times in its logs are wrong",
+                clock::in_words(ahead)
+            ),
+            "synchronize it with a time server",
         ),
-        "synchronize both with a time server",
-    )
+    }
 }
 
 fn may_see_streams(user: &User) -> bool {
@@ -419,18 +413,17 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_wrong_is_named_with_what_to_do() {
-        let user = json!({ "server": { "time": "2020-01-01T00:00:00.5Z" }, "data": {} });
-        let user = serde_json::from_value(user).unwrap();
-        let off = clocks(Some(&user), Duration::ZERO);
+        let off = clock_finding("clock of w1", Some(-3_600_000));
         assert_eq!(off.verdict, FindingVerdict::Warning);
-        assert!(
-            off.detail.contains(" s apart: times of runs"),
-            "{}",
-            off.detail
+        assert_eq!(
+            off.detail,
+            "is 3600 s behind that of the server: the times in its logs are wrong"
         );
         assert_eq!(
             off.next.as_deref(),
-            Some("synchronize both with a time server")
+            Some("synchronize it with a time server")
         );
+        let near = clock_finding("clock", Some(5_000));
+        assert_eq!(near.verdict, FindingVerdict::Good);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! A part is complete or not there, so an interrupted transfer continues with those that are missing.
 
+use async_nats::HeaderMap;
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::context::PublishError;
 use async_nats::jetstream::message::PublishMessage;
@@ -13,23 +14,69 @@ use tokio::task::JoinSet;
 use crate::Fleet;
 use crate::large::is_internal;
 use crate::names::{FILE, RunKey};
+use crate::protocol::Tag;
 use crate::wire::internal;
 
 /// Part of the subjects of files that a run takes along.
-pub(crate) const UPLOADS: &str = "u";
+const UPLOADS: &str = "u";
 /// Part of the subjects of files that a run brings back.
-pub(crate) const RESULTS: &str = "r";
+const RESULTS: &str = "r";
+/// The header of a manifest with the claim of the run that has brought the file back.
+const CLAIM: &str = "Tm-Nonce";
 /// The number of parts under way.
 const AT_ONCE: usize = 8;
 /// Name of a manifest among the parts.
 const MANIFEST: &str = "m";
 
-/// The place of a file's parts.
-fn place(key: &RunKey, direction: &str, name: &str) -> String {
+/// Whose results those of a run are: files outlive records, so an id may have those of an earlier run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Results {
+    /// The number of the run's claim.
+    pub(crate) nonce: Tag,
+    /// They have this number. Those of older programs have none.
+    pub(crate) are_marked: bool,
+}
+
+/// The files of a run that are meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Files {
+    /// Those that it takes along.
+    Uploads,
+    /// Those that it brings back.
+    Results(Results),
+}
+
+impl Files {
+    /// The part of their subjects.
+    fn part(self) -> &'static str {
+        match self {
+            Self::Uploads => UPLOADS,
+            Self::Results(_) => RESULTS,
+        }
+    }
+
+    /// Returns whether a manifest with this header is that of one of them.
+    fn have(self, headers: &HeaderMap) -> bool {
+        let Self::Results(results) = self else {
+            return true;
+        };
+        match headers.get(CLAIM) {
+            Some(claim) => claim.as_str() == results.nonce.to_string(),
+            None => !results.are_marked,
+        }
+    }
+
+    /// The place of a file's parts.
+    fn place(self, key: &RunKey, name: &str) -> String {
+        place(key, self.part(), name)
+    }
+}
+
+fn place(key: &RunKey, part: &str, name: &str) -> String {
     // A name may be longer than a subject.
     let digest = format!("{:x}", Sha256::digest(name));
     let digest = &digest[..32];
-    format!("{}.{direction}.{digest}", key.files())
+    format!("{}.{part}.{digest}", key.files())
 }
 
 impl Fleet {
@@ -40,9 +87,9 @@ impl Fleet {
         manifest: FileManifest,
     ) -> Result<Vec<u32>, ServiceError> {
         manifest.check()?;
-        let place = place(key, UPLOADS, &manifest.name);
-        let is_known = self.manifest_at(&place).await?.is_some();
-        self.put_manifest(&place, &manifest).await?;
+        let place = Files::Uploads.place(key, &manifest.name);
+        let is_known = self.manifest_at(&place, Files::Uploads).await?.is_some();
+        self.put_manifest(&place, Files::Uploads, &manifest).await?;
         let mut missing = Vec::new();
         for number in numbers(&manifest) {
             let has_it = is_known
@@ -65,8 +112,9 @@ impl Fleet {
         number: u32,
         content: Vec<u8>,
     ) -> Result<(), ServiceError> {
-        let place = place(key, UPLOADS, name);
-        let manifest = self.manifest_at(&place).await?.ok_or_else(|| {
+        let place = Files::Uploads.place(key, name);
+        let manifest = self.manifest_at(&place, Files::Uploads).await?;
+        let manifest = manifest.ok_or_else(|| {
             let message = format!("the file \"{name}\" was not declared for this run");
             ServiceError::new(ProblemCode::FileNotFound, message)
         })?;
@@ -78,11 +126,11 @@ impl Fleet {
     pub(crate) async fn put_file(
         &self,
         key: &RunKey,
-        direction: &str,
+        files: Files,
         name: &str,
         content: &[u8],
     ) -> Result<(), ServiceError> {
-        let mut file = FileWriter::new(self, key, direction, name);
+        let mut file = FileWriter::new(self, key, files, name);
         file.add(content).await?;
         file.finish().await
     }
@@ -91,11 +139,11 @@ impl Fleet {
     pub(crate) async fn file_at(
         &self,
         key: &RunKey,
-        direction: &str,
+        files: Files,
         name: &str,
     ) -> Result<Option<(String, FileManifest)>, ServiceError> {
-        let place = place(key, direction, name);
-        let manifest = self.manifest_at(&place).await?;
+        let place = files.place(key, name);
+        let manifest = self.manifest_at(&place, files).await?;
         Ok(manifest.map(|manifest| (place, manifest)))
     }
 
@@ -116,11 +164,11 @@ impl Fleet {
     pub(crate) async fn get_file(
         &self,
         key: &RunKey,
-        direction: &str,
+        files: Files,
         name: &str,
         most: usize,
     ) -> Result<Option<Vec<u8>>, ServiceError> {
-        let Some((place, manifest)) = self.file_at(key, direction, name).await? else {
+        let Some((place, manifest)) = self.file_at(key, files, name).await? else {
             return Ok(None);
         };
         if manifest.bytes > most as u64 {
@@ -152,9 +200,17 @@ impl Fleet {
             .map_err(|error| self.not_kept(&subject, &error))
     }
 
-    async fn put_manifest(&self, place: &str, manifest: &FileManifest) -> Result<(), ServiceError> {
+    async fn put_manifest(
+        &self,
+        place: &str,
+        files: Files,
+        manifest: &FileManifest,
+    ) -> Result<(), ServiceError> {
         let json = serde_json::to_vec(manifest).map_err(|error| internal(&error))?;
-        let message = PublishMessage::build().payload(json.into());
+        let mut message = PublishMessage::build().payload(json.into());
+        if let Files::Results(results) = files {
+            message = message.header(CLAIM, &*results.nonce.to_string());
+        }
         let subject = format!("{place}.{MANIFEST}");
         let stored = self.try_publish(&subject, message).await;
         stored
@@ -210,11 +266,15 @@ impl Fleet {
         Ok(all)
     }
 
-    async fn manifest_at(&self, place: &str) -> Result<Option<FileManifest>, ServiceError> {
+    async fn manifest_at(
+        &self,
+        place: &str,
+        files: Files,
+    ) -> Result<Option<FileManifest>, ServiceError> {
         let Some(message) = self.last(FILE, &format!("{place}.{MANIFEST}")).await? else {
             return Ok(None);
         };
-        if message.payload.is_empty() {
+        if message.payload.is_empty() || !files.have(&message.headers) {
             return Ok(None);
         }
         let manifest: FileManifest =
@@ -244,24 +304,30 @@ impl Fleet {
         self.empty(&format!("{}.>", key.files())).await
     }
 
-    /// Returns the manifests of the files that a run takes along.
-    pub(crate) async fn uploads(&self, key: &RunKey) -> Result<Vec<FileManifest>, ServiceError> {
-        self.manifests(key, UPLOADS).await
-    }
-
-    async fn manifests(
+    /// Returns the manifests of the files of a run.
+    pub(crate) async fn manifests(
         &self,
         key: &RunKey,
-        direction: &str,
+        files: Files,
     ) -> Result<Vec<FileManifest>, ServiceError> {
-        let subjects = format!("{}.{direction}.*.{MANIFEST}", key.files());
+        let subjects = format!("{}.{}.*.{MANIFEST}", key.files(), files.part());
         let mut manifests = Vec::new();
         for subject in self.subjects(&subjects).await? {
             let place = subject.trim_end_matches(&format!(".{MANIFEST}"));
-            let manifest = self.manifest_at(place).await?;
+            let manifest = self.manifest_at(place, files).await?;
             manifests.extend(manifest.filter(|manifest| !is_internal(&manifest.name)));
         }
         Ok(manifests)
+    }
+
+    /// Returns the manifest of a file of a run; `None` if there is none.
+    pub(crate) async fn manifest(
+        &self,
+        key: &RunKey,
+        files: Files,
+        name: &str,
+    ) -> Result<Option<FileManifest>, ServiceError> {
+        self.manifest_at(&files.place(key, name), files).await
     }
 
     /// Reads a part of a file that a run takes along.
@@ -271,34 +337,21 @@ impl Fleet {
         name: &str,
         number: u32,
     ) -> Result<Vec<u8>, ServiceError> {
-        let subject = format!("{}.{number}", place(key, UPLOADS, name));
-        let part = self.last(FILE, &subject).await?;
-        part.map(|part| part.payload.to_vec())
-            .ok_or_else(|| missing_part(name, number))
+        self.part(&place(key, UPLOADS, name), name, number).await
     }
 
-    /// Returns the manifests of the files that a run has brought back.
-    pub(crate) async fn results(&self, key: &RunKey) -> Result<Vec<FileManifest>, ServiceError> {
-        self.manifests(key, RESULTS).await
-    }
-
-    /// Returns the manifest of a file that a run has brought back.
-    pub(crate) async fn result(
-        &self,
-        key: &RunKey,
-        name: &str,
-    ) -> Result<Option<FileManifest>, ServiceError> {
-        self.manifest_at(&place(key, RESULTS, name)).await
-    }
-
-    /// Reads a part of a file that a run has brought back.
+    /// Reads a part of a file that a run has brought back. Its hash is in the manifest, which the caller checks.
     pub(crate) async fn result_part(
         &self,
         key: &RunKey,
         name: &str,
         number: u32,
     ) -> Result<Vec<u8>, ServiceError> {
-        let subject = format!("{}.{number}", place(key, RESULTS, name));
+        self.part(&place(key, RESULTS, name), name, number).await
+    }
+
+    async fn part(&self, place: &str, name: &str, number: u32) -> Result<Vec<u8>, ServiceError> {
+        let subject = format!("{place}.{number}");
         let part = self.last(FILE, &subject).await?;
         part.map(|part| part.payload.to_vec())
             .ok_or_else(|| missing_part(name, number))
@@ -313,6 +366,7 @@ fn numbers(manifest: &FileManifest) -> std::ops::Range<u32> {
 /// A file that is kept while its content comes, with some parts under way at once.
 pub(crate) struct FileWriter<'a> {
     fleet: &'a Fleet,
+    files: Files,
     place: String,
     hasher: FileHasher,
     /// Less than a part.
@@ -322,10 +376,11 @@ pub(crate) struct FileWriter<'a> {
 }
 
 impl<'a> FileWriter<'a> {
-    pub(crate) fn new(fleet: &'a Fleet, key: &RunKey, direction: &str, name: &str) -> Self {
+    pub(crate) fn new(fleet: &'a Fleet, key: &RunKey, files: Files, name: &str) -> Self {
         Self {
             fleet,
-            place: place(key, direction, name),
+            files,
+            place: files.place(key, name),
             hasher: FileHasher::new(name),
             content: Vec::new(),
             number: 0,
@@ -378,7 +433,8 @@ impl<'a> FileWriter<'a> {
         }
         while self.until_kept().await? {}
         let manifest = self.hasher.finish();
-        self.fleet.put_manifest(&self.place, &manifest).await
+        let (fleet, files) = (self.fleet, self.files);
+        fleet.put_manifest(&self.place, files, &manifest).await
     }
 }
 

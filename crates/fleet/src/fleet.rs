@@ -14,6 +14,7 @@ use teamster_api::{ProblemCode, ServiceError};
 use teamster_core::sync::lock;
 use tokio::sync::watch;
 
+use crate::clock::Reading;
 use crate::login::{not_an_address, not_connected, with_authority, with_credentials};
 use crate::names::token;
 use crate::presence::PresentAt;
@@ -121,6 +122,8 @@ pub struct Fleet {
     /// The prefix of the subjects of answers.
     inbox: Arc<str>,
     pub(crate) written: Arc<Mutex<Written>>,
+    /// The last look at the server's time.
+    pub(crate) clock: Arc<Mutex<Option<Reading>>>,
 }
 
 impl fmt::Debug for Fleet {
@@ -206,6 +209,7 @@ impl Fleet {
             present: Arc::default(),
             inbox: inbox.into(),
             written: Arc::default(),
+            clock: Arc::default(),
         })
     }
 

@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::Fleet;
+use crate::files::Files;
 use crate::frame::{Frame, Frames};
 use crate::names::{LOG, RUNS, RunKey};
 use crate::protocol::State;
@@ -111,11 +112,10 @@ fn kept(
         let mut from = from;
         loop {
             let record = patiently(|| fleet.find(&key)).await?.1;
-            // The file may be of an earlier run with this id, of which nothing else is left.
-            if !record.has_whole_log() {
+            let Some(results) = record.results().filter(|_| record.has_whole_log()) else {
                 return;
-            }
-            let mut lines = fleet.whole_log(&key);
+            };
+            let mut lines = fleet.whole_log(&key, Files::Results(results));
             loop {
                 match next(&mut lines).await {
                     Some(Ok(line)) if line.seq() < from => {}
@@ -133,7 +133,7 @@ fn kept(
     })
 }
 
-/// Follows the log of a run after the entry with this number, to its last one.
+/// Follows the log of a run after the entry with this number, to its last one, and reports to its machine that it is read.
 pub(crate) fn follow(
     fleet: Fleet,
     key: RunKey,
@@ -142,6 +142,20 @@ pub(crate) fn follow(
     Box::pin(try_stream! {
         let (_, record) = fleet.find(&key).await?;
         let _watch = (!record.state.is_final()).then(|| Watch::begin(&fleet, &key));
+        let mut lines = lines(fleet, key, after);
+        while let Some(line) = next(&mut lines).await {
+            yield line?;
+        }
+    })
+}
+
+/// Returns the entries of a run's log after the one with this number, to its last one.
+pub(crate) fn lines(
+    fleet: Fleet,
+    key: RunKey,
+    after: u64,
+) -> BoxStream<'static, Result<LogLine, ServiceError>> {
+    Box::pin(try_stream! {
         let open = || Readers::open(&fleet, &key);
         let mut readers = open().await?;
         let mut frames = Frames::default();

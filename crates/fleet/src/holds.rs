@@ -8,7 +8,6 @@ use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::message::PublishMessage;
 use serde::{Deserialize, Serialize};
 use teamster_api::ServiceError;
-use teamster_core::time::epoch_ms;
 
 use crate::Fleet;
 use crate::names::HOLDS;
@@ -71,7 +70,7 @@ impl Fleet {
             };
             holds.extend(serde_json::from_slice(&message.payload).ok());
         }
-        let now = epoch_ms();
+        let now = self.now().await;
         holds.retain(|hold| hold.until > now);
         Ok(holds)
     }
@@ -90,7 +89,11 @@ impl Fleet {
     pub(crate) async fn hold(&self, hold: &Hold) {
         let subject = subject(&hold.provider, &hold.login);
         let longest = u64::try_from(LONGEST.as_millis()).unwrap_or(u64::MAX);
-        let Some(left) = hold.until.checked_sub(epoch_ms()).filter(|left| *left > 0) else {
+        let Some(left) = hold
+            .until
+            .checked_sub(self.now().await)
+            .filter(|left| *left > 0)
+        else {
             return;
         };
         // Rounded up: the server counts seconds.

@@ -14,7 +14,7 @@ use teamster_core::AgentError;
 use crate::Fleet;
 use crate::names::{RunKey, SESSIONS};
 use crate::presence::Reports;
-use crate::protocol::{Conversation, Home, LastRun, SeenHome, State};
+use crate::protocol::{Conversation, Home, LastRun, SeenHome, State, Tag};
 
 /// Time for which an entry is kept after its last run.
 #[cfg(feature = "worker")]
@@ -30,10 +30,23 @@ pub(crate) struct ConversationKey(String);
 struct Entry {
     version: u32,
     worker: String,
+    /// The random number of that worker's state directory; `None` of an older program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    machine: Option<Tag>,
     run: String,
     /// Where a session began on the worker's machine. The key of a conversation has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     directory: Option<PathBuf>,
+}
+
+/// An entry as it was read.
+#[derive(Debug)]
+pub(crate) struct FoundHome {
+    pub(crate) seen: SeenHome<String>,
+    /// The number of the worker's state directory, if it is known: another one with the worker's name is another machine.
+    pub(crate) machine: Option<Tag>,
+    /// Where the session began.
+    pub(crate) directory: Option<PathBuf>,
 }
 
 impl ConversationKey {
@@ -88,29 +101,31 @@ pub(crate) fn local_key(owner: &str, key: &str) -> String {
 }
 
 impl Fleet {
-    /// Reads an entry, and where the session began.
-    pub(crate) async fn home(
-        &self,
-        key: &ConversationKey,
-    ) -> Result<(SeenHome<String>, Option<PathBuf>), ServiceError> {
-        let Some(message) = self.last(SESSIONS, &key.0).await? else {
-            let none = SeenHome {
-                revision: 0,
+    /// Reads an entry.
+    pub(crate) async fn home(&self, key: &ConversationKey) -> Result<FoundHome, ServiceError> {
+        let message = self.last(SESSIONS, &key.0).await?;
+        let mut found = FoundHome {
+            seen: SeenHome {
+                revision: message.as_ref().map_or(0, |message| message.sequence),
                 home: None,
-            };
-            return Ok((none, None));
+            },
+            machine: None,
+            directory: None,
         };
         // A marker of one whose time has passed has no content.
-        let entry: Option<Entry> = serde_json::from_slice(&message.payload).ok();
-        let directory = entry.as_ref().and_then(|entry| entry.directory.clone());
-        let seen = SeenHome {
-            revision: message.sequence,
-            home: entry.map(|entry| Home {
-                worker: entry.worker,
-                run: entry.run,
-            }),
-        };
-        Ok((seen, directory))
+        let entry = message.and_then(|message| serde_json::from_slice(&message.payload).ok());
+        if let Some(entry) = entry {
+            let Entry {
+                version: _,
+                worker,
+                machine,
+                run,
+                directory,
+            } = entry;
+            found.seen.home = Some(Home { worker, run });
+            (found.machine, found.directory) = (machine, directory);
+        }
+        Ok(found)
     }
 
     /// Writes an entry if its revision is the expected one. Returns whether that is certain.
@@ -119,12 +134,14 @@ impl Fleet {
         &self,
         key: &ConversationKey,
         home: Home<String>,
+        machine: Tag,
         directory: Option<PathBuf>,
         expected: u64,
     ) -> bool {
         let entry = Entry {
             version: 1,
             worker: home.worker,
+            machine: Some(machine),
             run: home.run,
             directory,
         };
@@ -168,15 +185,15 @@ impl Fleet {
         let Some((key, wants)) = ConversationKey::of(&self.owner, spec) else {
             return Ok(named);
         };
-        let (seen, _) = self.home(&key).await?;
-        let Some(home) = &seen.home else {
+        let found = self.home(&key).await?;
+        let Some(home) = &found.seen.home else {
             if wants == Conversation::Session {
                 return Err(unknown_session());
             }
             return Ok(named);
         };
         let worker = &home.worker;
-        if self.reports(worker, None).await? == Reports::Yes {
+        if self.reports(worker, found.machine).await? == Reports::Yes {
             if named.is_some_and(|named| named != *worker) {
                 let problem = format!("the conversation is on worker {worker}: omit the machine");
                 return Err(AgentError::refused("placement", problem).into());
@@ -194,7 +211,7 @@ impl Fleet {
             );
             return Err(ServiceError::new(ProblemCode::RunnerNotResponding, message));
         }
-        if self.last_run(&self.owner, &seen).await? != LastRun::Over {
+        if self.last_run(&self.owner, &found.seen).await? != LastRun::Over {
             let message = format!(
                 "run {} of this conversation has not ended, and its worker {worker} does not report: cancel it or give \
                  it up first, or use another `session_key`",

@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinError;
 
 use crate::Fleet;
-use crate::files::{RESULTS, UPLOADS};
+use crate::files::Files;
 use crate::names::RunKey;
 use crate::record::Record;
 
@@ -126,7 +126,7 @@ impl Fleet {
     pub(crate) async fn put_spec(&self, key: &RunKey, json: &[u8]) -> Result<(), ServiceError> {
         // Not over that of another run with the same id, which may be waiting.
         let name = format!("{SPEC}-{}", digest(json));
-        self.put_file(key, UPLOADS, &name, json).await
+        self.put_file(key, Files::Uploads, &name, json).await
     }
 
     /// Returns the whole description of a run.
@@ -159,8 +159,8 @@ impl Fleet {
     async fn spec_json(&self, key: &RunKey, file: &SpecFile) -> Result<Vec<u8>, ServiceError> {
         let name = format!("{SPEC}-{}", file.sha256);
         let holder = RunKey::new(&key.owner, file.run.as_deref().unwrap_or(&key.run));
-        let json = self.get_file(&holder, UPLOADS, &name, LARGEST).await?;
-        let json = json.filter(|json| digest(json) == file.sha256);
+        let json = self.get_file(&holder, Files::Uploads, &name, LARGEST);
+        let json = json.await?.filter(|json| digest(json) == file.sha256);
         json.ok_or_else(|| {
             let message = format!(
                 "the description of run {} is not in the fleet any more: submit it again",
@@ -174,10 +174,11 @@ impl Fleet {
     pub(crate) fn whole_log(
         &self,
         key: &RunKey,
+        files: Files,
     ) -> BoxStream<'static, Result<LogLine, ServiceError>> {
         let (fleet, key) = (self.clone(), key.clone());
         Box::pin(try_stream! {
-            let Some((place, manifest)) = fleet.file_at(&key, RESULTS, LOG).await? else {
+            let Some((place, manifest)) = fleet.file_at(&key, files, LOG).await? else {
                 return;
             };
             let (send, parts) = mpsc::channel(1);

@@ -2,10 +2,12 @@
 #![warn(missing_docs)]
 
 mod check;
+mod clock;
 mod files;
 mod fleet;
 mod follow;
 mod frame;
+mod headings;
 mod holds;
 mod homes;
 mod large;

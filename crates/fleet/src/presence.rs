@@ -66,6 +66,9 @@ pub struct PresentWorker {
     /// The version of descriptions that it knows.
     #[serde(default = "first_version")]
     pub spec_version: u32,
+    /// How far its clock is ahead of the server's, in milliseconds, if that is more than 5 s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_ms: Option<i64>,
 }
 
 /// The version of descriptions of a worker that does not report it.
@@ -111,6 +114,7 @@ impl From<PresentWorker> for FleetWorker {
         worker.running = present.running as u64;
         worker.draining = present.drains;
         worker.version = present.version;
+        worker.clock_ms = present.clock_ms;
         worker
     }
 }

@@ -3,15 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use async_nats::HeaderMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teamster_api::{Grants, RunInfo, RunKind, RunSummary, RunView, ServiceError, Spec, ViewState};
-use teamster_core::time::epoch_ms;
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
 
+use crate::files::Results;
 use crate::large::SpecFile;
-use crate::names::{HOST_SUBJECTS, RunKey, WORK_SUBJECTS, host, work};
+use crate::names::{RunKey, host, work};
 use crate::protocol::{Change, Claim, Head, State, Step, Tag};
 
 /// Largest result that is in a record, in bytes of JSON. A longer one is in the last entry of the log alone.
@@ -36,6 +35,9 @@ pub(crate) struct Record {
     /// The random number of that worker's state directory; `None` of an older program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) worker_machine: Option<Tag>,
+    /// The results of this worker have the number of its claim. Those of older programs have none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) marks_results: bool,
     /// The longest time that this worker allows, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) max_time_ms: Option<u64>,
@@ -52,7 +54,7 @@ pub(crate) struct Record {
     /// The file with all of it, if it is too large for a record.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) spec_file: Option<SpecFile>,
-    /// Times in milliseconds since the Unix epoch.
+    /// Times of the server in milliseconds since the Unix epoch: the clocks of machines may be wrong.
     pub(crate) times: Times,
     /// A person wants the run to stop, and its machine could not be reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,70 +70,6 @@ pub(crate) struct Record {
     /// Of a run that was given up, nothing is left to do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) settled: bool,
-}
-
-/// What the header of a record tells of it, for those who do not need its content.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Heading {
-    pub(crate) head: Head,
-    /// The subject of the run's hints.
-    pub(crate) queue: String,
-    /// Time at which the run was submitted, in milliseconds since the Unix epoch. Older programs do not write it.
-    pub(crate) queued: Option<u64>,
-    pub(crate) settled: bool,
-}
-
-impl Heading {
-    /// Reads the header of this run's record. Returns `None` if it is not one that a submitter or a worker writes.
-    pub(crate) fn read(key: &RunKey, headers: &HeaderMap) -> Option<Self> {
-        let text = |name: &str| headers.get(name).map(async_nats::HeaderValue::as_str);
-        let state = serde_json::from_value(text("Tm-State")?.into()).ok()?;
-        let claim = match (text("Tm-Instance"), text("Tm-Nonce")) {
-            (Some(instance), Some(nonce)) => Some(Claim {
-                instance: instance.parse().ok()?,
-                nonce: nonce.parse().ok()?,
-            }),
-            _ => None,
-        };
-        // The owner of the run chooses it, and a worker may publish more than that user.
-        let is_queue = |queue: &&str| is_queue(queue, key);
-        Some(Self {
-            head: Head { state, claim },
-            queue: text("Tm-Queue").filter(is_queue)?.to_owned(),
-            queued: text("Tm-Queued").and_then(|time| time.parse().ok()),
-            settled: text("Tm-Settled").is_some(),
-        })
-    }
-
-    /// Returns whether nothing is left to do about the run.
-    #[cfg(feature = "worker")]
-    pub(crate) fn is_over(&self) -> bool {
-        self.head.state.is_final() && (self.head.state != State::Lost || self.settled)
-    }
-
-    /// Returns the pool for which the run waits, or else the machine.
-    pub(crate) fn place(&self) -> (Option<String>, Option<String>) {
-        let name = |prefix| {
-            let rest: &str = self.queue.strip_prefix(prefix)?;
-            Some(rest.split('.').next()?.to_owned())
-        };
-        (name(WORK_SUBJECTS), name(HOST_SUBJECTS))
-    }
-}
-
-/// Returns whether hints of a run may have this subject: one of a pool, or its own one for a machine.
-fn is_queue(subject: &str, key: &RunKey) -> bool {
-    let is_token = |token: &str| {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_=".contains(&byte);
-        !token.is_empty() && token.bytes().all(is_plain)
-    };
-    if let Some(place) = subject.strip_prefix(WORK_SUBJECTS) {
-        return place.split('.').count() == 3 && place.split('.').all(is_token);
-    }
-    // That of another run would replace the hint of that one.
-    let place = subject.strip_prefix(HOST_SUBJECTS);
-    let place = place.and_then(|place| place.split_once('.'));
-    place.is_some_and(|(machine, run)| is_token(machine) && run == key.key())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -153,7 +91,7 @@ pub(crate) struct Stop {
 }
 
 impl Record {
-    /// Creates the record of a run that is submitted now.
+    /// Creates the record of a run that is about to be submitted.
     pub(crate) fn new(pool: &str, spec: &Spec) -> Self {
         Self {
             version: Spec::VERSION,
@@ -161,6 +99,7 @@ impl Record {
             claim: None,
             worker: None,
             worker_machine: None,
+            marks_results: false,
             max_time_ms: None,
             directory: None,
             machine: None,
@@ -169,7 +108,7 @@ impl Record {
             spec: serde_json::to_value(spec).unwrap_or_default(),
             spec_file: None,
             times: Times {
-                queued: epoch_ms(),
+                queued: 0,
                 claimed: None,
                 started: None,
                 ended: None,
@@ -220,27 +159,36 @@ impl Record {
         }
     }
 
-    /// Returns the record after a change.
-    pub(crate) fn changed(&self, change: Change) -> Self {
+    /// Returns the record after a change at this time.
+    pub(crate) fn changed(&self, change: Change, now: u64) -> Self {
         let mut record = self.clone();
         record.state = change.head.state;
         record.claim = change.head.claim;
-        let now = Some(epoch_ms());
         match change.step {
-            Step::Claim => record.times.claimed = now,
-            Step::Start => record.times.started = now,
+            Step::Submit => record.times.queued = now,
+            Step::Claim => record.times.claimed = Some(now),
+            Step::Start => record.times.started = Some(now),
             Step::HandOn => {
                 (record.worker, record.worker_machine) = (None, None);
                 record.times.claimed = None;
             }
             Step::Cancel => {
                 (record.worker, record.worker_machine) = (None, None);
-                record.times.ended = now;
+                record.times.ended = Some(now);
             }
-            Step::End | Step::Conflict | Step::GiveUp => record.times.ended = now,
-            Step::Submit | Step::Resume => {}
+            Step::End | Step::Conflict | Step::GiveUp => record.times.ended = Some(now),
+            Step::Resume => {}
         }
         record
+    }
+
+    /// Returns whose results are those of the run; `None` if no machine has claimed it.
+    pub(crate) fn results(&self) -> Option<Results> {
+        let nonce = self.claim?.nonce;
+        Some(Results {
+            nonce,
+            are_marked: self.marks_results,
+        })
     }
 
     /// Adds what is shown of an ended run.
@@ -275,7 +223,7 @@ impl Record {
         self.pool == other.pool && self.spec == other.spec && digest(self) == digest(other)
     }
 
-    /// Returns the record of another run with this id and the same description, which is submitted now.
+    /// Returns the record of another run with this id and the same description, which is about to be submitted.
     pub(crate) fn again(&self, run: &str) -> Self {
         let spec_file = self.spec_file.clone();
         Self {
@@ -284,10 +232,11 @@ impl Record {
             claim: None,
             worker: None,
             worker_machine: None,
+            marks_results: false,
             max_time_ms: None,
             directory: None,
             times: Times {
-                queued: epoch_ms(),
+                queued: 0,
                 claimed: None,
                 started: None,
                 ended: None,
@@ -363,11 +312,14 @@ impl Record {
         summary
     }
 
-    /// Returns the summary that the machine has made, with the time at which the run was submitted, its machine, and the
-    /// title that it got later.
+    /// Returns the summary that the machine has made, with the times at which the run was submitted and ended, its machine,
+    /// and the title that it got later.
     pub(crate) fn dated(&self, mut summary: RunSummary) -> RunSummary {
         summary.info.accepted_at_ms = self.times.queued;
         summary.info.title = self.title.clone().or(summary.info.title);
+        if let Some(ended) = self.times.ended {
+            summary.changed_at_ms = Some(ended);
+        }
         summary.machine = self.worker.clone().or_else(|| self.machine.clone());
         summary
     }
@@ -434,55 +386,6 @@ mod tests {
             record.ended(summary, Some(Box::new(result)));
             assert_eq!(record.result.is_some(), has_result);
             assert!(serde_json::to_vec(&record).unwrap().len() < RECORD_BYTES);
-        }
-    }
-
-    #[test]
-    fn the_header_of_an_older_program_is_read_without_the_time() {
-        let key = RunKey::new("ann", "r");
-        let mut headers = HeaderMap::new();
-        headers.insert("Tm-State", "queued");
-        headers.insert("Tm-Queue", "tm.work.default.claude.n");
-        let queued = |headers: &HeaderMap| Heading::read(&key, headers).map(|read| read.queued);
-        assert_eq!(queued(&headers), Some(None));
-        headers.insert("Tm-Queued", "17");
-        assert_eq!(queued(&headers), Some(Some(17)));
-    }
-
-    #[test]
-    fn a_record_names_a_queue_and_no_other_subject() {
-        let queue = |subject: &str| {
-            let mut headers = HeaderMap::new();
-            headers.insert("Tm-State", "queued");
-            headers.insert("Tm-Queue", subject);
-            let key = RunKey::new("ann", "r.1");
-            Heading::read(&key, &headers).map(|heading| (heading.place(), heading.queue))
-        };
-        let place = |pool: Option<&str>, machine: Option<&str>| {
-            (pool.map(str::to_owned), machine.map(str::to_owned))
-        };
-        for (subject, expected) in [
-            ("tm.work.default.claude.n", place(Some("default"), None)),
-            ("tm.host.w1.ann.r=2E1", place(None, Some("w1"))),
-        ] {
-            assert_eq!(queue(subject), Some((expected, subject.to_owned())));
-        }
-        for subject in [
-            "$KV.tm_runs.bob.r",
-            "tm.log.bob.r",
-            "$KV.tm_sessions.=fleet.salt",
-            // Hints of other runs, and what is no subject.
-            "tm.host.w1.bob.r",
-            "tm.host.w1.ann.r",
-            "tm.host.w1.bob.ann.r=2E1",
-            "tm.host.w1",
-            "tm.host.a b.ann.r=2E1",
-            "tm.work.default.claude",
-            "tm.work.default.claude.n.x",
-            "tm.work.a b.claude.n",
-            "tm.work.*.claude.n",
-        ] {
-            assert_eq!(queue(subject), None, "{subject}");
         }
     }
 }

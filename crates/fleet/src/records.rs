@@ -25,14 +25,14 @@ use tokio::time::timeout;
 use tokio::time::{Instant, sleep};
 
 #[cfg(feature = "worker")]
-use crate::follow::follow;
+use crate::follow::lines;
 use crate::frame::Frame;
 #[cfg(feature = "worker")]
 use crate::frame::Frames;
 use crate::layout::{LOG_AGE, RECORD_AGE};
 use crate::names::{LOG, RUNS, RunKey};
 use crate::protocol::{Change, Seen, Settled, Tail};
-use crate::record::{Heading, Record};
+use crate::record::Record;
 use crate::{Fleet, setup};
 
 /// Time for which a caller waits until a change is certain.
@@ -183,7 +183,7 @@ impl Fleet {
     ) -> Result<Changed, ServiceError> {
         let until = Instant::now() + PATIENCE;
         loop {
-            let new = record.changed(change);
+            let new = record.changed(change, self.now().await);
             if self.store(key, &new, change.expected).await.is_some() {
                 return Ok(Changed::Done);
             }
@@ -288,31 +288,6 @@ impl Fleet {
         Ok(records)
     }
 
-    /// Reads the headings and revisions of these records, without their contents.
-    pub(crate) async fn headings(
-        &self,
-        subjects: &str,
-        mut each: impl FnMut(RunKey, u64, Heading),
-    ) -> Result<(), ServiceError> {
-        let mut messages = self
-            .messages(RUNS, subjects, DeliverPolicy::LastPerSubject, true)
-            .await?;
-        while messages.pending > 0 {
-            let Some(message) = messages.next().await? else {
-                break;
-            };
-            let (Some(key), Some(headers)) =
-                (RunKey::of_record(&message.subject), &message.headers)
-            else {
-                continue;
-            };
-            if let (Some(heading), Ok(info)) = (Heading::read(&key, headers), message.info()) {
-                each(key, info.stream_sequence, heading);
-            }
-        }
-        Ok(())
-    }
-
     /// Returns the result in the last message of a run's log; `None` if it is not in that alone, or cannot be read.
     #[cfg(feature = "worker")]
     pub(crate) async fn last_done(&self, key: &RunKey) -> Option<Box<RunResult>> {
@@ -329,7 +304,8 @@ impl Fleet {
         key: &RunKey,
         mut record: Record,
     ) -> Result<Record, ServiceError> {
-        let mut log = follow(self.clone(), key.clone(), 0);
+        // A worker may not report that it reads a log.
+        let mut log = lines(self.clone(), key.clone(), 0);
         let (mut seq, mut result) = (0, None);
         let read = async {
             while let Some(line) = next(&mut log).await {

@@ -76,6 +76,18 @@ impl FleetRuns {
         RunKey::new(&self.fleet.owner, run)
     }
 
+    /// Returns the key of a run that is about to be submitted.
+    async fn unused(&self, id: &str) -> Result<RunKey, ServiceError> {
+        if !is_new_run_id(id) {
+            return Err(not_found(id));
+        }
+        let key = self.key(id);
+        if self.fleet.read(&key).await?.record.is_some() {
+            return Err(exists(id));
+        }
+        Ok(key)
+    }
+
     /// Returns the worker for which a new run waits; `None` if that is any of its pool.
     async fn check_spec(&self, spec: &Spec) -> Result<Option<String>, ServiceError> {
         check_spec(spec)?;
@@ -318,13 +330,7 @@ impl RunService for FleetRuns {
 
     fn withdraw<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, ()> {
         Box::pin(async move {
-            if !is_new_run_id(id) {
-                return Err(not_found(id));
-            }
-            let key = self.key(id);
-            if self.fleet.read(&key).await?.record.is_some() {
-                return Err(exists(id));
-            }
+            let key = self.unused(id).await?;
             self.fleet.withdraw_files(&key).await
         })
     }
@@ -348,13 +354,7 @@ impl RunService for FleetRuns {
 
     fn offer<'a>(&'a self, id: &'a str, manifest: FileManifest) -> ServiceFuture<'a, Vec<u32>> {
         Box::pin(async move {
-            if !is_new_run_id(id) {
-                return Err(not_found(id));
-            }
-            let key = self.key(id);
-            if self.fleet.read(&key).await?.record.is_some() {
-                return Err(exists(id));
-            }
+            let key = self.unused(id).await?;
             self.fleet.offer_file(&key, manifest).await
         })
     }

@@ -6,9 +6,9 @@ use serde::Serialize;
 use teamster_api::{FleetHold, FleetQueue, ProblemCode, ServiceError};
 use teamster_core::time::epoch_ms;
 
+use crate::headings::{ALL, Heading};
 use crate::names::records_of;
 use crate::protocol::State;
-use crate::record::Heading;
 use crate::{Fleet, Hold, PresentWorker};
 
 /// The state of a fleet at one time.
@@ -80,7 +80,7 @@ impl Fleet {
     pub async fn status(&self) -> Result<FleetStatus, ServiceError> {
         let workers = self.workers().await?;
         let holds = self.holds().await?;
-        let now = epoch_ms();
+        let now = self.now().await;
         let mut runs = BTreeMap::new();
         let mut queues: BTreeMap<_, (usize, u64)> = BTreeMap::new();
         // Prompts and results of 30 days are not read for some numbers.
@@ -99,7 +99,7 @@ impl Fleet {
                 );
             }
         };
-        let owner = match self.headings("$KV.tm_runs.>", &mut count).await {
+        let owner = match self.headings(ALL, &mut count).await {
             Err(error) if error.code == Some(ProblemCode::InsufficientScope) => {
                 let own = records_of(self.owner());
                 self.headings(&own, &mut count).await?;

@@ -1,7 +1,7 @@
 //! The reason for which a run waits, from the state of the workers.
 
 use teamster_api::{QueueReason, QueueStatus, ServiceError};
-use teamster_core::time::{date_of_day, epoch_ms};
+use teamster_core::time::date_of_day;
 
 use crate::Fleet;
 use crate::holds::Hold;
@@ -16,6 +16,8 @@ pub(crate) struct Known {
     /// Runs that workers have refused a short while ago.
     refusals: Vec<(RunKey, Refusal)>,
     holds: Vec<Hold>,
+    /// The time of the server, in milliseconds since the Unix epoch.
+    now: u64,
 }
 
 impl Known {
@@ -26,6 +28,7 @@ impl Known {
             // Without the right to read them, there are reasons that are not known.
             refusals: fleet.refusals().await.unwrap_or_default(),
             holds: fleet.holds().await.unwrap_or_default(),
+            now: fleet.now().await,
         })
     }
 
@@ -122,8 +125,7 @@ impl Known {
     fn held_until(&self, worker: &PresentWorker, agent: &str) -> Option<u64> {
         let agent = worker.agents.iter().find(|known| known.id == agent)?;
         let login = agent.login.as_deref()?;
-        let now = epoch_ms();
-        let holds = self.holds.iter().filter(|hold| hold.until > now);
+        let holds = self.holds.iter().filter(|hold| hold.until > self.now);
         let of_login = holds.filter(|hold| hold.provider == agent.id && hold.login == login);
         of_login.map(|hold| hold.until).max()
     }

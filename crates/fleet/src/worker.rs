@@ -15,6 +15,7 @@ mod place;
 mod policy;
 mod pull;
 mod refusals;
+mod reports;
 mod secrets;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,18 +28,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_nats::jetstream::message::PublishMessage;
-use teamster_api::{MachineService, ProblemCode, RunService, ServiceError};
+use teamster_api::{ProblemCode, RunService, ServiceError};
 use teamster_core::sync::lock;
 use teamster_host::{Host, LocalMachine, LocalRuns, state};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
 
-use crate::large::IN_FILE;
-use crate::names::{RunKey, WORKERS, presence, token};
-use crate::presence::{LOGGED_OUT, NOT_ALLOWED, PRESENT, PresentAgent, PresentWorker};
+use crate::names::{RunKey, presence, token};
+use crate::presence::PresentAgent;
 use crate::protocol::{Carrier, Effect, Tag};
-use crate::records::PAUSE;
 use crate::{Fleet, Hold};
 use carry::Carry;
 use control::Control;
@@ -51,14 +49,6 @@ use secrets::Secrets;
 const FOLDER: &str = "teamster/fleet";
 /// The folder of the directories of conversations that name none.
 const CONVERSATIONS: &str = "teamster/fleet-conversations";
-/// Interval in which a worker reports its presence.
-const REPORT_EVERY: Duration = Duration::from_secs(10);
-/// How often a report is tried before the next one.
-const REPORTS: u32 = 5;
-/// The number of reports after which a worker reads what agents are held back.
-const READ_HOLDS: u64 = 3;
-/// The number of reports after which a worker looks whether its fleet was brought up to date.
-const LOOK_AT_LAYOUT: u64 = 30;
 
 /// What a worker offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,6 +93,8 @@ struct Shared {
     fleet: Fleet,
     runs: Arc<dyn RunService>,
     machine: LocalMachine,
+    /// The same, which starts agents to find their versions.
+    with_versions: LocalMachine,
     /// In place of those that are found.
     known_agents: Option<Vec<PresentAgent>>,
     config: WorkerConfig,
@@ -113,6 +105,8 @@ struct Shared {
     /// The number of the last report; `None` if it is to be read first.
     reported: Mutex<Option<u64>>,
     folders: Folders,
+    /// The disk of the folders ignores the case of names.
+    ignores_case: bool,
     slots: Arc<Semaphore>,
     /// The runs that are carried out.
     busy: Mutex<BTreeSet<RunKey>>,
@@ -129,6 +123,8 @@ struct Shared {
     drains: AtomicBool,
     /// What is still carried out is to be interrupted.
     interrupts: AtomicBool,
+    /// The clock of this machine differs from the server's.
+    is_clock_wrong: AtomicBool,
 }
 
 impl fmt::Debug for Shared {
@@ -181,9 +177,11 @@ impl Worker {
             runs: Arc::new(LocalRuns::new(host)?.of_owners()),
             known_agents: None,
             machine: LocalMachine::new(host).without_versions(None),
+            with_versions: LocalMachine::new(host),
             instance: Tag::random(),
             machine_tag,
             reported: Mutex::default(),
+            ignores_case: folders.ignores_case(),
             folders,
             slots: Arc::new(Semaphore::new(config.policy.slots)),
             busy: Mutex::default(),
@@ -195,6 +193,7 @@ impl Worker {
             agents: Mutex::default(),
             drains: AtomicBool::new(false),
             interrupts: AtomicBool::new(false),
+            is_clock_wrong: AtomicBool::new(false),
             config,
         };
         Ok(Self {
@@ -255,6 +254,7 @@ impl Worker {
         }
         let (displace, mut displaced) = mpsc::channel(1);
         tasks.spawn(shared.clone().keep_reporting(displace));
+        tasks.spawn(shared.clone().keep_versions());
         tasks.spawn(care::keep_caring(shared.clone()));
         let mut carries = JoinSet::new();
         let returned = shared.folders.keys().map_err(|error| unwritable(&error))?;
@@ -321,134 +321,6 @@ impl Shared {
     /// Returns the number of the last log entry of a run that the fleet has.
     fn copied(&self, key: &RunKey) -> u64 {
         lock(&self.copied).get(key).copied().unwrap_or_default()
-    }
-
-    /// Finds out which agents this machine has.
-    async fn examine(&self) -> Result<(), ServiceError> {
-        if let Some(agents) = &self.known_agents {
-            lock(&self.agents).clone_from(agents);
-            return Ok(());
-        }
-        let agents = self.machine.agents().await?;
-        let salt = self.fleet.salt().await?;
-        let name = &self.config.name;
-        *lock(&self.agents) = agents
-            .into_iter()
-            .map(|agent| {
-                let facts = agent.facts;
-                let allowed = self.config.policy.agents.as_ref();
-                let problem = if allowed.is_some_and(|allowed| !allowed.contains(&facts.id)) {
-                    Some(NOT_ALLOWED)
-                } else if !facts.usable {
-                    Some("is not installed, or cannot be used")
-                } else if facts.login.state == "no" {
-                    Some(LOGGED_OUT)
-                } else {
-                    None
-                };
-                let login = hold::mark(&salt, name, &facts.id, &facts.login);
-                let mut present = PresentAgent::new(facts.id, problem.is_none());
-                present.login = Some(login);
-                present.version = facts.version;
-                present.problem = problem.map(str::to_owned);
-                present
-            })
-            .collect();
-        Ok(())
-    }
-
-    /// Returns the agents that can be used.
-    fn ready_agents(&self) -> Vec<String> {
-        let agents = lock(&self.agents);
-        let ready = agents.iter().filter(|agent| agent.ready);
-        ready.map(|agent| agent.id.clone()).collect()
-    }
-
-    /// Reports that this worker is there, unless another machine has its name.
-    async fn report(&self) -> Result<(), ServiceError> {
-        let present = PresentWorker {
-            worker: self.config.name.clone(),
-            instance: self.instance,
-            machine: Some(self.machine_tag),
-            pools: self.config.policy.pools.clone(),
-            agents: lock(&self.agents).clone(),
-            slots: self.config.policy.slots,
-            running: lock(&self.busy).len(),
-            drains: self.drains.load(Ordering::Relaxed),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            permissions: self.config.policy.permissions.clone(),
-            spec_version: IN_FILE,
-        };
-        let json = serde_json::to_vec(&present).unwrap_or_default();
-        let subject = presence(&self.config.name);
-        for _ in 0..REPORTS {
-            let known = *lock(&self.reported);
-            let expected = match known {
-                Some(number) => number,
-                None => self.last_report(&subject).await?,
-            };
-            let message = PublishMessage::build()
-                .payload(json.clone().into())
-                .ttl(PRESENT);
-            let message = message.expected_last_subject_sequence(expected);
-            let stored = self.fleet.publish(&subject, message).await;
-            *lock(&self.reported) = stored;
-            if stored.is_some() {
-                return Ok(());
-            }
-            // Its answer is late, or what was read is not the newest.
-            sleep(PAUSE).await;
-        }
-        Err(self
-            .fleet
-            .failed(&subject, "the worker's presence was not stored"))
-    }
-
-    /// Returns the number of the last report under this name.
-    ///
-    /// # Errors
-    ///
-    /// [`ProblemCode::InvalidParams`] if it is that of another machine.
-    async fn last_report(&self, subject: &str) -> Result<u64, ServiceError> {
-        let Some(last) = self.fleet.last(WORKERS, subject).await? else {
-            return Ok(0);
-        };
-        let present: Option<PresentWorker> = serde_json::from_slice(&last.payload).ok();
-        let machine = present.and_then(|present| present.machine);
-        if machine.is_some_and(|machine| machine != self.machine_tag) {
-            let message = format!(
-                "another machine, or another state directory, is the worker {}: give this one another name; if the other \
-                 one is gone, start this one {} s later",
-                self.config.name,
-                PRESENT.as_secs()
-            );
-            return Err(ServiceError::new(ProblemCode::InvalidParams, message));
-        }
-        Ok(last.sequence)
-    }
-
-    /// Reports until another machine has taken the name, which is sent. The next process waits for the end of that.
-    async fn keep_reporting(self: Arc<Self>, displaced: mpsc::Sender<ServiceError>) {
-        for number in 1_u64.. {
-            sleep(REPORT_EVERY).await;
-            // The next one may succeed.
-            if let Err(error) = self.report().await
-                && error.code == Some(ProblemCode::InvalidParams)
-            {
-                let _ = displaced.send(error).await;
-                return;
-            }
-            // Each claim looks for a hold of its agent, too.
-            if number.is_multiple_of(READ_HOLDS) {
-                self.read_holds().await;
-            }
-            if number.is_multiple_of(LOOK_AT_LAYOUT)
-                && let Err(error) = self.fleet.check_layout().await
-                && error.code == Some(ProblemCode::Unsupported)
-            {
-                (self.on_notice)(error.message);
-            }
-        }
     }
 
     /// Returns whether a run may work in this directory.

@@ -42,7 +42,7 @@ function workerCard(first) {
     element.shown = key;
     element.setAttribute('aria-label', worker.name);
     fill(head, h('h3', worker.name), worker.draining && h('span.condition', h('span.mark-state', {'data-kind': 'maybe'}), 'takes no new runs'),
-      h('ul.tags', {'aria-label': 'Pools'}, worker.pools.map((pool) => h('li.tag', pool))), h('span.note', worker.version));
+      h('ul.tags', {'aria-label': 'Pools'}, worker.pools.map((pool) => h('li.tag', pool))), h('span.note', [worker.version, worker.clockMs && `clock ${Math.trunc(Math.abs(worker.clockMs) / 1000)} s ${worker.clockMs > 0 ? 'ahead' : 'behind'}`].filter(Boolean).join(' · ')));
     fill(slots, meter(worker));
     const sorted = [...worker.agents].sort((a, b) => b.ready - a.ready || a.id.localeCompare(b.id));
     fill(agents, sorted.map(agentTag), sorted.length === 0 && h('li.note', 'no agent'));

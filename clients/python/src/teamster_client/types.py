@@ -1046,6 +1046,8 @@ class FleetWorker(TypedDict):
     draining: NotRequired[bool]
     #: Version of its program.
     version: str
+    #: How far its clock is ahead of the server's, in milliseconds, if that is more than 5 s.
+    clockMs: NotRequired[Union[int, None]]
 
 class ForgetRuns(TypedDict):
     """Runs and logs to delete. Live runs are kept."""

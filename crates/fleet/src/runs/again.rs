@@ -4,6 +4,7 @@ use teamster_api::{Accepted, ProblemCode, ServiceError, is_run_id};
 
 use super::{FleetRuns, Full};
 use crate::Fleet;
+use crate::files::Files;
 use crate::names::RunKey;
 use crate::presence::Reports;
 use crate::protocol::{Change, State};
@@ -142,7 +143,7 @@ impl Fleet {
 
     /// Gives the files that a run has taken along to another one.
     async fn copy_uploads(&self, from: &RunKey, to: &RunKey) -> Result<(), ServiceError> {
-        for manifest in self.uploads(from).await? {
+        for manifest in self.manifests(from, Files::Uploads).await? {
             let name = manifest.name.clone();
             for number in self.offer_file(to, manifest).await? {
                 let part = self.upload_part(from, &name, number).await?;

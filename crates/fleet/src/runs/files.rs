@@ -9,10 +9,11 @@ use teamster_api::{
 use tokio::time::{Instant, sleep};
 
 use super::FleetRuns;
-use crate::files::RESULTS;
+use crate::files::Files;
 use crate::large::is_internal;
 use crate::names::RunKey;
 use crate::protocol::State;
+use crate::record::Record;
 use crate::records::PAUSE;
 use crate::wire::{Answered, Question, internal};
 
@@ -38,7 +39,14 @@ impl FleetRuns {
         {
             return Ok(*diff);
         }
-        let Some(json) = self.fleet.get_file(&key, RESULTS, DIFF, LARGEST).await? else {
+        let json = match record.results() {
+            Some(results) => {
+                let files = Files::Results(results);
+                self.fleet.get_file(&key, files, DIFF, LARGEST).await?
+            }
+            None => None,
+        };
+        let Some(json) = json else {
             return Err(nothing_left(run));
         };
         let diff: WorkspaceDiff =
@@ -48,8 +56,11 @@ impl FleetRuns {
 
     pub(super) async fn files_of(&self, run: &str) -> Result<FileList, ServiceError> {
         let key = self.key(run);
-        self.check_ended(&key).await?;
-        let files = self.fleet.results(&key).await?.into_iter();
+        let Some(results) = self.ended(&key).await?.results() else {
+            return Ok(FileList::new(Vec::new()));
+        };
+        let files = self.fleet.manifests(&key, Files::Results(results)).await?;
+        let files = files.into_iter();
         let files = files.map(|file| RunFile::new(file.name, Some(file.bytes)));
         Ok(FileList::new(files.collect()))
     }
@@ -60,13 +71,19 @@ impl FleetRuns {
         name: &str,
     ) -> Result<FileManifest, ServiceError> {
         let key = self.key(run);
-        self.check_ended(&key).await?;
-        let manifest = self.fleet.result(&key, name).await?;
-        if manifest.is_none() && [PATCH, BUNDLE].contains(&name) {
-            let (_, record) = self.fleet.find(&key).await?;
-            if record.summary(run).workspace.is_some() {
-                return Err(nothing_left(run));
+        let record = self.ended(&key).await?;
+        let manifest = match record.results() {
+            Some(results) => {
+                let files = Files::Results(results);
+                self.fleet.manifest(&key, files, name).await?
             }
+            None => None,
+        };
+        if manifest.is_none()
+            && [PATCH, BUNDLE].contains(&name)
+            && record.summary(run).workspace.is_some()
+        {
+            return Err(nothing_left(run));
         }
         manifest.filter(|_| !is_internal(name)).ok_or_else(|| {
             let message = format!("run {run} has no file \"{name}\"");
@@ -81,7 +98,8 @@ impl FleetRuns {
         number: u32,
     ) -> Result<Vec<u8>, ServiceError> {
         let manifest = self.manifest_of(run, name).await?;
-        let part = self.fleet.result_part(&self.key(run), name, number).await?;
+        let key = self.key(run);
+        let part = self.fleet.result_part(&key, name, number).await?;
         manifest.check_part(number, &part)?;
         Ok(part)
     }
@@ -106,9 +124,7 @@ impl FleetRuns {
     /// Asks the worker that had an ended run.
     async fn ask_late(&self, run: &str, question: Question) -> Result<Answered, ServiceError> {
         let key = self.key(run);
-        self.check_ended(&key).await?;
-        let (_, record) = self.fleet.find(&key).await?;
-        let Some(worker) = record.worker else {
+        let Some(worker) = self.ended(&key).await?.worker else {
             let message = format!("run {run} was not started, so it has no workspace");
             return Err(ServiceError::new(ProblemCode::NoWorkspace, message));
         };
@@ -121,12 +137,13 @@ impl FleetRuns {
         })
     }
 
-    async fn check_ended(&self, key: &RunKey) -> Result<(), ServiceError> {
+    /// Returns the record of an ended run.
+    async fn ended(&self, key: &RunKey) -> Result<Record, ServiceError> {
         let until = Instant::now() + SETTLES;
         loop {
             let (_, record) = self.fleet.find(key).await?;
             if record.state.is_final() {
-                return Ok(());
+                return Ok(record);
             }
             if Instant::now() > until || !self.log_has_end(key).await? {
                 let message = format!("run {} has not ended", key.run);

@@ -147,7 +147,7 @@ impl FleetRuns {
             chosen.push((key, seen));
         }
         if let Some(age) = request.older_than_ms {
-            let oldest = teamster_core::time::epoch_ms().saturating_sub(age);
+            let oldest = self.fleet.now().await.saturating_sub(age);
             let all = self.all().await?.into_iter();
             chosen.extend(all.filter_map(|(key, seen, record)| {
                 let is_old = record.times.ended.is_some_and(|ended| ended < oldest);

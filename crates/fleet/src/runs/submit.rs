@@ -36,7 +36,7 @@ impl Fleet {
             let before = submission;
             match submission.next() {
                 SubmitEffect::Change(change) => {
-                    let record = record.changed(change);
+                    let record = record.changed(change, self.now().await);
                     let stored = self.store(key, &record, change.expected).await;
                     submission = submission.answered(stored.is_some());
                 }

@@ -4,9 +4,10 @@ use teamster_api::{BUNDLE, DiffQuery, PATCH, ProblemCode, ServiceError};
 
 use super::Shared;
 use super::outside::Outside;
-use crate::files::{FileWriter, RESULTS};
+use crate::files::{FileWriter, Files, Results};
 use crate::large::{LOG, Packer};
 use crate::names::RunKey;
+use crate::protocol::Tag;
 use crate::records::next;
 use crate::runs::DIFF;
 
@@ -24,7 +25,7 @@ pub(super) async fn uploads(shared: &Shared, key: &RunKey) -> Result<(), Service
 
 async fn bring_uploads(shared: &Shared, key: &RunKey) -> Result<(), ServiceError> {
     let run = key.local();
-    for manifest in shared.fleet.uploads(key).await? {
+    for manifest in shared.fleet.manifests(key, Files::Uploads).await? {
         let name = manifest.name.clone();
         for number in shared.runs.offer(&run, manifest).await? {
             let part = shared.fleet.upload_part(key, &name, number).await?;
@@ -35,33 +36,37 @@ async fn bring_uploads(shared: &Shared, key: &RunKey) -> Result<(), ServiceError
 }
 
 /// Brings the changes and the files of an ended run to the fleet, before its end is known there.
-pub(super) async fn results(shared: &Shared, key: &RunKey) -> Result<(), ServiceError> {
+pub(super) async fn results(shared: &Shared, key: &RunKey, nonce: Tag) -> Result<(), ServiceError> {
+    let files = Files::Results(Results {
+        nonce,
+        are_marked: true,
+    });
     let run = &key.local();
     match shared.runs.diff(run, DiffQuery::default()).await {
         Ok(diff) => {
             let json = serde_json::to_vec(&diff).unwrap_or_default();
-            shared.fleet.put_file(key, RESULTS, DIFF, &json).await?;
+            shared.fleet.put_file(key, files, DIFF, &json).await?;
         }
         Err(error) if is_none(&error) => {}
         Err(error) => return Err(error),
     }
-    let files = match shared.runs.files(run).await {
+    let list = match shared.runs.files(run).await {
         Ok(list) => list.files,
         Err(error) if is_none(&error) => Vec::new(),
         Err(error) => return Err(error),
     };
-    for file in files {
-        bring_file(shared, key, &file.name).await?;
+    for file in list {
+        bring_file(shared, key, files, &file.name).await?;
     }
     // Last: if there is no room for it, the copy of the log is left.
-    log(shared, key).await
+    log(shared, key, files).await
 }
 
 /// Brings the whole log, which is complete on this machine, block by block.
-async fn log(shared: &Shared, key: &RunKey) -> Result<(), ServiceError> {
+async fn log(shared: &Shared, key: &RunKey, files: Files) -> Result<(), ServiceError> {
     let mut lines = shared.runs.follow(&key.local(), 0);
     let outside = Outside::of(key);
-    let mut file = FileWriter::new(&shared.fleet, key, RESULTS, LOG);
+    let mut file = FileWriter::new(&shared.fleet, key, files, LOG);
     let mut packer = Packer::default();
     while let Some(line) = next(&mut lines).await {
         if let Some(block) = packer.add(&outside.line(line?)) {
@@ -75,10 +80,15 @@ async fn log(shared: &Shared, key: &RunKey) -> Result<(), ServiceError> {
 }
 
 /// Brings one file, part by part.
-async fn bring_file(shared: &Shared, key: &RunKey, name: &str) -> Result<(), ServiceError> {
+async fn bring_file(
+    shared: &Shared,
+    key: &RunKey,
+    files: Files,
+    name: &str,
+) -> Result<(), ServiceError> {
     let run = &key.local();
     let manifest = shared.runs.manifest(run, name).await?;
-    let mut file = FileWriter::new(&shared.fleet, key, RESULTS, name);
+    let mut file = FileWriter::new(&shared.fleet, key, files, name);
     for number in 0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX) {
         let mut part = shared.runs.read_part(run, name, number).await?;
         if number == 0 && name == BUNDLE {

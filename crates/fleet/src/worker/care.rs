@@ -7,28 +7,32 @@ use std::time::Duration;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::RawMessageErrorKind;
 use teamster_api::ServiceError;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::Shared;
 use crate::Fleet;
 use crate::follow::end_of;
 use crate::frame::Frame;
+use crate::headings::{Heading, LiveHeadings};
 use crate::names::{HOST, RunKey, WORK, WORKERS};
 use crate::protocol::{Care, Known, Seen, State, Tag, care};
-use crate::record::{Heading, Record};
+use crate::record::Record;
 use crate::records::{Changed, next};
 use crate::runs::Full;
 
 /// Key of the right to repair. No worker can have this name.
 const RIGHT: &str = "$KV.tm_workers.=care";
-/// Time for which one worker has the right.
-const TERM: Duration = Duration::from_secs(10);
+/// Pause between two passes.
+const EVERY: Duration = Duration::from_secs(10);
+/// Time for which one worker has the right. It is renewed before it is over: another one would read all headings first. It is
+/// shorter than the time after which a worker is absent, so a killed one delays no repair.
+const TERM: Duration = Duration::from_secs(20);
 /// Time for which a queued record must be the same until the hints of its queue are read: most are taken before.
 const QUIET: Duration = Duration::from_secs(30);
 /// Time after which the hints of a queue are read that has enough of them: some may be of no run, and one be missing.
 const READS_ALL: Duration = Duration::from_mins(5);
-/// The subjects of all records.
-const ALL: &str = "$KV.tm_runs.>";
+/// The shortest time between two reads of all headings because one was not the newest.
+const READ_PAUSE: Duration = Duration::from_mins(1);
 
 pub(super) async fn keep_caring(shared: Arc<Shared>) {
     let mut waiting = Waiting::default();
@@ -39,18 +43,60 @@ pub(super) async fn keep_caring(shared: Arc<Shared>) {
         {
             (shared.on_notice)(format!("runs cannot be repaired: {error}"));
         }
-        sleep(TERM).await;
+        waiting.rest(EVERY).await;
     }
 }
 
 /// What this process has seen of runs that wait.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Waiting {
+    /// The records that are not over, once they were read.
+    headings: Option<LiveHeadings>,
     /// Since when it has seen queued records, with their revisions.
     records: HashMap<RunKey, (u64, Instant)>,
     /// When it has read the hints of queues whose records are quiet, or has first seen that they are.
     read: HashMap<String, Instant>,
 }
+
+impl Waiting {
+    /// Waits for this time. What changes meanwhile is read.
+    async fn rest(&mut self, time: Duration) {
+        let until = Instant::now() + time;
+        while let Some(headings) = &mut self.headings {
+            match timeout_at(until, headings.follow()).await {
+                Ok(Ok(())) => {}
+                // They are read again.
+                Ok(Err(_)) => self.headings = None,
+                Err(_) => return,
+            }
+        }
+        sleep_until(until).await;
+    }
+
+    /// Returns the records that are not over.
+    async fn headings(&mut self, fleet: &Fleet) -> Result<Vec<Live>, ServiceError> {
+        let known = self.headings.take().filter(|known| !known.is_old());
+        let known = match known {
+            Some(known) => known,
+            None => LiveHeadings::read(fleet).await?,
+        };
+        let live = known.live();
+        let live = live.map(|(key, revision, heading)| (key.clone(), revision, heading.clone()));
+        let live = live.collect();
+        self.headings = Some(known);
+        Ok(live)
+    }
+
+    /// Reads all headings again, unless that was done a short while ago: the server has an older record than the one that is
+    /// known, or none.
+    fn is_behind(&mut self) {
+        let headings = self.headings.take();
+        self.headings = headings.filter(|known| known.age() < READ_PAUSE);
+    }
+}
+
+/// A record that is not over, with its revision.
+type Live = (RunKey, u64, Heading);
 
 /// Returns whether the hints of a queue are read, each of which is a request.
 fn reads_hints(hints: usize, queued: usize, since: Duration) -> bool {
@@ -66,13 +112,7 @@ async fn pass(shared: &Shared, waiting: &mut Waiting) -> Result<(), ServiceError
     }
     let fleet = &shared.fleet;
     // Before the workers: one that was claimed since then is of a worker that is there.
-    let mut records = Vec::new();
-    let read = fleet.headings(ALL, |key, revision, heading| {
-        if !heading.is_over() {
-            records.push((key, revision, heading));
-        }
-    });
-    read.await?;
+    let records = waiting.headings(fleet).await?;
     let workers = fleet.workers().await?;
     let present: HashSet<_> = workers.iter().map(|worker| worker.instance).collect();
     let queues = queues(shared).await?;
@@ -123,12 +163,32 @@ async fn pass(shared: &Shared, waiting: &mut Waiting) -> Result<(), ServiceError
             head: Some(heading.head),
             stop: false,
         };
-        // One that cannot be repaired does not keep the others from it.
-        if let Err(error) = repair(fleet, &key, seen, &mut known, &heading).await {
-            shared.notice(&key, format!("cannot be repaired: {error}"));
+        match repair(fleet, &key, seen, &mut known, &heading).await {
+            Ok(Repaired::Yes) => {}
+            Ok(Repaired::IsBehind) => waiting.is_behind(),
+            // One that cannot be repaired does not keep the others from it.
+            Err(error) => shared.notice(&key, format!("cannot be repaired: {error}")),
         }
     }
     Ok(())
+}
+
+/// What has come of a repair.
+enum Repaired {
+    /// It was repaired, or need not be.
+    Yes,
+    /// The server has an older record than the known one, or the read is stale.
+    IsBehind,
+}
+
+impl Repaired {
+    fn of(found: u64, known: u64) -> Self {
+        if found < known {
+            Self::IsBehind
+        } else {
+            Self::Yes
+        }
+    }
 }
 
 /// Repairs one record.
@@ -138,7 +198,7 @@ async fn repair(
     seen: Seen,
     known: &mut Known,
     heading: &Heading,
-) -> Result<(), ServiceError> {
+) -> Result<Repaired, ServiceError> {
     let is_lost = heading.head.state == State::Lost;
     if is_lost || heading.head.state == State::Started && known.is_absent {
         known.tail = fleet.tail_of(key).await?;
@@ -146,22 +206,21 @@ async fn repair(
     let mut cared = care(seen, *known);
     if cared == Some(Care::Hint) {
         // The hints were read later: it may have been claimed in between.
-        if fleet.read(key).await?.seen.revision != seen.revision {
-            return Ok(());
+        let found = fleet.read(key).await?.seen.revision;
+        if found == seen.revision {
+            // Without an answer, the next pass does it again.
+            fleet.hint(&heading.queue, key).await?;
         }
-        // Without an answer, the next pass does it again.
-        return fleet.hint(&heading.queue, key).await.map(drop);
+        return Ok(Repaired::of(found, seen.revision));
     }
     if cared.is_none() && !is_lost {
-        return Ok(());
+        return Ok(Repaired::Yes);
     }
     let found = fleet.read(key).await?;
-    let Some(record) = found
-        .record
-        .filter(|_| found.seen.revision == seen.revision)
-    else {
+    let revision = found.seen.revision;
+    let Some(record) = found.record.filter(|_| revision == seen.revision) else {
         // It was changed meanwhile, or the read is stale.
-        return Ok(());
+        return Ok(Repaired::of(revision, seen.revision));
     };
     if is_lost {
         known.wants_rerun = record.wants_rerun();
@@ -170,14 +229,13 @@ async fn repair(
     match cared {
         Some(Care::HandOn(change)) => {
             // Killed before the hint, or without an answer to it, a later pass finds the record without one.
-            match fleet.change(key, change, record).await? {
-                Changed::Done => fleet.hint(&heading.queue, key).await.map(drop),
-                Changed::Another => Ok(()),
+            if let Changed::Done = fleet.change(key, change, record).await? {
+                fleet.hint(&heading.queue, key).await?;
             }
         }
         Some(Care::End(change)) => {
             let record = fleet.ended_by_log(key, record).await?;
-            fleet.change(key, change, record).await.map(drop)
+            fleet.change(key, change, record).await?;
         }
         Some(Care::Fence(expected)) => {
             let next = known.tail.map_or(1, |tail| tail.next);
@@ -185,22 +243,19 @@ async fn repair(
             for frame in Frame::of(Tag::GIVEN_UP, &lines, "") {
                 fleet.publish(&key.log(), frame.message(expected)).await;
             }
-            Ok(())
         }
         Some(Care::Rerun) => match fleet.submit_again(key, &record, Full::Waits).await {
-            Err(error) if error.retryable => Err(error),
+            Err(error) if error.retryable => return Err(error),
             // One that cannot be submitted now cannot be later.
             again => {
                 settle(fleet, key, seen, record).await;
-                again.map(drop)
+                again?;
             }
         },
-        Some(Care::Hint) => Ok(()),
-        None => {
-            settle(fleet, key, seen, record).await;
-            Ok(())
-        }
+        Some(Care::Hint) => {}
+        None => settle(fleet, key, seen, record).await,
     }
+    Ok(Repaired::Yes)
 }
 
 /// Writes down that nothing is left to do for a run that was given up.

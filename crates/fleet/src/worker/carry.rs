@@ -307,11 +307,12 @@ impl Carry {
             sleep(RETRY).await;
             return Outcome::NotStored;
         };
-        let mut new = record.changed(change);
+        let mut new = record.changed(change, self.shared.fleet.now().await);
         match change.step {
             Step::Claim => {
                 new.worker = Some(self.shared.config.name.clone());
                 new.worker_machine = Some(self.shared.machine_tag);
+                new.marks_results = true;
                 let decided = self.decide();
                 (new.directory, new.max_time_ms) = (decided.directory, decided.max_time_ms);
             }
@@ -359,7 +360,8 @@ impl Carry {
             summary.error = result.failure();
             record.ended(summary, Some(Box::new(result)));
         } else if let Ok(view) = self.shared.runs.show(&self.key.local()).await {
-            let mut view = Outside::of(&self.key).view(view);
+            let outside = Outside::of(&self.key).with_clock(&self.shared.fleet).await;
+            let mut view = outside.view(view);
             let summary = Arc::make_mut(&mut view.summary);
             // As its readers see it: also what is missing in the fleet.
             if let Some(result) = self.shared.fleet.last_done(&self.key).await {

@@ -56,7 +56,10 @@ impl Control {
             Box::pin(async move {
                 let key = key?;
                 let found = shared.fleet.read(&key).await.ok()?;
-                (found.record?.worker? == shared.config.name).then_some(key)
+                let record = found.record?;
+                // Another machine may have had the name.
+                let is_here = (record.worker_machine).is_none_or(|it| it == shared.machine_tag);
+                (record.worker? == shared.config.name && is_here).then_some(key)
             })
         })
         .await
@@ -129,7 +132,7 @@ impl Control {
 /// Returns the answer, with the names that the run has outside.
 async fn answer(shared: &Shared, key: &RunKey, payload: &[u8]) -> Result<Answered, ServiceError> {
     let asked: Asked = serde_json::from_slice(payload).map_err(|error| internal(&error))?;
-    let outside = Outside::of(key);
+    let outside = Outside::of(key).with_clock(&shared.fleet).await;
     let answered = answer_here(shared, key, &outside, asked.question).await;
     answered.map_err(|error| outside.error(error))
 }

@@ -8,7 +8,6 @@ use async_nats::jetstream::Message;
 use futures_core::stream::BoxStream;
 use teamster_api::{Command, LogLine, ProblemCode, RunLogEntry, ServiceError};
 use teamster_core::sync::lock;
-use teamster_core::time::epoch_ms;
 use teamster_core::{AgentError, AgentEvent, Done, LogEntry};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
@@ -107,7 +106,9 @@ impl<'a> Copy<'a> {
                     let copied = from.saturating_sub(1);
                     lock(&self.shared.copied).insert(self.key.clone(), copied);
                     let lines = match refused {
-                        Some(error) if from == 1 => Ok(refusal(error, &self.key.run)),
+                        Some(error) if from == 1 => {
+                            Ok(refusal(error, &self.key.run, self.shared.fleet.now().await))
+                        }
                         Some(_) => Ok(Vec::new()),
                         None => self.gather(from).await,
                     };
@@ -271,7 +272,7 @@ impl<'a> Copy<'a> {
     /// Brings the results to the fleet. What cannot be read here, or has no room there, is left out: returns why, and where
     /// it is. For the fleet's server it waits.
     async fn bring_results(&mut self) -> Option<String> {
-        while let Err(error) = bring::results(self.shared, self.key).await {
+        while let Err(error) = bring::results(self.shared, self.key, self.nonce).await {
             let text = format!("its files cannot be brought to the fleet: {error}");
             self.shared.notice(self.key, text);
             if error.code.is_some() {
@@ -305,9 +306,9 @@ fn with_missing(end: LogLine, missing: &str, run: &str) -> LogLine {
 }
 
 /// The log of a run that was refused.
-fn refusal(error: &AgentError, run: &str) -> Vec<LogLine> {
+fn refusal(error: &AgentError, run: &str, now: u64) -> Vec<LogLine> {
     let done = AgentEvent::Done(Done::new(Box::new(refused_result(error))));
-    let mut entry = LogEntry::new(1, epoch_ms(), done);
+    let mut entry = LogEntry::new(1, now, done);
     entry.run_id = Some(run.into());
     let json = serde_json::to_vec(&RunLogEntry::Agent(entry)).ok();
     json.and_then(|json| LogLine::from_json(json, run))

@@ -82,6 +82,11 @@ impl Folders {
         Ok(Some((file, machine)))
     }
 
+    /// Returns whether the disk ignores the case of names, as that of a Mac does.
+    pub(super) fn ignores_case(&self) -> bool {
+        self.root.join(LOCK.to_ascii_uppercase()).exists()
+    }
+
     /// Returns the runs that have folders. Removes what a killed worker has left.
     pub(super) fn keys(&self) -> io::Result<Vec<RunKey>> {
         let mut keys = Vec::new();
@@ -263,6 +268,7 @@ mod tests {
         let folders = Folders::at(dir.path().join("w1"));
         let (lock, machine) = folders.lock().unwrap().unwrap();
         assert!(folders.lock().unwrap().is_none());
+        assert_eq!(folders.ignores_case(), cfg!(target_os = "macos"));
         drop(lock);
         let (_lock, same) = folders.lock().unwrap().unwrap();
         assert_eq!(same, machine);

@@ -7,11 +7,11 @@ use ring::hmac;
 use serde_json::Value;
 use teamster_api::{LogLine, ProviderLogin, RunLogEntry, ServiceError};
 use teamster_core::sync::lock;
-use teamster_core::time::epoch_ms;
 use teamster_core::{AgentError, AgentEvent, ErrorKind};
 
 use super::Shared;
 use crate::Hold;
+use crate::protocol::Tag;
 
 /// Field of the file of Codex's login with the id of the account, which is the same on all machines. The file of Claude
 /// Code's login has none.
@@ -23,9 +23,9 @@ const MARK: usize = 32;
 
 /// Returns the mark of an agent's login: the same on all machines that have the key or the account, if its id is known.
 /// Without the fleet's salt, which is not on any machine, it tells nothing about them.
-pub(super) fn mark(salt: &[u8], worker: &str, provider: &str, login: &ProviderLogin) -> String {
+pub(super) fn mark(salt: &[u8], machine: Tag, provider: &str, login: &ProviderLogin) -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, salt);
-    let (kind, identity) = identity(worker, login);
+    let (kind, identity) = identity(machine, login);
     let mut context = hmac::Context::with_key(&key);
     for part in [provider, kind, &identity] {
         context.update(&(part.len() as u64).to_le_bytes());
@@ -40,8 +40,8 @@ pub(super) fn mark(salt: &[u8], worker: &str, provider: &str, login: &ProviderLo
 }
 
 /// Returns what a login is known by.
-fn identity(worker: &str, login: &ProviderLogin) -> (&'static str, String) {
-    let of_machine = ("machine", worker.to_owned());
+fn identity(machine: Tag, login: &ProviderLogin) -> (&'static str, String) {
+    let of_machine = ("machine", machine.to_string());
     let Some(from) = &login.from else {
         return of_machine;
     };
@@ -63,8 +63,8 @@ fn identity(worker: &str, login: &ProviderLogin) -> (&'static str, String) {
 /// A limit that is reached: its name, and its end in milliseconds since the Unix epoch.
 type Reached = (Option<String>, u64);
 
-/// Returns the limit that an entry of a log reports as reached.
-fn reached(line: &LogLine) -> Option<Reached> {
+/// Returns the limit that an entry of a log reports as reached at this time.
+fn reached(line: &LogLine, now: u64) -> Option<Reached> {
     // Most entries are not read.
     let json = std::str::from_utf8(line.json()).ok()?;
     if !json.contains("\"resetsAt\"") {
@@ -85,15 +85,16 @@ fn reached(line: &LogLine) -> Option<Reached> {
         AgentEvent::Done(done) => done.result.errors.iter().find_map(of_error),
         _ => None,
     };
-    reached.filter(|(_, until)| *until > epoch_ms())
+    reached.filter(|(_, until)| *until > now)
 }
 
 impl Shared {
     /// Holds an agent back on all machines with the login of this one if these entries report that a limit is reached.
     pub(super) async fn note_limits(&self, provider: &str, lines: &[LogLine]) {
+        let now = self.fleet.now().await;
         let Some((limit, until)) = lines
             .iter()
-            .filter_map(reached)
+            .filter_map(|line| reached(line, now))
             .max_by_key(|(_, until)| *until)
         else {
             return;
@@ -134,11 +135,11 @@ impl Shared {
     }
 
     /// Returns until when an agent is held back here, in milliseconds since the Unix epoch.
-    pub(super) fn held_until(&self, provider: &str) -> Option<u64> {
+    pub(super) async fn held_until(&self, provider: &str) -> Option<u64> {
+        let now = self.fleet.now().await;
         let agents = lock(&self.agents);
         let agent = agents.iter().find(|agent| agent.id == provider)?;
         let login = agent.login.as_deref()?;
-        let now = epoch_ms();
         let holds = lock(&self.holds);
         let holds = holds.iter().filter(|hold| hold.until > now);
         let of_login = holds.filter(|hold| hold.provider == provider && hold.login == login);
@@ -160,7 +161,7 @@ impl Shared {
                 holds.push(hold);
             }
         }
-        if self.held_until(provider).is_none() {
+        if self.held_until(provider).await.is_none() {
             return Ok(());
         }
         let problem = "it has reached the limit of its login";
@@ -188,16 +189,17 @@ mod tests {
         let one = file("1", r#"{"tokens":{"account_id":"a-1","access_token":"x"}}"#);
         let same = file("2", r#"{"tokens":{"account_id":"a-1","access_token":"y"}}"#);
         let other = file("3", r#"{"tokens":{"account_id":"a-2","access_token":"x"}}"#);
-        let of = |worker, login: &ProviderLogin| mark(b"salt", worker, "codex", login);
-        assert_eq!(of("w1", &one), of("w2", &same));
-        assert_ne!(of("w1", &one), of("w1", &other));
-        assert_ne!(of("w1", &one), mark(b"other", "w1", "codex", &one));
-        assert_ne!(of("w1", &one), mark(b"salt", "w1", "claude", &one));
-        assert_eq!(of("w1", &one).len(), MARK);
+        let [w1, w2] = [1, 2].map(Tag::of);
+        let of = |machine, login: &ProviderLogin| mark(b"salt", machine, "codex", login);
+        assert_eq!(of(w1, &one), of(w2, &same));
+        assert_ne!(of(w1, &one), of(w1, &other));
+        assert_ne!(of(w1, &one), mark(b"other", w1, "codex", &one));
+        assert_ne!(of(w1, &one), mark(b"salt", w1, "claude", &one));
+        assert_eq!(of(w1, &one).len(), MARK);
         // Of an account that is not known, a limit holds on its machine alone.
         let unknown = file("4", "{}");
-        assert_ne!(of("w1", &unknown), of("w2", &unknown));
-        assert_eq!(of("w1", &unknown), of("w1", &login("/no/file")));
+        assert_ne!(of(w1, &unknown), of(w2, &unknown));
+        assert_eq!(of(w1, &unknown), of(w1, &login("/no/file")));
     }
 
     #[test]
@@ -207,18 +209,21 @@ mod tests {
             let json = format!(r#"{{"seq":1,"atMs":1,"attempt":1,{event}}}"#);
             LogLine::from_json(json.into_bytes(), "r").unwrap()
         };
-        let future = epoch_ms() + 60_000;
+        let future = 60_000;
         let limit = |status: &str, at: u64| {
             line(&format!(
                 r#""type":"rate_limit","status":"{status}","resetsAt":{at},"kind":"five_hour""#
             ))
         };
         let named = Some("five_hour".to_owned());
-        assert_eq!(reached(&limit("rejected", future)), Some((named, future)));
-        assert_eq!(reached(&limit("allowed_warning", future)), None);
-        assert_eq!(reached(&limit("rejected", 1)), None);
         assert_eq!(
-            reached(&line(r#""type":"text","text":"\"resetsAt\"""#)),
+            reached(&limit("rejected", future), 1),
+            Some((named, future))
+        );
+        assert_eq!(reached(&limit("allowed_warning", future), 1), None);
+        assert_eq!(reached(&limit("rejected", 1), 1), None);
+        assert_eq!(
+            reached(&line(r#""type":"text","text":"\"resetsAt\"""#), 1),
             None
         );
     }

@@ -13,14 +13,16 @@ use teamster_host::state;
 use tokio::time::sleep;
 
 use super::{Shared, unwritable};
-use crate::homes::{ConversationKey, unknown_session};
+use crate::homes::{ConversationKey, FoundHome, unknown_session};
 use crate::names::RunKey;
-use crate::protocol::{Conversation, Home, Settle, settle};
+use crate::protocol::{Conversation, Home, Settle, Tag, settle};
 use crate::record::Record;
 use crate::records::PAUSE;
 
 /// The folder of the workspaces that are made for runs, in the user's state directory.
 const WORKTREES: &str = "teamster/worktrees";
+/// Before the name of a worker that was another machine. No worker has such a name.
+const EARLIER: char = '=';
 /// How often an entry is written again that another worker has changed, or of which no answer has come.
 const TRIES: u32 = 20;
 
@@ -121,7 +123,7 @@ pub(super) async fn find(
                 found.directory = Some(root);
             }
         }
-        Settle::Forward(other) => return Ok(Found::elsewhere(other)),
+        Settle::Forward(other) => return Ok(Found::elsewhere(reachable(other)?)),
         other => return Err(refused(other)),
     }
     Ok(found)
@@ -161,8 +163,9 @@ pub(super) async fn take(
                     run: key.run.clone(),
                 };
                 let fleet = &shared.fleet;
+                let own = shared.machine_tag;
                 if fleet
-                    .take_home(&conversation, home, directory, expected)
+                    .take_home(&conversation, home, own, directory, expected)
                     .await
                 {
                     return Ok(Place::Here);
@@ -172,13 +175,25 @@ pub(super) async fn take(
                 }
                 sleep(PAUSE).await;
             }
-            Settle::Forward(other) => return Ok(Place::Elsewhere(other)),
+            Settle::Forward(other) => return Ok(Place::Elsewhere(reachable(other)?)),
             other => return Err(refused(other)),
         }
     }
     let message =
         "the entry of the conversation was not written: no answer, or other workers change it";
     Err(ServiceError::unreachable(message))
+}
+
+/// Returns the name of the worker to which a run is left, if that can be reached.
+fn reachable(worker: String) -> Result<String, ServiceError> {
+    let Some(name) = worker.strip_prefix(EARLIER) else {
+        return Ok(worker);
+    };
+    let message = format!(
+        "another machine, or another state directory, was the worker {name} and has this conversation: use another \
+         `session_key`, or begin it again with `new_session`"
+    );
+    Err(ServiceError::new(ProblemCode::RunnerNotResponding, message))
 }
 
 async fn look(
@@ -189,13 +204,25 @@ async fn look(
 ) -> Result<(Settle<String>, Option<PathBuf>), ServiceError> {
     let (fleet, own) = (&shared.fleet, &shared.config.name);
     // First: what is read after it is not older.
-    let (seen, directory) = fleet.home(conversation).await?;
+    let FoundHome {
+        mut seen,
+        machine,
+        directory,
+    } = fleet.home(conversation).await?;
+    let is_other = |tag: Option<Tag>| machine.is_some_and(|it| tag.is_some_and(|tag| tag != it));
     let last = fleet.last_run(&key.owner, &seen).await?;
     let state = fleet.state_of(key).await?;
-    let is_absent = match &seen.home {
+    let is_absent = match &mut seen.home {
+        // A name is that of one state directory at a time, and now it is this one.
+        Some(home) if home.worker == *own && is_other(Some(shared.machine_tag)) => {
+            home.worker.insert(0, EARLIER);
+            true
+        }
         Some(home) if home.worker != *own && wants == Conversation::NewSession => {
             let workers = fleet.workers().await?;
-            workers.iter().all(|present| present.worker != home.worker)
+            workers
+                .iter()
+                .all(|present| present.worker != home.worker || is_other(present.machine))
         }
         _ => false,
     };
@@ -248,7 +275,7 @@ pub(super) async fn keep_session(
     let conversation = ConversationKey::of_session(&key.owner, provider, session);
     let (fleet, own) = (&shared.fleet, &shared.config.name);
     loop {
-        let (seen, _) = fleet.home(&conversation).await?;
+        let seen = fleet.home(&conversation).await?.seen;
         match &seen.home {
             // It is the same session as before, or another with its id.
             Some(home) if home.worker != *own || home.run == key.run => return Ok(()),
@@ -259,7 +286,11 @@ pub(super) async fn keep_session(
             run: key.run.clone(),
         };
         let directory = directory.cloned();
-        if (fleet.take_home(&conversation, home, directory, seen.revision)).await {
+        let machine = shared.machine_tag;
+        if fleet
+            .take_home(&conversation, home, machine, directory, seen.revision)
+            .await
+        {
             return Ok(());
         }
         if let Some(refusal) = fleet.refusal("$KV.tm_sessions") {

@@ -8,9 +8,12 @@ use std::sync::Arc;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
-use teamster_api::{Command, LogLine, PendingRequest, Reply, RunSummary, RunView, ServiceError};
+use teamster_api::{
+    Command, LiveStatus, LogLine, PendingRequest, Reply, RunSummary, RunView, ServiceError,
+};
 use teamster_host::state;
 
+use crate::Fleet;
 use crate::names::RunKey;
 
 /// The names of a run.
@@ -20,6 +23,8 @@ pub(super) struct Outside {
     run: String,
     /// What the branch of a run begins with here if it has no other name.
     branch: String,
+    /// How far the clock of this machine is ahead of the server's, in milliseconds.
+    ahead: i64,
 }
 
 /// Where in an entry of a log a field is.
@@ -37,7 +42,18 @@ impl Outside {
             local: key.local(),
             run: key.run.clone(),
             branch: format!("teamster/{}@", key.owner),
+            ahead: 0,
         }
+    }
+
+    /// Shows times by the clock of the server, if that of this machine is wrong. Entries of logs keep theirs.
+    pub(super) async fn with_clock(mut self, fleet: &Fleet) -> Self {
+        self.ahead = fleet.clock_ahead().await.unwrap_or_default();
+        self
+    }
+
+    fn date(&self, time: &mut u64) {
+        *time = time.saturating_add_signed(-self.ahead);
     }
 
     /// Returns an id of the run, of one of its turns or requests, as it is outside.
@@ -62,6 +78,18 @@ impl Outside {
     fn rename_request(&self, request: &mut PendingRequest) {
         self.rename(&mut request.run_id);
         self.rename(&mut request.request_id);
+        self.date(&mut request.asked_at_ms);
+        if let Some(time) = &mut request.expires_at_ms {
+            self.date(time);
+        }
+    }
+
+    fn show_live(&self, live: &mut LiveStatus) {
+        self.date(&mut live.since);
+        if let Some(turn) = &mut live.turn {
+            self.rename(&mut turn.run_id);
+            self.date(&mut turn.began_at_ms);
+        }
     }
 
     /// Returns a command from outside for the run of this machine.
@@ -81,11 +109,7 @@ impl Outside {
                     self.rename_request(request);
                 }
             }
-            Reply::Status { status } => {
-                if let Some(turn) = &mut status.turn {
-                    self.rename(&mut turn.run_id);
-                }
-            }
+            Reply::Status { status } => self.show_live(status),
             Reply::Turn { run_id, .. } => self.rename(run_id),
             Reply::Refused { message, .. } => *message = self.text(message),
             _ => {}
@@ -105,8 +129,12 @@ impl Outside {
         for request in &mut summary.requests {
             self.rename_request(request);
         }
-        if let Some(turn) = summary.live.as_mut().and_then(|live| live.turn.as_mut()) {
-            self.rename(&mut turn.run_id);
+        let times = [&mut summary.since, &mut summary.changed_at_ms];
+        for time in times.into_iter().flatten() {
+            self.date(time);
+        }
+        if let Some(live) = &mut summary.live {
+            self.show_live(live);
         }
         if let Some(workspace) = &mut summary.workspace {
             self.rename_branch(&mut workspace.branch);

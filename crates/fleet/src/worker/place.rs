@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use teamster_api::Workspace;
+use teamster_api::{ServiceError, Workspace};
+use teamster_core::AgentError;
+
+use crate::names::RunKey;
 
 /// Returns whether a run may work there. `allows` decides about the directories of the machine that it names.
 pub(super) fn is_allowed(place: Option<&Workspace>, allows: impl Fn(&Path) -> bool) -> bool {
@@ -16,6 +19,26 @@ pub(super) fn is_allowed(place: Option<&Workspace>, allows: impl Fn(&Path) -> bo
         Some(place) => place.path().is_none_or(|path| allows(path)),
         None => true,
     }
+}
+
+/// Refuses a run whose names have capitals, where a disk ignores the case of names: its folders might be those of another
+/// owner or run.
+///
+/// # Errors
+///
+/// By the name that has them.
+pub(super) fn check_case(key: &RunKey) -> Result<(), ServiceError> {
+    let names = [("owner", &key.owner), ("run_id", &key.run)];
+    for (parameter, name) in names {
+        if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            let small = name.to_ascii_lowercase();
+            let problem = format!(
+                "the disk of this machine takes \"{name}\" and \"{small}\" for one: use small letters, or another machine"
+            );
+            return Err(AgentError::refused(parameter, problem).into());
+        }
+    }
+    Ok(())
 }
 
 /// Returns the path in the URL of a repository, if git reads it as one of this machine or gives it to a helper.
@@ -35,6 +58,18 @@ pub(super) fn local_path(url: &str) -> Option<&Path> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    #[test]
+    fn where_a_disk_ignores_case_only_small_letters_are_taken() {
+        assert_eq!(check_case(&RunKey::new("ann-1", "fix_2.b")), Ok(()));
+        for (owner, run, parameter) in [("Ann", "fix", "owner"), ("ann", "Fix", "run_id")] {
+            let refused = check_case(&RunKey::new(owner, run)).unwrap_err();
+            assert_eq!(refused.parameter.as_deref(), Some(parameter));
+            assert!(refused.message.contains("use small letters"), "{refused}");
+        }
+    }
+
     #[test]
     fn a_repository_of_the_machine_has_an_absolute_path() {
         for (url, allowed) in [
@@ -46,15 +81,15 @@ mod tests {
         ] {
             let place = serde_json::json!({ "kind": "repository", "url": url, "commit": "main" });
             let place = serde_json::from_value(place).unwrap();
-            assert_eq!(super::is_allowed(Some(&place), |_| true), allowed, "{url}");
+            assert_eq!(is_allowed(Some(&place), |_| true), allowed, "{url}");
         }
     }
 
     #[test]
     fn directories_of_the_machine_are_used_only_if_they_are_allowed() {
-        let is_allowed = |place: serde_json::Value| {
+        let may = |place: serde_json::Value| {
             let place = serde_json::from_value(place).unwrap();
-            super::is_allowed(Some(&place), |path| path.starts_with("/ok"))
+            is_allowed(Some(&place), |path| path.starts_with("/ok"))
         };
         let json = |kind: &str, name: &str, value: &str| {
             let mut place = serde_json::json!({ "kind": kind });
@@ -64,10 +99,10 @@ mod tests {
             }
             place
         };
-        assert!(is_allowed(json("directory", "path", "/ok/a")));
-        assert!(!is_allowed(json("directory", "path", "/home")));
-        assert!(is_allowed(json("worktree", "directory", "/ok/a")));
-        assert!(!is_allowed(serde_json::json!({ "kind": "worktree" })));
+        assert!(may(json("directory", "path", "/ok/a")));
+        assert!(!may(json("directory", "path", "/home")));
+        assert!(may(json("worktree", "directory", "/ok/a")));
+        assert!(!may(serde_json::json!({ "kind": "worktree" })));
         for (url, allowed) in [
             ("https://example.com/a.git", true),
             ("git@example.com:a/b.git", true),
@@ -81,7 +116,7 @@ mod tests {
             ("ext::sh", false),
             ("ext::ssh://x", false),
         ] {
-            assert_eq!(is_allowed(json("repository", "url", url)), allowed, "{url}");
+            assert_eq!(may(json("repository", "url", url)), allowed, "{url}");
         }
     }
 }

@@ -177,8 +177,9 @@ async fn keep_pulling(
 ) {
     let mut consumer = Some(consumer);
     while !hints.is_closed() {
-        let agent = queue.agent.as_deref();
-        if agent.is_some_and(|agent| shared.held_until(agent).is_some()) {
+        if let Some(agent) = &queue.agent
+            && shared.held_until(agent).await.is_some()
+        {
             sleep(PAUSE).await;
             continue;
         }

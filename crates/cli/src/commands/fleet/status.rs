@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use teamster_api::FleetStatus;
+use teamster_api::{FleetStatus, FleetWorker};
 use teamster_core::time::epoch_ms;
 
 use super::args::FleetStatusArgs;
@@ -76,16 +76,28 @@ fn workers(status: &FleetStatus, out: &mut impl Write) -> io::Result<()> {
             format!("{} of {}", worker.running, worker.slots),
             ready.join(", "),
             words::one_line(&worker.version),
-            if worker.draining { "drains" } else { "" }.to_owned(),
+            remarks(worker),
         ];
         table.row(cells.map(|cell| (cell, Style::new())));
     }
     table.write(out)
 }
 
+/// Returns what else is to be known of a worker.
+fn remarks(worker: &FleetWorker) -> String {
+    let clock = worker.clock_ms.map(|ahead| {
+        let seconds = ahead.unsigned_abs() / 1000;
+        let direction = if ahead > 0 { "ahead" } else { "behind" };
+        format!("clock {seconds} s {direction}")
+    });
+    let drains = worker.draining.then(|| "drains".to_owned());
+    let all: Vec<_> = drains.into_iter().chain(clock).collect();
+    all.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
-    use teamster_api::{FleetHold, FleetQueue, FleetWorker};
+    use teamster_api::{FleetHold, FleetQueue};
 
     use super::*;
 
@@ -96,6 +108,7 @@ mod tests {
         worker.pools = vec!["default".to_owned(), "gpu".to_owned()];
         (worker.slots, worker.running, worker.draining) = (4, 1, true);
         worker.version = "1.2.3".to_owned();
+        worker.clock_ms = Some(-3_600_000);
         let mut queue = FleetQueue::default();
         (queue.pool, queue.waiting) = (Some("gpu".to_owned()), 2);
         queue.oldest_at = Some(60_000);
@@ -110,7 +123,7 @@ mod tests {
         let shown = String::from_utf8(bytes).unwrap();
         for part in [
             "mini    default, gpu  1 of 4",
-            "drains",
+            "drains, clock 3600 s behind",
             "queued of ann: 2 runs for pool gpu, the oldest for 2m 00s\n",
             "on hold: claude until ",
             ", by its limit five_hour\n",

@@ -17,6 +17,7 @@ use crate::record::Record;
 use crate::runs::check_spec;
 use crate::worker::folder::{Decided, is_damaged};
 use crate::worker::home::{self, Found, Held, Place};
+use crate::worker::place::check_case;
 use crate::worker::pull::PROGRESS;
 use crate::worker::secrets::Secrets;
 use crate::worker::{bring, refusals, unwritable};
@@ -59,6 +60,9 @@ impl Carry {
     fn permitted(&self) -> Result<Spec, ServiceError> {
         let wanted = self.submitted()?;
         check_spec(&wanted)?;
+        if self.shared.ignores_case {
+            check_case(&self.key)?;
+        }
         let allows = |directory: &Path| self.shared.allows(directory);
         self.shared.config.policy.check(&wanted, allows)?;
         Ok(wanted)

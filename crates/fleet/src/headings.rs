@@ -1,0 +1,238 @@
+//! The headings of records: what is known of runs without their contents.
+
+#[cfg(feature = "worker")]
+use std::collections::HashMap;
+#[cfg(feature = "worker")]
+use std::time::Duration;
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::consumer::DeliverPolicy;
+use teamster_api::ServiceError;
+#[cfg(feature = "worker")]
+use tokio::time::Instant;
+
+use crate::Fleet;
+use crate::names::{HOST_SUBJECTS, RUNS, RunKey, WORK_SUBJECTS};
+#[cfg(feature = "worker")]
+use crate::protocol::State;
+use crate::protocol::{Claim, Head};
+#[cfg(feature = "worker")]
+use crate::records::Messages;
+
+/// The subjects of all records.
+pub(crate) const ALL: &str = "$KV.tm_runs.>";
+/// Time after which all headings are read again: the server may have lost a write, or a record without a message.
+#[cfg(feature = "worker")]
+const READ_AGAIN: Duration = Duration::from_hours(1);
+
+/// The header of a record, for those who do not need its content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Heading {
+    pub(crate) head: Head,
+    /// The subject of the run's hints.
+    pub(crate) queue: String,
+    /// Time at which the run was submitted, in milliseconds since the Unix epoch. Older programs do not write it.
+    pub(crate) queued: Option<u64>,
+    pub(crate) settled: bool,
+}
+
+impl Heading {
+    /// Reads the header of this run's record. Returns `None` if it is not one that a submitter or a worker writes.
+    pub(crate) fn read(key: &RunKey, headers: &HeaderMap) -> Option<Self> {
+        let text = |name: &str| headers.get(name).map(async_nats::HeaderValue::as_str);
+        let state = serde_json::from_value(text("Tm-State")?.into()).ok()?;
+        let claim = match (text("Tm-Instance"), text("Tm-Nonce")) {
+            (Some(instance), Some(nonce)) => Some(Claim {
+                instance: instance.parse().ok()?,
+                nonce: nonce.parse().ok()?,
+            }),
+            _ => None,
+        };
+        // The owner of the run chooses it, and a worker may publish more than that user.
+        let is_queue = |queue: &&str| is_queue(queue, key);
+        Some(Self {
+            head: Head { state, claim },
+            queue: text("Tm-Queue").filter(is_queue)?.to_owned(),
+            queued: text("Tm-Queued").and_then(|time| time.parse().ok()),
+            settled: text("Tm-Settled").is_some(),
+        })
+    }
+
+    /// Returns whether nothing is left to do about the run.
+    #[cfg(feature = "worker")]
+    pub(crate) fn is_over(&self) -> bool {
+        self.head.state.is_final() && (self.head.state != State::Lost || self.settled)
+    }
+
+    /// Returns the pool for which the run waits, or else the machine.
+    pub(crate) fn place(&self) -> (Option<String>, Option<String>) {
+        let name = |prefix| {
+            let rest: &str = self.queue.strip_prefix(prefix)?;
+            Some(rest.split('.').next()?.to_owned())
+        };
+        (name(WORK_SUBJECTS), name(HOST_SUBJECTS))
+    }
+}
+
+/// Returns whether hints of a run may have this subject: one of a pool, or its own one for a machine.
+fn is_queue(subject: &str, key: &RunKey) -> bool {
+    let is_token = |token: &str| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_=".contains(&byte);
+        !token.is_empty() && token.bytes().all(is_plain)
+    };
+    if let Some(place) = subject.strip_prefix(WORK_SUBJECTS) {
+        return place.split('.').count() == 3 && place.split('.').all(is_token);
+    }
+    // That of another run would replace the hint of that one.
+    let place = subject.strip_prefix(HOST_SUBJECTS);
+    let place = place.and_then(|place| place.split_once('.'));
+    place.is_some_and(|(machine, run)| is_token(machine) && run == key.key())
+}
+
+impl Fleet {
+    /// Reads the headings and revisions of these records, without their contents.
+    pub(crate) async fn headings(
+        &self,
+        subjects: &str,
+        mut each: impl FnMut(RunKey, u64, Heading),
+    ) -> Result<(), ServiceError> {
+        let mut messages = self
+            .messages(RUNS, subjects, DeliverPolicy::LastPerSubject, true)
+            .await?;
+        while messages.pending > 0 {
+            let Some(message) = messages.next().await? else {
+                break;
+            };
+            let (Some(key), Some(headers)) =
+                (RunKey::of_record(&message.subject), &message.headers)
+            else {
+                continue;
+            };
+            if let (Some(heading), Ok(info)) = (Heading::read(&key, headers), message.info()) {
+                each(key, info.stream_sequence, heading);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The headings of the records that are not over. They are read once, and then kept up to date by what changes: a record
+/// that is over costs nothing more.
+#[cfg(feature = "worker")]
+pub(crate) struct LiveHeadings {
+    messages: Messages,
+    live: HashMap<RunKey, (u64, Heading)>,
+    read: Instant,
+}
+
+#[cfg(feature = "worker")]
+impl LiveHeadings {
+    /// Reads the headings of all records.
+    pub(crate) async fn read(fleet: &Fleet) -> Result<Self, ServiceError> {
+        let from = DeliverPolicy::LastPerSubject;
+        let mut headings = Self {
+            messages: fleet.messages(RUNS, ALL, from, true).await?,
+            live: HashMap::new(),
+            read: Instant::now(),
+        };
+        while headings.messages.pending > 0 {
+            headings.follow().await?;
+        }
+        Ok(headings)
+    }
+
+    /// Waits for a change of a record. Cancel-safe.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no more changes come: all must be read again.
+    pub(crate) async fn follow(&mut self) -> Result<(), ServiceError> {
+        let message = self.messages.next().await?.ok_or_else(|| {
+            ServiceError::unreachable("the fleet's server has ended the stream of records")
+        })?;
+        let (Some(key), Ok(info)) = (RunKey::of_record(&message.subject), message.info()) else {
+            return Ok(());
+        };
+        let headers = message.headers.as_ref();
+        // A marker of one that was deleted has none.
+        match headers.and_then(|headers| Heading::read(&key, headers)) {
+            Some(heading) if !heading.is_over() => {
+                self.live.insert(key, (info.stream_sequence, heading));
+            }
+            _ => {
+                self.live.remove(&key);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the headings with their revisions.
+    pub(crate) fn live(&self) -> impl Iterator<Item = (&RunKey, u64, &Heading)> {
+        let live = self.live.iter();
+        live.map(|(key, (revision, heading))| (key, *revision, heading))
+    }
+
+    /// Returns since when they are kept up to date.
+    pub(crate) fn age(&self) -> Duration {
+        self.read.elapsed()
+    }
+
+    /// Returns whether all are to be read again.
+    pub(crate) fn is_old(&self) -> bool {
+        self.age() >= READ_AGAIN
+    }
+}
+
+#[cfg(all(test, feature = "worker"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_header_of_an_older_program_is_read_without_the_time() {
+        let key = RunKey::new("ann", "r");
+        let mut headers = HeaderMap::new();
+        headers.insert("Tm-State", "queued");
+        headers.insert("Tm-Queue", "tm.work.default.claude.n");
+        let queued = |headers: &HeaderMap| Heading::read(&key, headers).map(|read| read.queued);
+        assert_eq!(queued(&headers), Some(None));
+        headers.insert("Tm-Queued", "17");
+        assert_eq!(queued(&headers), Some(Some(17)));
+    }
+
+    #[test]
+    fn a_record_names_a_queue_and_no_other_subject() {
+        let queue = |subject: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("Tm-State", "queued");
+            headers.insert("Tm-Queue", subject);
+            let key = RunKey::new("ann", "r.1");
+            Heading::read(&key, &headers).map(|heading| (heading.place(), heading.queue))
+        };
+        let place = |pool: Option<&str>, machine: Option<&str>| {
+            (pool.map(str::to_owned), machine.map(str::to_owned))
+        };
+        for (subject, expected) in [
+            ("tm.work.default.claude.n", place(Some("default"), None)),
+            ("tm.host.w1.ann.r=2E1", place(None, Some("w1"))),
+        ] {
+            assert_eq!(queue(subject), Some((expected, subject.to_owned())));
+        }
+        for subject in [
+            "$KV.tm_runs.bob.r",
+            "tm.log.bob.r",
+            "$KV.tm_sessions.=fleet.salt",
+            // Hints of other runs, and what is no subject.
+            "tm.host.w1.bob.r",
+            "tm.host.w1.ann.r",
+            "tm.host.w1.bob.ann.r=2E1",
+            "tm.host.w1",
+            "tm.host.a b.ann.r=2E1",
+            "tm.work.default.claude",
+            "tm.work.default.claude.n.x",
+            "tm.work.a b.claude.n",
+            "tm.work.*.claude.n",
+        ] {
+            assert_eq!(queue(subject), None, "{subject}");
+        }
+    }
+}
