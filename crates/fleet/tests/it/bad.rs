@@ -15,7 +15,7 @@ use teamster_fleet::{
 use tokio::time::timeout;
 
 use super::contract::limits;
-use super::machine::{LIMIT, Machine, Shared, block_on, runs, until_workers};
+use super::machine::{LIMIT, Machine, Shared, block_on, until_workers, with_worker};
 use super::server::Server;
 
 /// Time in which a server that cannot be used must be known.
@@ -143,9 +143,7 @@ fn a_workers_name_is_on_one_machine() {
     let shared = Shared::new();
     shared.go();
     block_on(async {
-        let (fleet, service) = runs(&server, 0).await;
-        let mut first = Machine::start(&server, "w1", &shared.agent());
-        until_workers(&fleet, 1).await;
+        let (fleet, service, mut first) = with_worker(&server, &shared.agent()).await;
         let present = fleet.workers().await.unwrap();
         let other = tempfile::tempdir().unwrap();
         let said = Machine::refused(other.path(), &server.url, "w1");
@@ -176,12 +174,9 @@ fn a_worker_whose_name_was_taken_while_it_was_away_ends() {
     };
     let shared = Shared::new();
     block_on(async {
-        let (fleet, _) = runs(&server, 0).await;
-        let mut first = Machine::start(&server, "w1", &shared.agent());
-        until_workers(&fleet, 1).await;
+        let (fleet, _, mut first) = with_worker(&server, &shared.agent()).await;
         // As that of another machine, after its own report has passed.
-        let client = async_nats::connect(&server.url).await.unwrap();
-        let jetstream = async_nats::jetstream::new(client);
+        let jetstream = server.jetstream().await;
         let mut present = fleet.workers().await.unwrap().remove(0);
         present.machine = Some("1".repeat(32).parse().unwrap());
         let json = serde_json::to_vec(&present).unwrap();

@@ -4,7 +4,7 @@
 //! which process when; what the processes do at that moment is up to the machine.
 
 mod check;
-mod clock;
+pub(crate) mod clock;
 pub(crate) mod cluster;
 mod disk;
 mod faults;
@@ -123,7 +123,14 @@ impl Plan {
         for (what, counts) in [
             ("disk", &["disk filled"][..]),
             ("clock", &["clock changed"]),
-            ("ages", &["age of logs shortened", "messages of logs gone"]),
+            (
+                "ages",
+                &[
+                    "age of logs shortened",
+                    "messages of logs gone",
+                    "readers with a reset",
+                ],
+            ),
             (
                 "limits",
                 &[

@@ -2,12 +2,11 @@
 
 use std::net::TcpListener;
 
-use teamster_api::{RunHandle, RunSpec};
 use teamster_testkit::http::Request;
 use teamster_testkit::proc::wait_until;
 use tokio::time::timeout;
 
-use super::machine::{LIMIT, Machine, Shared, block_on, runs, until_workers};
+use super::machine::{LIMIT, Machine, Shared, block_on, runs, submit, until_workers};
 use super::server::Server;
 
 /// Returns a figure of the worker, if it is there.
@@ -39,8 +38,7 @@ fn a_worker_has_figures_of_its_slots_and_of_what_is_not_copied() {
             &[("WORKER_METRICS", &address)],
         );
         until_workers(&fleet, 1).await;
-        let spec = RunSpec::new("claude", "hello");
-        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        let run = submit(&service, "run").await;
         shared.until_count(1);
         let mut log = run.follow(0);
         timeout(LIMIT, log.next()).await.unwrap().unwrap().unwrap();

@@ -3,6 +3,7 @@
 use std::fs;
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use teamster_api::{
@@ -15,7 +16,7 @@ use teamster_testkit::proc::wait_until;
 use tokio::time::{Instant, timeout};
 
 use super::contract::{limits, repository};
-use super::machine::{LIMIT, Machine, Shared, block_on, read, runs, until_workers};
+use super::machine::{LIMIT, Machine, Shared, block_on, read, runs, submit, until_workers};
 use super::server::Server;
 
 /// Waits until the run is shown in this state.
@@ -93,8 +94,7 @@ fn a_run_of_a_lost_machine_is_unknown_until_a_person_decides() {
         // Another worker resubmits it, and ends its log.
         let again = RunHandle::new(service.clone(), "run~2");
         // The queue is full meanwhile.
-        let client = async_nats::connect(&server.url).await.unwrap();
-        let jetstream = async_nats::jetstream::new(client);
+        let jetstream = server.jetstream().await;
         let queue = jetstream.get_stream("TM_WORK").await.unwrap();
         let mut config = queue.cached_info().config.clone();
         config.max_messages = 1;
@@ -161,12 +161,12 @@ fn a_run_that_ended_before_its_machine_was_lost_is_ended_by_another() {
         let (fleet, service) = runs(&server, 0).await;
         let mut machine = Machine::dying(&server, "w1", &shared.agent(), Some("step: End"));
         until_workers(&fleet, 1).await;
-        let spec = RunSpec::new("claude", "hello");
-        let run = RunHandle::start(service.clone(), "run", spec)
-            .await
-            .unwrap();
+        let run = submit(&service, "run").await;
         machine.until_dead();
         until_shown(&run, ViewState::Unknown).await;
+        let client = async_nats::connect(&server.url).await.unwrap();
+        let mut readers = client.subscribe("tm.watch.>").await.unwrap();
+        client.flush().await.unwrap();
         let decides = FleetRuns::new(&fleet);
         let _other = Machine::start(&server, "w2", &shared.agent());
         let ended = until_shown(&run, ViewState::Ended).await;
@@ -179,6 +179,10 @@ fn a_run_that_ended_before_its_machine_was_lost_is_ended_by_another() {
         );
         let result = run.view().await.unwrap().result.unwrap();
         assert_eq!(result.text, "done");
+        // What the server has sent until now is there. A worker that repairs may not report that it reads.
+        client.flush().await.unwrap();
+        let reader = timeout(Duration::ZERO, super::next(&mut readers)).await;
+        assert!(reader.is_err(), "{reader:?}");
         // Once more on purpose, under another id.
         let rerun = decides.rerun("run").await.unwrap();
         assert_eq!((&*rerun.run_id, rerun.accepted.existed), ("run~2", false));
@@ -288,8 +292,7 @@ fn a_run_whose_claim_is_damaged_on_the_disk_ends_without_an_agent() {
         let (fleet, service) = runs(&server, 0).await;
         let mut machine = Machine::dying(&server, "w1", &shared.agent(), Some("Spawn"));
         until_workers(&fleet, 1).await;
-        let spec = RunSpec::new("claude", "hello");
-        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        let run = submit(&service, "run").await;
         machine.until_dead();
         let folder = machine
             .folder

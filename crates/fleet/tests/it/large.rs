@@ -11,11 +11,10 @@ use async_nats::jetstream::message::StreamMessage;
 use teamster_api::{LogLine, Placement, ProblemCode, RunHandle, RunService, RunSpec};
 use teamster_core::{Image, RunStatus, Stopping};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
-use teamster_testkit::proc::wait_until;
 use tokio::time::timeout;
 
 use super::chaos::processes::most_mebibytes;
-use super::machine::{LIMIT, Machine, Shared, block_on, read, runs, until_workers};
+use super::machine::{LIMIT, Machine, Shared, block_on, read, submit, until_workers, with_worker};
 use super::server::Server;
 
 /// Made by hand: what Claude Code prints for a prompt. The answer is the length of the line with the prompt.
@@ -71,9 +70,7 @@ fn a_large_description_arrives_whole_and_its_log_outlives_the_copy() {
         return;
     };
     block_on(async {
-        let (fleet, service) = runs(&server, 0).await;
-        let machine = Machine::start(&server, "w1", MEASURES);
-        until_workers(&fleet, 1).await;
+        let (_fleet, service, machine) = with_worker(&server, MEASURES).await;
         let mut spec = RunSpec::new("claude", "x".repeat(1 << 20));
         spec.images = vec![Image::bytes("image/png", vec![7; 1 << 20])];
         let start = || RunHandle::start(service.clone(), "run", spec.clone());
@@ -94,8 +91,7 @@ fn a_large_description_arrives_whole_and_its_log_outlives_the_copy() {
         assert_eq!(view.prompt.map(|prompt| prompt.len()), Some(1 << 20));
         assert!(service.files("run").await.unwrap().files.is_empty());
         let copy = read(&run).await;
-        let client = async_nats::connect(&server.url).await.unwrap();
-        let jetstream = async_nats::jetstream::new(client);
+        let jetstream = server.jetstream().await;
         let resubmitted = resubmit(&jetstream, "run").await;
         let resubmitted = RunHandle::new(service.clone(), resubmitted);
         let second = timeout(LIMIT, resubmitted.result()).await.unwrap().unwrap();
@@ -119,19 +115,15 @@ fn a_log_whose_beginning_has_aged_out_is_read_from_the_file() {
     };
     let shared = Shared::new();
     block_on(async {
-        let (fleet, service) = runs(&server, 0).await;
-        let _machine = Machine::start(&server, "w1", &shared.agent());
-        until_workers(&fleet, 1).await;
-        let spec = RunSpec::new("claude", "hello");
-        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        let (_fleet, service, _machine) = with_worker(&server, &shared.agent()).await;
+        let run = submit(&service, "run").await;
         let mut log = run.follow(0);
         for _ in 0..10 {
             timeout(LIMIT, log.next()).await.unwrap().unwrap().unwrap();
         }
         shared.go();
         let copy = read(&run).await;
-        let client = async_nats::connect(&server.url).await.unwrap();
-        let jetstream = async_nats::jetstream::new(client);
+        let jetstream = server.jetstream().await;
         let logs = jetstream.get_stream("TM_LOG").await.unwrap();
         logs.purge().keep(1).await.unwrap();
         assert_eq!(read(&run).await, copy);
@@ -226,59 +218,64 @@ done
         assert!(memory < MEMORY, "{memory} MiB");
         machine.drain();
         // From the file of the whole log, too.
-        let client = async_nats::connect(&server.url).await.unwrap();
-        let logs = async_nats::jetstream::new(client)
-            .get_stream("TM_LOG")
-            .await
-            .unwrap();
+        let logs = server.jetstream().await.get_stream("TM_LOG").await.unwrap();
         logs.purge().await.unwrap();
         assert!(read(&attached).await == copy);
     });
 }
 
-/// Waits for times of the client: of requests to a server that is down.
+/// Waits for the time after which a request to a server that is down fails.
 #[test]
-fn an_open_log_waits_for_its_server_and_continues() {
+fn reader_of_kept_log_waits_for_its_server_and_continues() {
+    /// More than that time.
+    const DOWN: Duration = Duration::from_secs(8);
     let Some(mut server) = Server::start() else {
         return;
     };
     let shared = Shared::new();
+    fs::write(shared.0.path().join("large"), noise(700_000)).unwrap();
+    // Made by hand: as above, with twenty long messages, so that the file has many parts.
+    let long = r#"printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'
+      n=0
+      while [ "$n" -lt 20 ]; do
+        n=$((n + 1))
+        printf '{"type":"assistant","session_id":"s","message":{"id":"m%s","role":"assistant","content":[{"type":"text","text":"' "$n"; cat SHARED/large; printf '"}]}}\n'
+      done
+      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"done","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' ;;
+  esac
+done
+"#;
+    let (before, _) = MEASURES.split_once("printf '{\"type\":\"system\"").unwrap();
+    let agent = format!("{before}{long}").replace("SHARED", shared.0.path().to_str().unwrap());
     block_on(async {
-        let (fleet, service) = runs(&server, 0).await;
-        let machine = Machine::start(&server, "w1", &shared.agent());
-        until_workers(&fleet, 1).await;
-        let spec = RunSpec::new("claude", "hello");
-        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        let (_fleet, service, mut machine) = with_worker(&server, &agent).await;
+        let run = submit(&service, "run").await;
+        let copy = read(&run).await;
+        machine.drain();
+        let logs = server.jetstream().await.get_stream("TM_LOG").await.unwrap();
+        logs.purge().await.unwrap();
         let mut log = run.follow(0);
-        let mut seen = 0;
-        while seen < 5 {
-            seen = timeout(LIMIT, log.next())
-                .await
-                .unwrap()
-                .unwrap()
-                .unwrap()
-                .seq();
-        }
+        let mut found = Vec::new();
+        let first = timeout(LIMIT, log.next()).await.unwrap().unwrap();
+        found.push(first.unwrap());
         server.stop();
-        shared.go();
-        // What had arrived comes, and then neither an error nor the end.
+        // What was read ahead comes, and then neither an error nor the end.
         let rest = async {
             while let Some(line) = log.next().await {
-                seen = line.unwrap().seq();
+                found.push(line.unwrap());
             }
         };
-        let waits = timeout(Duration::from_secs(15), rest).await;
-        assert!(waits.is_err(), "it ended after entry {seen}");
+        let waits = timeout(DOWN, rest).await;
+        assert!(waits.is_err(), "it ended after {} entries", found.len());
         server.restart();
-        let mut last = None;
         while let Some(line) = timeout(LIMIT, log.next()).await.unwrap() {
-            let line = line.unwrap();
-            assert_eq!(line.seq(), seen + 1);
-            seen = line.seq();
-            last = line.result();
+            found.push(line.unwrap());
         }
-        assert_eq!(last.unwrap().status, RunStatus::Completed);
-        assert!(wait_until(LIMIT, || machine.shown("run").is_some()));
+        let found: Vec<_> = found
+            .iter()
+            .flat_map(|line| [line.json(), b"\n"].concat())
+            .collect();
+        assert!(found == copy, "{} of {} bytes", found.len(), copy.len());
     });
 }
 
@@ -290,14 +287,10 @@ fn a_reader_of_an_ended_run_gets_an_end_whatever_is_left_of_its_log() {
     let shared = Shared::new();
     shared.go();
     block_on(async {
-        let (fleet, service) = runs(&server, 0).await;
-        let _machine = Machine::start(&server, "w1", &shared.agent());
-        until_workers(&fleet, 1).await;
-        let spec = RunSpec::new("claude", "hello");
-        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        let (_fleet, service, _machine) = with_worker(&server, &shared.agent()).await;
+        let run = submit(&service, "run").await;
         let copy = read(&run).await;
-        let client = async_nats::connect(&server.url).await.unwrap();
-        let jetstream = async_nats::jetstream::new(client);
+        let jetstream = server.jetstream().await;
         let stream = async |name: &str| jetstream.get_stream(name).await.unwrap();
         // As if another server still had the end: something is there, and the end does not come.
         stream("TM_LOG").await.purge().await.unwrap();
@@ -338,11 +331,8 @@ fn a_reader_that_pauses_gets_the_whole_log_of_an_ended_run() {
     };
     let shared = Shared::new();
     block_on(async {
-        let (fleet, service) = runs(&server, 0).await;
-        let mut machine = Machine::start(&server, "w1", &shared.agent());
-        until_workers(&fleet, 1).await;
-        let spec = RunSpec::new("claude", "hello");
-        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        let (_fleet, service, mut machine) = with_worker(&server, &shared.agent()).await;
+        let run = submit(&service, "run").await;
         let mut log = run.follow(0);
         for _ in 0..60 {
             timeout(LIMIT, log.next()).await.unwrap().unwrap().unwrap();
@@ -350,8 +340,7 @@ fn a_reader_that_pauses_gets_the_whole_log_of_an_ended_run() {
         shared.go();
         let copy = read(&run).await;
         machine.drain();
-        let client = async_nats::connect(&server.url).await.unwrap();
-        let jetstream = async_nats::jetstream::new(client);
+        let jetstream = server.jetstream().await;
         let logs = jetstream.get_stream("TM_LOG").await.unwrap();
         let mut messages = Vec::new();
         let last = logs.cached_info().state.last_sequence;

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use teamster_api::{RunHandle, RunService};
+use teamster_api::{RunHandle, RunService, RunSpec};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use teamster_testkit::proc::wait_until;
 use tempfile::TempDir;
@@ -21,7 +21,7 @@ use super::server::Server;
 pub(crate) const LIMIT: Duration = Duration::from_mins(1);
 
 /// Made by hand: what Claude Code prints for a prompt. Each start of the agent for a prompt is counted in a file that all
-/// machines share, and the answer comes when there is a file `go`.
+/// machines share, and the answer comes when there is a file `go`, or the test has failed.
 const COUNTS: &str = r#"#!/bin/sh
 while IFS= read -r line; do
   case $line in
@@ -33,7 +33,7 @@ while IFS= read -r line; do
       echo "$$" >> SHARED/count
       printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'
       n=0
-      while [ ! -e SHARED/go ]; do
+      while [ -d SHARED ] && [ ! -e SHARED/go ]; do
         n=$((n + 1))
         printf '{"type":"assistant","session_id":"s","message":{"id":"m%s","role":"assistant","content":[{"type":"text","text":"step %s"}]}}\n' "$n" "$n"
         sleep 0.05
@@ -46,6 +46,9 @@ done
 
 /// File with the policy of a machine's worker.
 const POLICY: &str = "worker.toml";
+
+/// File with the notices of a machine's worker.
+const NOTICES: &str = "notices";
 
 /// Files that all machines share.
 pub(crate) struct Shared(pub(crate) TempDir);
@@ -134,12 +137,19 @@ impl Machine {
         let folder = tempfile::tempdir().unwrap();
         let mut command = command(folder.path(), &server.url, name, agent);
         command.args(directory).envs(variables.iter().copied());
+        let notices = fs::File::create(folder.path().join(NOTICES)).unwrap();
+        command.stderr(notices);
         Self {
             worker: command.spawn().unwrap(),
             folder,
             name: name.to_owned(),
             url: server.url.clone(),
         }
+    }
+
+    /// The file with the notices of a worker that was started [with](Self::with) variables.
+    pub(crate) fn notices(&self) -> PathBuf {
+        self.folder.path().join(NOTICES)
     }
 
     /// Returns what a worker reports that must not start with this state directory.
@@ -245,8 +255,35 @@ pub(crate) async fn runs(server: &Server, workers: usize) -> (Fleet, Arc<dyn Run
     (fleet, Arc::new(runs))
 }
 
+/// Starts the worker `w1` with this agent, and returns the runs of an owner once it is there.
+pub(crate) async fn with_worker(
+    server: &Server,
+    agent: &str,
+) -> (Fleet, Arc<dyn RunService>, Machine) {
+    let (fleet, service) = runs(server, 0).await;
+    let machine = Machine::start(server, "w1", agent);
+    until_workers(&fleet, 1).await;
+    (fleet, service, machine)
+}
+
+/// Submits a run of Claude Code.
+pub(crate) async fn submit(service: &Arc<dyn RunService>, id: &str) -> RunHandle {
+    let spec = RunSpec::new("claude", "hello");
+    let run = RunHandle::start(service.clone(), id, spec).await;
+    run.unwrap()
+}
+
 pub(crate) async fn until_workers(fleet: &Fleet, workers: usize) {
-    let there = async { while fleet.workers().await.unwrap().len() < workers {} };
+    let there = async {
+        loop {
+            match fleet.workers().await {
+                Ok(there) if there.len() >= workers => return,
+                // Three servers of a busy machine may answer too late.
+                Err(error) if !error.retryable => panic!("{error}"),
+                _ => {}
+            }
+        }
+    };
     timeout(LIMIT, there).await.unwrap();
 }
 

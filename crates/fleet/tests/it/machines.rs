@@ -11,7 +11,9 @@ use teamster_testkit::proc::wait_until;
 use tokio::time::timeout;
 
 use super::contract::limits;
-use super::machine::{LIMIT, Machine, Shared, block_on, read, runs, until_workers};
+use super::machine::{
+    LIMIT, Machine, Shared, block_on, read, runs, submit, until_workers, with_worker,
+};
 use super::server::Server;
 
 #[test]
@@ -23,8 +25,7 @@ fn a_run_is_carried_out_once_and_its_log_is_copied_byte_for_byte() {
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
         // Submitted while no worker is there.
-        let spec = RunSpec::new("claude", "hello");
-        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        let run = submit(&service, "run").await;
         let queued = run.view().await.unwrap().summary;
         assert_eq!((queued.state, &queued.machine), (ViewState::Queued, &None));
         assert_eq!(queued.since, Some(queued.info.accepted_at_ms));
@@ -55,11 +56,8 @@ fn a_run_outlives_its_worker_and_the_server_and_is_not_started_again() {
     };
     let shared = Shared::new();
     block_on(async {
-        let (fleet, service) = runs(&server, 0).await;
-        let mut machine = Machine::start(&server, "w1", &shared.agent());
-        until_workers(&fleet, 1).await;
-        let spec = RunSpec::new("claude", "hello");
-        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        let (_fleet, service, mut machine) = with_worker(&server, &shared.agent()).await;
+        let run = submit(&service, "run").await;
         let mut log = run.follow(0);
         // It works, and its log arrives.
         shared.until_count(1);
@@ -92,11 +90,8 @@ fn a_wish_to_stop_is_kept_until_the_machine_is_back() {
     };
     let shared = Shared::new();
     block_on(async {
-        let (fleet, service) = runs(&server, 0).await;
-        let mut machine = Machine::start(&server, "w1", &shared.agent());
-        until_workers(&fleet, 1).await;
-        let spec = RunSpec::new("claude", "hello");
-        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        let (_fleet, service, mut machine) = with_worker(&server, &shared.agent()).await;
+        let run = submit(&service, "run").await;
         shared.until_count(1);
         machine.kill();
         let late = run.steer("more").await.unwrap_err();
@@ -160,10 +155,7 @@ fn what_a_run_has_left_can_be_read_as_soon_as_its_log_has_its_end() {
         let (fleet, service) = runs(&server, 0).await;
         let mut machine = Machine::dying(&server, "w1", &agent, Some("step: End"));
         until_workers(&fleet, 1).await;
-        let spec = RunSpec::new("claude", "hello");
-        let run = RunHandle::start(service.clone(), "run", spec)
-            .await
-            .unwrap();
+        let run = submit(&service, "run").await;
         read(&run).await;
         assert!(wait_until(LIMIT, || machine
             .worker
@@ -199,8 +191,7 @@ fn a_run_that_was_reported_as_failed_is_not_started_later() {
         let (fleet, service) = runs(&server, 0).await;
         let mut machine = Machine::dying(&server, "w1", &shared.agent(), Some("Spawn"));
         until_workers(&fleet, 1).await;
-        let spec = RunSpec::new("claude", "hello");
-        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        let run = submit(&service, "run").await;
         machine.until_dead();
         // Something else is where the folder of the run is to be.
         let place = machine.log("run").parent().unwrap().to_owned();
@@ -231,8 +222,7 @@ fn a_run_that_is_cancelled_before_its_agent_starts_is_never_started() {
         let (fleet, service) = runs(&server, 0).await;
         let mut machine = Machine::dying(&server, "w1", &shared.agent(), Some("Spawn"));
         until_workers(&fleet, 1).await;
-        let spec = RunSpec::new("claude", "hello");
-        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        let run = submit(&service, "run").await;
         machine.until_dead();
         run.cancel(Stopping::Graceful).await.unwrap();
         machine.restart(&shared.agent());
@@ -261,8 +251,9 @@ fn a_run_is_hinted_again_while_its_queue_has_a_hint_that_nothing_can_take() {
             .unwrap();
         let run = RunHandle::start(service, "run", spec).await.unwrap();
         // The hint of the run is lost.
-        let client = async_nats::connect(&server.url).await.unwrap();
-        let queue = async_nats::jetstream::new(client)
+        let queue = server
+            .jetstream()
+            .await
             .get_stream("TM_WORK")
             .await
             .unwrap();

@@ -4,10 +4,12 @@
 
 mod bad;
 mod chaos;
+mod clocks;
 mod contract;
 mod figures;
 mod forged;
 mod given_up;
+mod janitor;
 mod large;
 mod login;
 mod machine;
@@ -15,6 +17,7 @@ mod machines;
 mod operator;
 mod placement;
 mod roles;
+mod same_id;
 mod server;
 mod simulate;
 mod submitter;

@@ -32,7 +32,7 @@ while IFS= read -r line; do
     *)
       printf '%s\n' "$*" | tr '\n' ' ' >> SHARED/count; echo >> SHARED/count
       printf '{"type":"system","subtype":"init","session_id":"%s","model":"opus"}\n' "$id"
-      while [ ! -e SHARED/go ]; do sleep 0.05; done
+      while [ -d SHARED ] && [ ! -e SHARED/go ]; do sleep 0.05; done
       printf '{"type":"assistant","session_id":"%s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"%s"}]}}\n' "$id" "$secret"
       printf '{"type":"result","subtype":"success","is_error":false,"session_id":"%s","num_turns":1,"result":"%s","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' "$id" "$secret" ;;
   esac
@@ -42,7 +42,7 @@ done
 /// Pause between two looks at a run.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-fn tells(shared: &Shared) -> String {
+pub(crate) fn tells(shared: &Shared) -> String {
     TELLS.replace("SHARED", shared.0.path().to_str().unwrap())
 }
 
@@ -57,7 +57,7 @@ async fn summary(run: &RunHandle) -> Arc<RunSummary> {
 }
 
 /// Waits until a run waits for this reason. Returns its words.
-async fn until_waits(run: &RunHandle, reason: QueueReason) -> String {
+pub(crate) async fn until_waits(run: &RunHandle, reason: QueueReason) -> String {
     let mut looks = interval(LOOK_EVERY);
     let waits = async {
         loop {
@@ -71,12 +71,12 @@ async fn until_waits(run: &RunHandle, reason: QueueReason) -> String {
     timeout(LIMIT, waits).await.unwrap()
 }
 
-async fn end(run: &RunHandle) -> RunStatus {
+pub(crate) async fn end(run: &RunHandle) -> RunStatus {
     let result = timeout(LIMIT, run.result()).await.unwrap();
     result.unwrap().status
 }
 
-fn spec(change: impl FnOnce(&mut RunSpec)) -> RunSpec {
+pub(crate) fn spec(change: impl FnOnce(&mut RunSpec)) -> RunSpec {
     let mut spec = RunSpec::new("claude", "hello");
     change(&mut spec);
     spec
@@ -153,8 +153,7 @@ fn a_run_waits_for_its_pool_or_its_machine_and_says_why() {
         assert_eq!(summary(&pool).await.machine.as_deref(), Some("w2"));
         assert_eq!(summary(&machine).await.machine.as_deref(), Some("w3"));
         // The server knows no hint any more.
-        let client = async_nats::connect(&server.url).await.unwrap();
-        let jetstream = async_nats::jetstream::new(client);
+        let jetstream = server.jetstream().await;
         for name in ["TM_WORK", "TM_HOST"] {
             let stream = jetstream.get_stream(name).await.unwrap();
             assert_eq!(stream.cached_info().state.messages, 0, "{name}");
@@ -392,9 +391,9 @@ fn a_limit_holds_the_agent_back_on_all_workers_with_the_login_until_it_resets() 
     // Made by hand: what Claude Code prints when a limit is reached. The first agent alone reports it.
     let limit = format!(
         r#"[ "$(wc -l < SHARED/count)" = 1 ] && printf '{{"type":"rate_limit_event","rate_limit_info":{{"status":"rejected","resetsAt":{resets},"rateLimitType":"five_hour"}}}}\n'
-      while [ ! -e SHARED/go"#
+      while [ -d SHARED ] && [ ! -e SHARED/go"#
     );
-    let agent = TELLS.replace("while [ ! -e SHARED/go", &limit);
+    let agent = TELLS.replace("while [ -d SHARED ] && [ ! -e SHARED/go", &limit);
     let agent = agent.replace("SHARED", shared.0.path().to_str().unwrap());
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
@@ -447,7 +446,7 @@ fn a_limit_that_ends_earlier_does_not_replace_the_one_that_holds() {
             r#"printf '{{"type":"rate_limit_event","rate_limit_info":{{"status":"rejected","resetsAt":{resets},"rateLimitType":"{kind}"}}}}\n'"#
         )
     };
-    let waits = "while [ ! -e SHARED/go ]; do sleep 0.05; done";
+    let waits = "while [ -d SHARED ] && [ ! -e SHARED/go ]; do sleep 0.05; done";
     let (week_limit, hours_limit) = (limit(week, "seven_day"), limit(hours, "five_hour"));
     let agent = TELLS.replace(waits, &format!("{week_limit}\n{waits}\n{hours_limit}"));
     let agent = agent.replace("SHARED", shared.0.path().to_str().unwrap());

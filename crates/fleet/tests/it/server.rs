@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use async_nats::jetstream::Context;
+use teamster_testkit::http::Request;
 use teamster_testkit::proc::wait_until;
 use tempfile::TempDir;
 
@@ -17,6 +19,16 @@ pub(crate) struct Server {
     child: Child,
     folder: TempDir,
     pub(crate) url: String,
+}
+
+/// What the configuration of a server has that shows figures.
+pub(crate) const FIGURES: &str = "http: \"127.0.0.1:-1\"\n";
+
+/// Returns how many messages clients have sent to the server whose figures are there, and it to them.
+pub(crate) fn messages(figures: &str) -> [u64; 2] {
+    let json = Request::new(figures, "GET", "/varz").send().body;
+    let figures: serde_json::Value = serde_json::from_str(&json).unwrap();
+    ["in_msgs", "out_msgs"].map(|name| figures[name].as_u64().unwrap())
 }
 
 /// Returns the program of the server: that of `NATS_SERVER`, or the one on `PATH`.
@@ -67,6 +79,19 @@ impl Server {
     /// The same address for connections by WebSocket, if the configuration has them.
     pub(crate) fn websocket(&self) -> String {
         address(&self.folder, self.child.id(), "websocket")
+    }
+
+    /// Connects to its streams without the library.
+    pub(crate) async fn jetstream(&self) -> Context {
+        let client = async_nats::connect(&self.url).await.unwrap();
+        async_nats::jetstream::new(client)
+    }
+
+    /// Returns how many messages it has sent to clients. Its configuration MUST have [`FIGURES`].
+    pub(crate) fn sent(&self) -> u64 {
+        let address = address(&self.folder, self.child.id(), "monitoring");
+        let [_, sent] = messages(address.strip_prefix("http://").unwrap());
+        sent
     }
 
     /// The folder with all that it keeps.

@@ -176,8 +176,7 @@ fn a_reader_of_changes_sees_why_a_run_waits_now() {
     };
     block_on(async {
         let (_fleet, service) = runs(&server, 0).await;
-        let context = async_nats::connect(&server.url).await.unwrap();
-        let context = async_nats::jetstream::new(context);
+        let context = server.jetstream().await;
         let spec = RunSpec::new("claude", "hello");
         service.start("run", spec.into()).await.unwrap();
         let mut spec = RunSpec::new("claude", "hello");
@@ -265,8 +264,7 @@ fn runs_are_counted_without_their_contents() {
     };
     block_on(async {
         let (fleet, _service) = runs(&server, 0).await;
-        let context = async_nats::connect(&server.url).await.unwrap();
-        let context = async_nats::jetstream::new(context);
+        let context = server.jetstream().await;
         for (run, state, queue) in [
             ("a", "queued", "tm.work.gpu.claude.n"),
             ("b", "queued", "tm.host.w3.bob.b"),

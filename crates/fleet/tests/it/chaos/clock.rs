@@ -53,10 +53,12 @@ impl Clock {
         })
     }
 
-    pub(crate) fn variables(&self, command: &mut Command) {
-        command
-            .env("LD_PRELOAD", &self.library)
-            .env("CLOCK_FILE", &self.file);
+    /// The variables of a process with this clock.
+    pub(crate) fn variables(&self) -> [(&str, &str); 2] {
+        [
+            ("LD_PRELOAD", self.library.to_str().unwrap()),
+            ("CLOCK_FILE", self.file.to_str().unwrap()),
+        ]
     }
 
     /// Sets by how many seconds the time is wrong.

@@ -1,15 +1,20 @@
 //! Three servers on loopback that keep their streams together.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use teamster_testkit::proc::wait_until;
 
+use super::super::server::messages;
 use super::processes::{append_to, mebibytes};
+
+/// Time in which a server must be there.
+const STARTS: Duration = Duration::from_secs(20);
 
 /// One server. It is killed when this is dropped.
 pub(crate) struct Node {
@@ -64,13 +69,7 @@ impl Node {
 
     /// Returns how many messages clients have sent to the server, and it to them.
     pub(crate) fn messages(&self) -> [u64; 2] {
-        let mut server = TcpStream::connect(("127.0.0.1", self.figures)).unwrap();
-        server.write_all(b"GET /varz HTTP/1.0\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        server.read_to_string(&mut answer).unwrap();
-        let (_, json) = answer.split_once("\r\n\r\n").unwrap();
-        let figures: serde_json::Value = serde_json::from_str(json).unwrap();
-        ["in_msgs", "out_msgs"].map(|name| figures[name].as_u64().unwrap())
+        messages(&format!("127.0.0.1:{}", self.figures))
     }
 
     /// Returns the memory of the process in MiB, where it can be known.
@@ -102,7 +101,28 @@ pub(crate) fn start(
     accounts: &str,
     store: impl Fn(usize) -> PathBuf,
 ) -> Vec<Node> {
-    let ports = free_ports(9);
+    // Another process may take a port before the server does.
+    loop {
+        let mut nodes = start_at(program, root, accounts, &store, &free_ports(9));
+        let answers = |node: &Node| TcpStream::connect(("127.0.0.1", node.figures)).is_ok();
+        let mut are_up = true;
+        wait_until(STARTS, || {
+            are_up = nodes.iter_mut().all(Node::is_up);
+            !are_up || nodes.iter().all(answers)
+        });
+        if are_up {
+            return nodes;
+        }
+    }
+}
+
+fn start_at(
+    program: &Path,
+    root: &Path,
+    accounts: &str,
+    store: &impl Fn(usize) -> PathBuf,
+    ports: &[u16],
+) -> Vec<Node> {
     let routes: Vec<_> = ports[3..6]
         .iter()
         .map(|port| format!("nats://127.0.0.1:{port}"))

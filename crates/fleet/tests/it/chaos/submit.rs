@@ -49,6 +49,8 @@ pub(crate) fn file_of(run: &str) -> Vec<u8> {
     content.into_bytes()
 }
 
+/// The longest pause before a log is read, in milliseconds.
+const LATE: u64 = 6_000;
 /// The start of the name of a file with the log of a run as it was read while it was written.
 pub(crate) const LIVE: &str = "live-";
 
@@ -68,8 +70,9 @@ pub(crate) fn spec(run: &str) -> RunSpec {
     spec
 }
 
-/// Reads the log of a run as it is written, into a file.
-async fn read_live(handle: RunHandle, run: String) {
+/// Reads the log of a run as it is written, after a while, into a file.
+async fn read_live(handle: RunHandle, run: String, pause: Duration) {
+    sleep(pause).await;
     let Ok(mut file) = File::create_new(format!("{LIVE}{run}")) else {
         return;
     };
@@ -120,10 +123,11 @@ async fn submit(url: &str, owner: &str, seed: u64, pause: u64) {
         };
         writeln!(acknowledged, "{run}").unwrap();
         if chance.happens(0.3) {
-            tokio::spawn(read_live(
-                RunHandle::new(service.clone(), &*run),
-                run.clone(),
-            ));
+            // A part of them comes late.
+            let longest = if chance.happens(0.5) { LATE } else { 0 };
+            let pause = Duration::from_millis(chance.between([0, longest]));
+            let reader = RunHandle::new(service.clone(), &*run);
+            tokio::spawn(read_live(reader, run.clone(), pause));
         }
         if chance.happens(0.1) {
             sleep(Duration::from_millis(chance.between([0, 1500]))).await;
