@@ -62,7 +62,8 @@ mod version_command {
     async fn run(script: &str, limit: Duration) -> Result<String, String> {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]);
-        answer(command, limit).await
+        let answer = query(command, limit).await;
+        answer.map_err(|failure| failure.problem)
     }
 
     #[tokio::test]

@@ -188,7 +188,7 @@ impl Engine {
             Step::Clear => self.command(SessionCommand::Clear),
             Step::Model => self.command(|id| SessionCommand::SetModel(id, "m".into())),
             Step::Mode => {
-                self.command(|id| SessionCommand::SetPermission(id, PermissionMode::Bypass))
+                self.command(|id| SessionCommand::SetPermission(id, PermissionMode::Bypass));
             }
             Step::Steer => self.command(|id| SessionCommand::Steer(id, "x".into())),
             Step::Line(line) => self.talk.assembler.line(line.as_bytes()),

@@ -5,7 +5,7 @@ use teamster_core::{AgentError, Image, ImageSource};
 use super::shown::shown;
 use super::*;
 
-fn command(number: u64) -> CommandId {
+fn numbered(number: u64) -> CommandId {
     CommandId::new(number)
 }
 
@@ -70,18 +70,18 @@ fn changed_mode_and_model_apply_from_the_next_turn() {
     options.params.effort = Some("high".into());
     options.permissions = PermissionPolicy::Allow;
     let mut peer = open_session(&options);
-    peer.command(SessionCommand::SetModel(command(1), "gpt-6".into()));
-    peer.command(SessionCommand::SetModel(command(2), " ".into()));
+    peer.command(SessionCommand::SetModel(numbered(1), "gpt-6".into()));
+    peer.command(SessionCommand::SetModel(numbered(2), " ".into()));
     peer.command(SessionCommand::SetPermission(
-        command(3),
+        numbered(3),
         PermissionMode::Bypass,
     ));
     assert_eq!(
         peer.settled,
         [
-            (command(1), Ok(())),
-            (command(2), Err("model: it is empty".into())),
-            (command(3), Ok(()))
+            (numbered(1), Ok(())),
+            (numbered(2), Err("model: it is empty".into())),
+            (numbered(3), Ok(()))
         ]
     );
     peer.json(&turn_ended("t1", "completed"));
@@ -99,7 +99,7 @@ fn changed_mode_and_model_apply_from_the_next_turn() {
     assert_eq!(result.model.as_deref(), Some("gpt-6"));
     // Back to the session's original settings, which the CLI has reported.
     peer.command(SessionCommand::SetPermission(
-        command(4),
+        numbered(4),
         PermissionMode::Default,
     ));
     peer.begin("and again");
@@ -122,7 +122,7 @@ fn a_new_session_in_the_same_process() {
     peer.over();
     assert_eq!(peer.session.session_id().as_deref(), Some(THREAD));
     peer.methods();
-    peer.command(SessionCommand::Clear(command(1)));
+    peer.command(SessionCommand::Clear(numbered(1)));
     assert_eq!(peer.methods(), ["thread/start"]);
     assert!(peer.settled.is_empty());
     // A turn that is too early waits.
@@ -132,7 +132,7 @@ fn a_new_session_in_the_same_process() {
         4,
         &json!({"thread": {"id": "other"}, "model": "m"}),
     ));
-    assert_eq!(peer.settled, [(command(1), Ok(()))]);
+    assert_eq!(peer.settled, [(numbered(1), Ok(()))]);
     assert_eq!(peer.params("thread/unsubscribe")["threadId"], THREAD);
     assert_eq!(peer.params("turn/start")["threadId"], "other");
     // The session is not on disk yet.
@@ -162,13 +162,13 @@ fn a_session_that_is_cleared_before_it_is_there() {
         peer.methods(),
         ["initialize", "initialized", "thread/resume"]
     );
-    peer.command(SessionCommand::Clear(command(1)));
+    peer.command(SessionCommand::Clear(numbered(1)));
     assert_eq!(peer.methods(), ["thread/start"]);
     peer.json(&opened(2));
     assert!(peer.settled.is_empty());
     assert_eq!(peer.methods(), ["thread/unsubscribe"]);
     peer.json(&answer(3, &json!({"thread": {"id": "other"}})));
-    assert_eq!(peer.settled, [(command(1), Ok(()))]);
+    assert_eq!(peer.settled, [(numbered(1), Ok(()))]);
     peer.begin("hi");
     assert_eq!(peer.params("turn/start")["threadId"], "other");
 }
@@ -178,9 +178,9 @@ fn a_new_session_that_is_refused_leaves_the_old_one() {
     let mut peer = open_session(&bypassing());
     peer.json(&turn_ended("t1", "completed"));
     peer.over();
-    peer.command(SessionCommand::Clear(command(1)));
+    peer.command(SessionCommand::Clear(numbered(1)));
     peer.json(&json!({"id": 4, "error": {"code": -32603, "message": "it rained"}}));
-    assert_eq!(peer.settled, [(command(1), Err("it rained".into()))]);
+    assert_eq!(peer.settled, [(numbered(1), Err("it rained".into()))]);
     peer.begin("again");
     assert_eq!(peer.params("turn/start")["threadId"], THREAD);
 }
@@ -266,13 +266,13 @@ fn commands_of_a_turn_end_with_it_when_it_is_interrupted() {
 #[test]
 fn early_messages_wait_and_late_ones_are_refused() {
     let mut peer = Peer::new(&bypassing());
-    peer.command(SessionCommand::Steer(command(1), "no turn".into()));
+    peer.command(SessionCommand::Steer(numbered(1), "no turn".into()));
     assert_eq!(
         peer.settled,
-        [(command(1), Err(AgentError::no_turn().message))]
+        [(numbered(1), Err(AgentError::no_turn().message))]
     );
     peer.begin("hi");
-    peer.command(SessionCommand::Steer(command(2), "early".into()));
+    peer.command(SessionCommand::Steer(numbered(2), "early".into()));
     peer.json(&opened(2));
     peer.json(&turn_answer(3, "t1"));
     assert_eq!(peer.settled.len(), 1);
@@ -282,17 +282,17 @@ fn early_messages_wait_and_late_ones_are_refused() {
     peer.json(&json!({"id": 4, "error": {"code": -32600, "message": "no active turn to steer"}}));
     assert_eq!(
         peer.settled[1],
-        (command(2), Err("no active turn to steer".into()))
+        (numbered(2), Err("no active turn to steer".into()))
     );
     peer.json(&turn_ended("t1", "completed"));
     peer.over();
 
     peer.begin("again");
-    peer.command(SessionCommand::Steer(command(3), "early".into()));
+    peer.command(SessionCommand::Steer(numbered(3), "early".into()));
     peer.json(&json!({"id": 5, "error": {"code": -32602, "message": "too long"}}));
     assert_eq!(
         peer.settled[2],
-        (command(3), Err(AgentError::no_turn().message))
+        (numbered(3), Err(AgentError::no_turn().message))
     );
     let (events, _) = peer.over();
     assert_eq!(

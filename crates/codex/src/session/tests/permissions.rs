@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn command(number: u64) -> CommandId {
+fn numbered(number: u64) -> CommandId {
     CommandId::new(number)
 }
 
@@ -128,11 +128,11 @@ fn directories_are_added_to_those_of_the_user() {
     );
     // A turn with another mode has them, too.
     peer.command(SessionCommand::SetPermission(
-        command(1),
+        numbered(1),
         PermissionMode::ReadOnly,
     ));
     peer.command(SessionCommand::SetPermission(
-        command(2),
+        numbered(2),
         PermissionMode::AcceptEdits,
     ));
     peer.begin("hi");
@@ -142,7 +142,7 @@ fn directories_are_added_to_those_of_the_user() {
         json!({"type": "workspaceWrite", "writableRoots": ["/a", "/u", "/v"],
                "networkAccess": true, "excludeTmpdirEnvVar": false, "excludeSlashTmp": true})
     );
-    assert_eq!(peer.settled, [(command(1), Ok(())), (command(2), Ok(()))]);
+    assert_eq!(peer.settled, [(numbered(1), Ok(())), (numbered(2), Ok(()))]);
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn the_default_of_a_session_that_began_otherwise_is_looked_up() {
     peer.over();
     peer.methods();
     peer.command(SessionCommand::SetPermission(
-        command(1),
+        numbered(1),
         PermissionMode::Default,
     ));
     peer.begin("again");
