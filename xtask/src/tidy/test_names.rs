@@ -165,10 +165,7 @@ mod tests {
     #[test]
     fn older_names_are_allowed_and_reported_when_they_are_gone() {
         let (folder, names) = super::OLDER[0];
-        let all: String = names
-            .iter()
-            .map(|name| format!("#[test]\nfn {name}() {{}}\n"))
-            .collect();
+        let all = format!("#[test]\nfn {}() {{}}\n", names.join("() {}\n#[test]\nfn "));
         let path = format!("{folder}src/tests.rs");
         let none: [&str; 0] = [];
         assert_eq!(problems_of(&[check], &[(&path, &all)]), none);

@@ -29,7 +29,7 @@ impl Suite {
                     );
                 }
                 (None, true) => {
-                    wrong.add(location(fixture), "listed in `repeats`, repeats nothing")
+                    wrong.add(location(fixture), "listed in `repeats`, repeats nothing");
                 }
                 _ => {}
             }
