@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::io;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::Path;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::time::{Duration, interval};
@@ -107,7 +107,9 @@ impl UserPrompt {
         user_prompt.typing = false;
         match entry {
             Entry::Text(text) => {
-                match images::dropped(&text).map_or_else(|| command::parse(&text), image) {
+                match images::dropped(&text)
+                    .map_or_else(|| command::parse(&text), |file| image(&file))
+                {
                     InputLine::Empty => UserInput::None,
                     InputLine::Message(message) => UserInput::Message(message),
                     InputLine::Command(Command::Quit) => UserInput::Leave,
@@ -140,7 +142,7 @@ impl UserPrompt {
 }
 
 /// Returns the command for the file of an image.
-fn image(file: PathBuf) -> InputLine {
+fn image(file: &Path) -> InputLine {
     let file = file.to_string_lossy();
     InputLine::Command(Command::Image(shell_words::quote(&file).into_owned()))
 }

@@ -172,13 +172,13 @@ mod tests {
         let mut shown: Vec<String> = Vec::new();
         for line in lines {
             match line {
-                ChangeLine::Added(text) => shown.push(format!("+{text}")),
-                ChangeLine::Deleted(text) => shown.push(format!("-{text}")),
-                ChangeLine::Same(text) => shown.push(format!(" {text}")),
-                ChangeLine::Head(text) => shown.push(text.to_owned()),
+                Added(text) => shown.push(format!("+{text}")),
+                Deleted(text) => shown.push(format!("-{text}")),
+                Same(text) => shown.push(format!(" {text}")),
+                Head(text) => shown.push(text.to_owned()),
                 ChangeLine::Unchanged(count) => shown.push(format!("… {count}")),
                 NO_NEWLINE => shown.last_mut().unwrap().push('$'),
-                ChangeLine::Note(text) => shown.push(text.to_owned()),
+                ChangeLine::Note(text) => shown.push(format!("({text})")),
             }
         }
         shown
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(diff("same\n", "same\n"), [" same"]);
         assert_eq!(diff("a\nb\n", "a\nb"), [" a", "-b", "+b$"]);
         assert_eq!(diff("a\r\nb", "a\nb"), ["-a\r", "+a", " b"]);
-        let returns = "Lines end with CR LF";
+        let returns = "(Lines end with CR LF)";
         let written = |text| shown(Change::Written(text), false);
         assert_eq!(written("a\r\nb\r\n"), ["+a", "+b", returns]);
         assert_eq!(written("a\r"), ["+a\r$"]);
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn unchanged_lines_that_are_far_away_are_counted() {
-        let old: String = (0..30).map(|n| format!("{n}\n")).collect();
+        let old: String = (0..30).map(|n| n.to_string() + "\n").collect();
         let new = old.replace("\n9\n", "\nnine\n").replace("\n20\n", "\n");
         let lines = shown(
             Change::Replaced {
@@ -231,7 +231,7 @@ mod tests {
     fn large_texts_are_compared_in_time() {
         let many = |word: &str| -> String {
             (0..60_000)
-                .map(|n| format!("{word}{}\n", n % 977))
+                .map(|n| [word, &(n % 977).to_string(), "\n"].concat())
                 .collect()
         };
         let began = Instant::now();

@@ -192,7 +192,7 @@ impl Markdown {
             Line::Heading => {
                 self.leaf = Leaf::None;
                 let text = self.line.split_off(skipped);
-                self.line = without_closing_marks(&text).to_owned();
+                without_closing_marks(&text).clone_into(&mut self.line);
                 self.text(kept, 0, Style::new().bold());
             }
             Line::Fence {

@@ -120,7 +120,7 @@ fn cut_text_is_counted_and_can_be_shown() {
     );
     assert!(whole.ends_with("  k19: 19\n"), "{whole}");
 
-    let content: String = (0..50).map(|n| format!("{n}\n")).collect();
+    let content: String = (0..50).map(|n| n.to_string() + "\n").collect();
     let (short, whole) = cut(json!({"path": "/a", "content": content, "mode": 1}));
     let end = "    +39\n    … 10 lines more (+10 -0)\n  mode: 1\n";
     assert!(short.ends_with(end), "{short}");

@@ -226,8 +226,8 @@ fn emphasis(text: &str, is_closed: bool, before: Option<char>) -> Markup<'_> {
         };
         at += next;
         let rest = &text[at..];
-        if rest.starts_with('\\') {
-            at += 1 + rest[1..].chars().next().map_or(0, char::len_utf8);
+        if let Some(escaped) = rest.strip_prefix('\\') {
+            at += 1 + escaped.chars().next().map_or(0, char::len_utf8);
             continue;
         }
         if rest.starts_with('`') {

@@ -193,7 +193,7 @@ pub(super) fn begin(
             return new(Line::Code, &cursor, opened);
         }
         if indent >= TAB {
-            return paragraph(kept, opened, is_lazy, containers, &text);
+            return Some(paragraph(kept, opened, is_lazy, containers, &text));
         }
         let is_quote = text.rest().starts_with('>');
         if is_quote {
@@ -208,7 +208,7 @@ pub(super) fn begin(
             return new(line, &text, opened);
         }
         let Some(item) = item(text, ends, indent, in_paragraph)? else {
-            return paragraph(kept, opened, is_lazy, containers, &text);
+            return Some(paragraph(kept, opened, is_lazy, containers, &text));
         };
         let (container, after) = item;
         opened.push(container);
@@ -222,19 +222,19 @@ fn paragraph(
     is_lazy: bool,
     containers: &[Container],
     text: &Cursor<'_>,
-) -> Option<Begin> {
+) -> Begin {
     // A paragraph continues without the marks of its containers.
     let kept = if is_lazy && opened.is_empty() {
         containers.len()
     } else {
         kept
     };
-    Some(Begin {
+    Begin {
         kept,
         opened,
         line: Line::Paragraph,
         skipped: text.at,
-    })
+    }
 }
 
 /// Skips the mark of a quote and one space.
