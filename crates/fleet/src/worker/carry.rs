@@ -86,7 +86,7 @@ impl Carry {
                 Next::Over(verdict) => break verdict,
                 Next::Do(effect) => {
                     (self.shared.before_effect)(effect);
-                    let outcome = self.perform(effect).await;
+                    let outcome = Box::pin(self.perform(effect)).await;
                     self.carrier = self.carrier.on(outcome);
                 }
             }
