@@ -278,6 +278,7 @@ On 2026-11-28, with Python 3.11 and Node 22:
 | gptme 0.35.1 | PyPI, `pip install gptme` | `acp:gptme-acp` works, with `MODEL` in its environment: it answers, and reports no figures. Its answer begins with lines about the session. Its tools are text in the model's answer, not calls of the service's protocol, so no scenario with tools can be scripted |
 | fast-agent 0.10.48 | PyPI, `fast-agent-mcp` | not tried: Python 3.11 gets 0.2.36 only |
 | Goose | – | neither npm nor PyPI has it |
+| Grok Build 1.0.41 | npm, `@xai-official/grok` | `acp:grok agent --no-leader stdio`, with `XAI_API_KEY` and `XAI_API_BASE_URL`, answered one prompt in 5 s; 21 of its lines were notifications of its own, which are `unknown`, and its tokens are in one of them. In the later runs no scenario was over after 240 s, alone or side by side, so there is no row |
 | Mistral Vibe 3.0.3 | PyPI, `mistral-vibe` | not installed: needs Python 3.12 |
 | nanocoder 1.30.0 | npm, `@nanocollective/nanocoder` | starts, and has no ACP server: `nanocoder run` prints text for people |
 | OpenHands 1.16.0 | PyPI, `openhands` | not installed: no release of it takes Python 3.11 |";

@@ -59,7 +59,6 @@ fn always_there(rest: &[u8]) -> BTreeSet<&[u8]> {
         match (byte, quote) {
             (b'\\', Some(_)) => at += 1,
             (byte, Some(open)) if *byte == open => quote = None,
-            (_, Some(_)) => {}
             (b'"' | b'\'' | b'`', None) => quote = Some(*byte),
             (b'(' | b'{' | b'[', None) => depth += 1,
             (b')' | b'}' | b']', None) => match depth.checked_sub(1) {
