@@ -146,13 +146,13 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn prompt(blocks: Value) -> Result<Prompt, Error> {
+    fn prompt(blocks: &Value) -> Result<Prompt, Error> {
         read(blocks.as_array().unwrap(), &mut Vec::new())
     }
 
     #[test]
     fn links_and_files_are_in_the_text() {
-        let prompt = prompt(json!([
+        let prompt = prompt(&json!([
             {"type": "text", "text": "Look at "},
             {"type": "resource_link", "name": "main.rs", "uri": "file:///w/my%20app/main.rs"},
             {"type": "text", "text": " and "},
@@ -171,7 +171,7 @@ mod tests {
     fn images_go_beside_the_text() {
         let image = json!({"type": "image", "mimeType": "image/png", "data": "aGk="});
         let blob = json!({"type": "resource", "resource": {"uri": "x:y", "mimeType": "image/gif", "blob": "aGk="}});
-        let prompt = prompt(json!([image, blob])).unwrap();
+        let prompt = prompt(&json!([image, blob])).unwrap();
         assert_eq!(prompt.text, "");
         assert_eq!(
             prompt.images,
@@ -218,7 +218,7 @@ mod tests {
                 "Base64",
             ),
         ] {
-            let error = prompt(blocks).unwrap_err();
+            let error = prompt(&blocks).unwrap_err();
             assert!(error.message.contains(words), "{}", error.message);
         }
     }
