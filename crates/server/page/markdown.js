@@ -49,7 +49,9 @@ class Reader {
       }
       isClosed = true;
     };
-    while (this.begins(close, isWhole)) if (this.line === undefined) return;
+    // Containers that do not go on are no depth, although they are closed only when something else begins.
+    const depth = () => (isClosed ? this.open.length : matched);
+    while (this.begins(close, isWhole, depth())) if (this.line === undefined) return;
     const rest = this.rest();
     const isBlank = rest.trim() === '';
     // The rest of a paragraph needs no marks of the containers that it is in.
@@ -163,8 +165,9 @@ class Reader {
     return true;
   }
 
-  /// Begins a block at this place, and returns whether there is one. Without a `line`, nothing is left of it.
-  begins(close, isWhole) {
+  /// Begins a block at this place, in so many containers, and returns whether there is one. Without a `line`, nothing is
+  /// left of it.
+  begins(close, isWhole, depth) {
     const {width, end} = this.indent();
     const rest = this.line.slice(end);
     const inParagraph = this.leaf?.type === 'paragraph';
@@ -176,7 +179,7 @@ class Reader {
       this.leaf = this.add({type: 'code', lines: [this.rest()]});
       return this.end();
     }
-    const isDeep = this.open.length > DEEPEST;
+    const isDeep = depth > DEEPEST;
     if (rest[0] === '>' && !isDeep) {
       close();
       this.enter({type: 'quote'});
