@@ -15,7 +15,7 @@ use teamster_fleet::{
 use tokio::time::timeout;
 
 use super::contract::limits;
-use super::machine::{LIMIT, Machine, Shared, block_on, until_workers, with_worker};
+use super::machine::{LIMIT, Machine, Shared, block_on, jetstream, until_workers, with_worker};
 use super::server::Server;
 
 /// Time in which a server that cannot be used must be known.
@@ -176,7 +176,7 @@ fn a_worker_whose_name_was_taken_while_it_was_away_ends() {
     block_on(async {
         let (fleet, _, mut first) = with_worker(&server, &shared.agent()).await;
         // As that of another machine, after its own report has passed.
-        let jetstream = server.jetstream().await;
+        let jetstream = jetstream(&server).await;
         let mut present = fleet.workers().await.unwrap().remove(0);
         present.machine = Some("1".repeat(32).parse().unwrap());
         let json = serde_json::to_vec(&present).unwrap();

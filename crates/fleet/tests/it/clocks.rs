@@ -10,7 +10,9 @@ use teamster_fleet::FindingVerdict;
 use tokio::time::{interval, timeout};
 
 use super::chaos::clock::Clock;
-use super::machine::{LIMIT, Machine, Shared, block_on, read, runs, submit, until_workers};
+use super::machine::{
+    LIMIT, Machine, Shared, block_on, jetstream, read, runs, submit, until_workers,
+};
 use super::placement::{end, spec};
 use super::server::Server;
 
@@ -82,7 +84,7 @@ fn worker_with_wrong_clock_loses_nothing_and_is_named() {
             assert!(is_now(summary.live.clone().unwrap().since), "{summary:?}");
         }
         shared.go();
-        let records = server.jetstream().await;
+        let records = jetstream(&server).await;
         let records = records.get_stream("KV_tm_runs").await.unwrap();
         for (run, (name, machine, _)) in started.iter().zip(&machines) {
             assert_eq!(end(run).await, RunStatus::Completed);

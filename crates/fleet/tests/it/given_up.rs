@@ -16,7 +16,9 @@ use teamster_testkit::proc::wait_until;
 use tokio::time::{Instant, timeout};
 
 use super::contract::{limits, repository};
-use super::machine::{LIMIT, Machine, Shared, block_on, read, runs, submit, until_workers};
+use super::machine::{
+    LIMIT, Machine, Shared, block_on, jetstream, read, runs, submit, until_workers,
+};
 use super::server::Server;
 
 /// Waits until the run is shown in this state.
@@ -94,7 +96,7 @@ fn a_run_of_a_lost_machine_is_unknown_until_a_person_decides() {
         // Another worker resubmits it, and ends its log.
         let again = RunHandle::new(service.clone(), "run~2");
         // The queue is full meanwhile.
-        let jetstream = server.jetstream().await;
+        let jetstream = jetstream(&server).await;
         let queue = jetstream.get_stream("TM_WORK").await.unwrap();
         let mut config = queue.cached_info().config.clone();
         config.max_messages = 1;

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use teamster_core::RunStatus;
 use tokio::time::{interval, timeout};
 
-use super::machine::{LIMIT, Machine, Shared, block_on, runs, submit, until_workers};
+use super::machine::{LIMIT, Machine, Shared, block_on, jetstream, runs, submit, until_workers};
 use super::server::{FIGURES, Server};
 
 /// Pause between two looks.
@@ -51,7 +51,7 @@ fn ended_records_cost_nothing_after_they_were_read_once() {
     shared.go();
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
-        let context = server.jetstream().await;
+        let context = jetstream(&server).await;
         let mut stored: Vec<PublishAckFuture> = Vec::new();
         for number in 0..ENDED {
             let mut headers = HeaderMap::new();

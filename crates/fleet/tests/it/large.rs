@@ -14,7 +14,9 @@ use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use tokio::time::timeout;
 
 use super::chaos::processes::most_mebibytes;
-use super::machine::{LIMIT, Machine, Shared, block_on, read, submit, until_workers, with_worker};
+use super::machine::{
+    LIMIT, Machine, Shared, block_on, jetstream, read, submit, until_workers, with_worker,
+};
 use super::server::Server;
 
 /// Made by hand: what Claude Code prints for a prompt. The answer is the length of the line with the prompt.
@@ -91,7 +93,7 @@ fn a_large_description_arrives_whole_and_its_log_outlives_the_copy() {
         assert_eq!(view.prompt.map(|prompt| prompt.len()), Some(1 << 20));
         assert!(service.files("run").await.unwrap().files.is_empty());
         let copy = read(&run).await;
-        let jetstream = server.jetstream().await;
+        let jetstream = jetstream(&server).await;
         let resubmitted = resubmit(&jetstream, "run").await;
         let resubmitted = RunHandle::new(service.clone(), resubmitted);
         let second = timeout(LIMIT, resubmitted.result()).await.unwrap().unwrap();
@@ -123,7 +125,7 @@ fn a_log_whose_beginning_has_aged_out_is_read_from_the_file() {
         }
         shared.go();
         let copy = read(&run).await;
-        let jetstream = server.jetstream().await;
+        let jetstream = jetstream(&server).await;
         let logs = jetstream.get_stream("TM_LOG").await.unwrap();
         logs.purge().keep(1).await.unwrap();
         assert_eq!(read(&run).await, copy);
@@ -218,7 +220,7 @@ done
         assert!(memory < MEMORY, "{memory} MiB");
         machine.drain();
         // From the file of the whole log, too.
-        let logs = server.jetstream().await.get_stream("TM_LOG").await.unwrap();
+        let logs = jetstream(&server).await.get_stream("TM_LOG").await.unwrap();
         logs.purge().await.unwrap();
         assert!(read(&attached).await == copy);
     });
@@ -252,7 +254,7 @@ done
         let run = submit(&service, "run").await;
         let copy = read(&run).await;
         machine.drain();
-        let logs = server.jetstream().await.get_stream("TM_LOG").await.unwrap();
+        let logs = jetstream(&server).await.get_stream("TM_LOG").await.unwrap();
         logs.purge().await.unwrap();
         let mut log = run.follow(0);
         let mut found = Vec::new();
@@ -290,7 +292,7 @@ fn a_reader_of_an_ended_run_gets_an_end_whatever_is_left_of_its_log() {
         let (_fleet, service, _machine) = with_worker(&server, &shared.agent()).await;
         let run = submit(&service, "run").await;
         let copy = read(&run).await;
-        let jetstream = server.jetstream().await;
+        let jetstream = jetstream(&server).await;
         let stream = async |name: &str| jetstream.get_stream(name).await.unwrap();
         // As if another server still had the end: something is there, and the end does not come.
         stream("TM_LOG").await.purge().await.unwrap();
@@ -340,7 +342,7 @@ fn a_reader_that_pauses_gets_the_whole_log_of_an_ended_run() {
         shared.go();
         let copy = read(&run).await;
         machine.drain();
-        let jetstream = server.jetstream().await;
+        let jetstream = jetstream(&server).await;
         let logs = jetstream.get_stream("TM_LOG").await.unwrap();
         let mut messages = Vec::new();
         let last = logs.cached_info().state.last_sequence;

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_nats::jetstream::Context;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use teamster_api::{RunHandle, RunService, RunSpec};
@@ -253,6 +254,12 @@ pub(crate) async fn runs(server: &Server, workers: usize) -> (Fleet, Arc<dyn Run
     until_workers(&fleet, workers).await;
     let runs = FleetRuns::new(&fleet);
     (fleet, Arc::new(runs))
+}
+
+/// Connects to the streams of a server without the library.
+pub(crate) async fn jetstream(server: &Server) -> Context {
+    let client = async_nats::connect(&server.url).await.unwrap();
+    async_nats::jetstream::new(client)
 }
 
 /// Starts the worker `w1` with this agent, and returns the runs of an owner once it is there.

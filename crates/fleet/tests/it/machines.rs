@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 use super::contract::limits;
 use super::machine::{
-    LIMIT, Machine, Shared, block_on, read, runs, submit, until_workers, with_worker,
+    LIMIT, Machine, Shared, block_on, jetstream, read, runs, submit, until_workers, with_worker,
 };
 use super::server::Server;
 
@@ -251,8 +251,7 @@ fn a_run_is_hinted_again_while_its_queue_has_a_hint_that_nothing_can_take() {
             .unwrap();
         let run = RunHandle::start(service, "run", spec).await.unwrap();
         // The hint of the run is lost.
-        let queue = server
-            .jetstream()
+        let queue = jetstream(&server)
             .await
             .get_stream("TM_WORK")
             .await

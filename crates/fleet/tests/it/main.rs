@@ -9,6 +9,7 @@ mod contract;
 mod figures;
 mod forged;
 mod given_up;
+mod homes;
 mod janitor;
 mod large;
 mod login;

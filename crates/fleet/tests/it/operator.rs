@@ -8,7 +8,7 @@ use teamster_core::{RunStatus, Stopping};
 use teamster_fleet::{FindingVerdict, Fleet, FleetOptions};
 
 use super::contract::limits;
-use super::machine::{LIMIT, Machine, Shared, block_on, read, runs, until_workers};
+use super::machine::{LIMIT, Machine, Shared, block_on, jetstream, read, runs, until_workers};
 use super::server::Server;
 use tokio::time::timeout;
 
@@ -34,7 +34,7 @@ fn streams_are_made_once_and_those_of_another_program_are_refused() {
         let bad = |finding: &&teamster_fleet::Finding| finding.verdict == FindingVerdict::Bad;
         assert_eq!(findings.iter().find(bad), None);
         // One that was made by hand.
-        let jetstream = server.jetstream().await;
+        let jetstream = jetstream(&server).await;
         jetstream.delete_stream("TM_LOG").await.unwrap();
         let foreign = async_nats::jetstream::stream::Config {
             name: "TM_LOG".to_owned(),
@@ -200,7 +200,7 @@ fn a_worker_names_the_layout_of_a_newer_version() {
             refused.contains("TM_HOST was made by a newer version"),
             "{refused}"
         );
-        let jetstream = server.jetstream().await;
+        let jetstream = jetstream(&server).await;
         jetstream.delete_stream("TM_HOST").await.unwrap();
         let said = Machine::refused(machine.path(), &server.url, "w1");
         assert!(said.contains("the fleet has no stream TM_HOST"), "{said}");
@@ -217,7 +217,7 @@ fn what_is_gone_is_waited_for_once() {
         let spec = RunSpec::new("claude", "hello");
         let run = RunHandle::start(service.clone(), "run", spec).await;
         run.unwrap().cancel(Stopping::Graceful).await.unwrap();
-        let jetstream = server.jetstream().await;
+        let jetstream = jetstream(&server).await;
         let records = jetstream.get_stream("KV_tm_runs").await.unwrap();
         records.purge().await.unwrap();
         let mut times = Vec::new();
@@ -311,7 +311,7 @@ fn readers_leave_no_consumer_behind() {
             assert_eq!(read(&run).await.split(|byte| *byte == b'\n').count(), 2);
         }
         assert_eq!(fleet.workers().await.unwrap(), []);
-        let jetstream = server.jetstream().await;
+        let jetstream = jetstream(&server).await;
         let until = Instant::now() + LIMIT / 6;
         let left = loop {
             let mut left = 0;

@@ -15,7 +15,7 @@ use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use teamster_testkit::proc::wait_until;
 use tokio::time::{interval, timeout};
 
-use super::machine::{LIMIT, Machine, Shared, block_on, read, runs, until_workers};
+use super::machine::{LIMIT, Machine, Shared, block_on, jetstream, read, runs, until_workers};
 use super::server::Server;
 
 /// Made by hand: what Claude Code prints for a prompt. Its session has the id of its machine. Each start is written down with
@@ -153,7 +153,7 @@ fn a_run_waits_for_its_pool_or_its_machine_and_says_why() {
         assert_eq!(summary(&pool).await.machine.as_deref(), Some("w2"));
         assert_eq!(summary(&machine).await.machine.as_deref(), Some("w3"));
         // The server knows no hint any more.
-        let jetstream = server.jetstream().await;
+        let jetstream = jetstream(&server).await;
         for name in ["TM_WORK", "TM_HOST"] {
             let stream = jetstream.get_stream(name).await.unwrap();
             assert_eq!(stream.cached_info().state.messages, 0, "{name}");

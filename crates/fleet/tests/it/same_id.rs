@@ -10,7 +10,9 @@ use teamster_core::RunStatus;
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use tokio::time::timeout;
 
-use super::machine::{LIMIT, Machine, Shared, block_on, read, submit, until_workers, with_worker};
+use super::machine::{
+    LIMIT, Machine, Shared, block_on, jetstream, read, submit, until_workers, with_worker,
+};
 use super::server::Server;
 
 /// The subject of a file's parts that a run of Ann's has brought back.
@@ -54,7 +56,7 @@ fn a_run_has_nothing_of_an_earlier_one_with_its_id() {
         let run = submit(&service, "run").await;
         let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
         assert_eq!(result.status, RunStatus::Completed);
-        let context = server.jetstream().await;
+        let context = jetstream(&server).await;
         let earlier = "0123456789abcdef0123456789abcdef";
         let diff =
             br#"{"base":"a","head":"b","files":[],"filesChanged":0,"insertions":0,"deletions":0}"#;

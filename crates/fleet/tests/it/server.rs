@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use async_nats::jetstream::Context;
 use teamster_testkit::http::Request;
 use teamster_testkit::proc::wait_until;
 use tempfile::TempDir;
@@ -79,12 +78,6 @@ impl Server {
     /// The same address for connections by WebSocket, if the configuration has them.
     pub(crate) fn websocket(&self) -> String {
         address(&self.folder, self.child.id(), "websocket")
-    }
-
-    /// Connects to its streams without the library.
-    pub(crate) async fn jetstream(&self) -> Context {
-        let client = async_nats::connect(&self.url).await.unwrap();
-        async_nats::jetstream::new(client)
     }
 
     /// Returns how many messages it has sent to clients. Its configuration MUST have [`FIGURES`].

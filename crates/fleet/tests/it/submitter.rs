@@ -18,7 +18,7 @@ use tokio::time::{Instant, timeout};
 
 use super::contract::limits;
 use super::large::MEASURES;
-use super::machine::{LIMIT, Machine, block_on, runs};
+use super::machine::{LIMIT, Machine, block_on, jetstream, runs};
 use super::roles::{client, fleet, server};
 use super::server::Server;
 
@@ -176,7 +176,7 @@ fn a_reader_of_changes_sees_why_a_run_waits_now() {
     };
     block_on(async {
         let (_fleet, service) = runs(&server, 0).await;
-        let context = server.jetstream().await;
+        let context = jetstream(&server).await;
         let spec = RunSpec::new("claude", "hello");
         service.start("run", spec.into()).await.unwrap();
         let mut spec = RunSpec::new("claude", "hello");
@@ -264,7 +264,7 @@ fn runs_are_counted_without_their_contents() {
     };
     block_on(async {
         let (fleet, _service) = runs(&server, 0).await;
-        let context = server.jetstream().await;
+        let context = jetstream(&server).await;
         for (run, state, queue) in [
             ("a", "queued", "tm.work.gpu.claude.n"),
             ("b", "queued", "tm.host.w3.bob.b"),
