@@ -24,8 +24,8 @@ const MARKS = ['*', '**', '_', '__', '~~', '`', '```', '~~~', '#', '## ', '> ', 
   '---', '===', '\n', '\n\n', '\r\n', '\t', '    ', '  \n', '\\', '\\\n', '[', ']', '](', ')', '](<', '>)', ' "t")', '![', '<https://a.b>', 'https://a.b/c_d_(e)', 'www.a.b',
   'a@b.c', '&amp;', '&#0;', '&', '<b>', '<!--', '\0', '\u{feff}', '\u{2028}', '\ud83d', '\u{1f600}', 'e\u{301}', '\u{a0}', 'a', ' '];
 
-let state = 1;
-/// A whole number below `end` (mulberry32).
+let state = Date.now() | 0;
+/// A whole number below `end`, other ones in each run (mulberry32): a text with a fault is kept.
 function below(end) {
   state = (state + 0x6d2b79f5) | 0;
   let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
