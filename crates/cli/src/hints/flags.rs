@@ -105,7 +105,7 @@ fn flag(parameter: &str) -> Option<Cow<'static, str>> {
         "include_native" => "--native",
         "record_to" => "--record",
         "timeouts" => "--startup-timeout, --idle-timeout or --tool-timeout",
-        "cancel" => return None,
+        "cancel" | "permissions" => return None,
         "repo" | "session_key" => return Some(same(parameter)),
         _ => {
             return ExecuteParams::NAMES

@@ -124,9 +124,9 @@ fn every_field_has_a_flag() {
 fn every_parameter_name_has_a_flag_of_run() {
     let command = Cli::command();
     let run = command.find_subcommand("run").unwrap();
-    // `usage_updates` is set by the orchestrator, for --max-tokens.
+    // A policy for requests is a callback, and `usage_updates` is set by the orchestrator, for --max-tokens.
     let names = ExecuteParams::NAMES.iter();
-    for name in names.filter(|name| !["cancel", "usage_updates"].contains(*name)) {
+    for name in names.filter(|name| !["cancel", "permissions", "usage_updates"].contains(*name)) {
         let typed = crate::hints::option(name)
             .unwrap_or_else(|| panic!("{name} has no name on the command line"));
         for flag in typed
