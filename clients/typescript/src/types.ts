@@ -267,7 +267,7 @@ export interface ChangeSession {
   permission?: PermissionMode | null;
 }
 
-/** Where the client of a request is. */
+/** Location of a request's client. */
 export interface Client {
   /** The client is on the server's machine, as far as the server can know: its connection is, and no proxy shows. A tunnel that ends on the server's machine, as of `ssh -L`, counts as that machine. */
   isOnMachine: boolean;
@@ -396,6 +396,26 @@ export interface SessionLogEntry {
   type: "session";
 }
 
+export interface OffersLogEntry {
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
+  seq: number;
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
+  atMs: number;
+  /** Id of the run, if it has one. */
+  runId?: string | null;
+  /** Attempt of the run, from 1. */
+  attempt: number;
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
+  native?: Native | null;
+  /** The CLI's own commands and skills. A prompt `/name` runs one, if the session was opened with `slash_commands`. */
+  commands?: SlashCommand[] | null;
+  /** The models that can be set. */
+  models?: ModelChoice[] | null;
+  /** The reasoning efforts of the current model. Those of a model in `models` are with it. */
+  efforts?: string[] | null;
+  type: "offers";
+}
+
 export interface TextLogEntry {
   /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
@@ -476,6 +496,24 @@ export interface ToolUseLogEntry {
   /** The tool call that started the sub-agent which made this call; absent for the main agent. */
   parentToolId?: string | null;
   type: "tool_use";
+}
+
+export interface ToolOutputLogEntry {
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
+  seq: number;
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
+  atMs: number;
+  /** Id of the run, if it has one. */
+  runId?: string | null;
+  /** Attempt of the run, from 1. */
+  attempt: number;
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
+  native?: Native | null;
+  /** The id of the `tool_use`. */
+  toolId: string;
+  /** The new output. */
+  text: string;
+  type: "tool_output";
 }
 
 export interface ToolResultLogEntry {
@@ -582,6 +620,24 @@ export interface UsageLogEntry {
   type: "usage";
 }
 
+export interface ContextLogEntry {
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
+  seq: number;
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
+  atMs: number;
+  /** Id of the run, if it has one. */
+  runId?: string | null;
+  /** Attempt of the run, from 1. */
+  attempt: number;
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
+  native?: Native | null;
+  /** Tokens in the context after the last request. */
+  tokens: number;
+  /** Size of the context window, in tokens. */
+  window: number;
+  type: "context";
+}
+
 export interface RetryLogEntry {
   /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
@@ -643,6 +699,8 @@ export interface NoticeLogEntry {
   message: string;
   /** Source. */
   source: NoticeSource;
+  /** What it is about, if callers may act on it. */
+  code?: NoticeCode | null;
   type: "notice";
 }
 
@@ -922,7 +980,7 @@ export interface DamagedLogEntry {
 }
 
 /** An entry of a run's log: an event of the agent, or one of the run itself, whose `type` has a colon (or is `reset`). */
-export type Entry = SessionLogEntry | TextLogEntry | RetractLogEntry | ThinkingLogEntry | ToolUseLogEntry | ToolResultLogEntry | FileChangeLogEntry | PlanLogEntry | PermissionLogEntry | UsageLogEntry | RetryLogEntry | RateLimitLogEntry | NoticeLogEntry | UnknownLogEntry | TurnEndLogEntry | ErrorLogEntry | DoneLogEntry | RunStartLogEntry | RunEndLogEntry | RunErrorLogEntry | RunAttemptLogEntry | RunHoldLogEntry | RunRetryLogEntry | RunFallbackLogEntry | ToolStartLogEntry | ToolEndLogEntry | AssistantChunkLogEntry | AssistantMessageLogEntry | UserMessageLogEntry | ResetLogEntry | DamagedLogEntry;
+export type Entry = SessionLogEntry | OffersLogEntry | TextLogEntry | RetractLogEntry | ThinkingLogEntry | ToolUseLogEntry | ToolOutputLogEntry | ToolResultLogEntry | FileChangeLogEntry | PlanLogEntry | PermissionLogEntry | UsageLogEntry | ContextLogEntry | RetryLogEntry | RateLimitLogEntry | NoticeLogEntry | UnknownLogEntry | TurnEndLogEntry | ErrorLogEntry | DoneLogEntry | RunStartLogEntry | RunEndLogEntry | RunErrorLogEntry | RunAttemptLogEntry | RunHoldLogEntry | RunRetryLogEntry | RunFallbackLogEntry | ToolStartLogEntry | ToolEndLogEntry | AssistantChunkLogEntry | AssistantMessageLogEntry | UserMessageLogEntry | ResetLogEntry | DamagedLogEntry;
 
 /** Origin of an error. The names are stable. */
 export type ErrorCode = "CLI_NOT_FOUND" | "CLI_STDERR" | "CLI_EXIT_ERROR" | "CLI_ERROR" | "STARTUP_TIMEOUT" | "WATCHDOG_TIMEOUT" | "ABORTED" | "INVALID_PARAMS" | "PROMPT_TOO_LARGE" | "STREAM_ENDED_EARLY" | "OUTPUT_LIMIT" | "CONFIG_LEASE" | "IO" | "BUDGET_EXCEEDED" | "INTERRUPTED" | "PROVIDER_ON_HOLD" | "NO_TURN" | "SESSION_IN_USE" | "SETUP_FAILED" | "UNKNOWN";
@@ -1168,6 +1226,22 @@ export interface Interrupt {
   kill?: boolean;
 }
 
+/** The spec of a run or session, as its runner keeps it: without values that may be secret.  What is withheld is empty in the spec, and is named in `withheld`(Self::withheld): a run of this spec needs it from somewhere else. */
+export interface KeptSpec {
+  /** Version of the spec. */
+  version: number;
+  /** The spec: `run` has the body that starts a run, `session` that of a session. What was withheld is empty in it. */
+  what: Record<string, Record<string, unknown>>;
+  /** Names of what was withheld, such as `prompt`, `env.API_KEY` and `mcpServers.github.headers.Authorization`. */
+  withheld?: string[];
+  /** Digest of the prompts that were withheld, by which its runner's program tells whether another spec has the same. */
+  promptsDigest?: string | null;
+  /** Warnings of the start, for a repetition of it. */
+  warnings?: string[];
+  /** Those of the warnings that a user who wants no others sees too. */
+  important?: string[];
+}
+
 /** Last error of an agent. */
 export interface LastError {
   /** Class of the error, if it is one of a tick. */
@@ -1268,10 +1342,22 @@ export interface McpTool {
   tool: string;
 }
 
-/** What is missing of a file. */
+/** Missing parts of a file. */
 export interface MissingParts {
   /** The numbers of the missing parts, in ascending order. */
   missing: number[];
+}
+
+/** A model that a session can be set to. */
+export interface ModelChoice {
+  /** The name that the CLI takes. */
+  id: string;
+  /** The CLI's name for people. */
+  name?: string | null;
+  /** The CLI's description. */
+  description?: string | null;
+  /** The reasoning efforts of this model, if the CLI reports them. */
+  efforts?: string[] | null;
 }
 
 /** The figures of a model within a group. */
@@ -1331,6 +1417,9 @@ export interface Next {
 
 /** Reason why a run was not retried although its policy allows it. */
 export type NotRetried = "out_of_time" | "no_slot" | "side_effects" | "session_lost";
+
+/** Subject of a notice. */
+export type NoticeCode = "compaction_started" | "compacted" | "compaction_failed" | "other";
 
 /** Severity of a notice. */
 export type NoticeLevel = "info" | "warning";
@@ -1551,6 +1640,12 @@ export interface QueueStatus {
   until?: number | null;
 }
 
+/** Another title of a run. */
+export interface RenameRun {
+  /** The title, of at most 200 characters; `null` for the first one. */
+  title: string | null;
+}
+
 /** The pending requests of all runs. */
 export interface RequestList {
   /** The requests, those of the newest run first. */
@@ -1580,6 +1675,8 @@ export interface RunList {
 export interface RunRecord {
   /** Id of the run. */
   runId: string;
+  /** Title of the run, if it has one. */
+  title?: string | null;
   /** State of the run. */
   status: HistoryStatus;
   /** The current or last provider of the run. */
@@ -1686,7 +1783,7 @@ export interface RunSpec {
   prompt: string;
   /** Images that go with the prompt. */
   images?: Image[];
-  /** The title under which the agent's CLI lists its session. */
+  /** The title of the run, under which the agent's CLI lists its session, too. Default: the first line of the prompt, for the run alone. */
   title?: string | null;
   /** The model, by the CLI's own name. */
   model?: string | null;
@@ -1757,6 +1854,8 @@ export type RunStatus = "completed" | "aborted" | "timed_out" | "incomplete" | "
 export interface RunSummary {
   /** Id of the run. */
   runId: string;
+  /** Title of the run: that of its spec, or else the first line of its prompt. A person may change it later; then the views of the run have the new one. `None` where titles are not kept, and for a session before its first prompt. */
+  title?: string | null;
   /** Kind of the run. */
   kind: RunKind;
   /** First provider of the run. */
@@ -1815,6 +1914,8 @@ export interface RunSummary {
 export interface RunView {
   /** Id of the run. */
   runId: string;
+  /** Title of the run: that of its spec, or else the first line of its prompt. A person may change it later; then the views of the run have the new one. `None` where titles are not kept, and for a session before its first prompt. */
+  title?: string | null;
   /** Kind of the run. */
   kind: RunKind;
   /** First provider of the run. */
@@ -1883,7 +1984,7 @@ export interface SessionList {
 export interface SessionSpec {
   /** The agent, such as `claude`. */
   provider: string;
-  /** The title under which the agent's CLI lists its session. */
+  /** The title of the session, under which the agent's CLI lists it, too. Default: the first line of the first prompt, here alone. */
   title?: string | null;
   /** The model, by the CLI's own name. */
   model?: string | null;
@@ -1943,6 +2044,16 @@ export interface SessionSpec {
   secrets?: string[];
 }
 
+/** A command or skill of the CLI. */
+export interface SlashCommand {
+  /** The name, without the leading `/`. */
+  name: string;
+  /** The CLI's description. */
+  description?: string | null;
+  /** The CLI's description of the text after the name. */
+  inputHint?: string | null;
+}
+
 /** `sleep.json`: current status of the loop. */
 export interface SleepFile {
   /** State of the loop. */
@@ -1979,6 +2090,8 @@ export interface StartTurn {
 export interface StartedRun {
   /** Id of the run. */
   runId: string;
+  /** Title of the run: that of its spec, or else the first line of its prompt. A person may change it later; then the views of the run have the new one. `None` where titles are not kept, and for a session before its first prompt. */
+  title?: string | null;
   /** Kind of the run. */
   kind: RunKind;
   /** First provider of the run. */

@@ -273,7 +273,7 @@ class ChangeSession(TypedDict):
     permission: NotRequired[Union["PermissionMode", None]]
 
 class Client(TypedDict):
-    """Where the client of a request is."""
+    """Location of a request's client."""
 
     #: The client is on the server's machine, as far as the server can know: its connection is, and no proxy shows. A tunnel that ends on the server's machine, as of `ssh -L`, counts as that machine.
     isOnMachine: bool
@@ -400,6 +400,25 @@ class SessionLogEntry(TypedDict):
     mcpServers: NotRequired[Union[list["McpServerStatus"], None]]
     type: Literal["session"]
 
+class OffersLogEntry(TypedDict):
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
+    seq: int
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
+    atMs: int
+    #: Id of the run, if it has one.
+    runId: NotRequired[Union[str, None]]
+    #: Attempt of the run, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: The CLI's own commands and skills. A prompt `/name` runs one, if the session was opened with `slash_commands`.
+    commands: NotRequired[Union[list["SlashCommand"], None]]
+    #: The models that can be set.
+    models: NotRequired[Union[list["ModelChoice"], None]]
+    #: The reasoning efforts of the current model. Those of a model in `models` are with it.
+    efforts: NotRequired[Union[list[str], None]]
+    type: Literal["offers"]
+
 class TextLogEntry(TypedDict):
     #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
@@ -477,6 +496,23 @@ class ToolUseLogEntry(TypedDict):
     #: The tool call that started the sub-agent which made this call; absent for the main agent.
     parentToolId: NotRequired[Union[str, None]]
     type: Literal["tool_use"]
+
+class ToolOutputLogEntry(TypedDict):
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
+    seq: int
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
+    atMs: int
+    #: Id of the run, if it has one.
+    runId: NotRequired[Union[str, None]]
+    #: Attempt of the run, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: The id of the `tool_use`.
+    toolId: str
+    #: The new output.
+    text: str
+    type: Literal["tool_output"]
 
 class ToolResultLogEntry(TypedDict):
     #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
@@ -577,6 +613,23 @@ class UsageLogEntry(TypedDict):
     costSource: NotRequired[Union["CostSource", None]]
     type: Literal["usage"]
 
+class ContextLogEntry(TypedDict):
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
+    seq: int
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
+    atMs: int
+    #: Id of the run, if it has one.
+    runId: NotRequired[Union[str, None]]
+    #: Attempt of the run, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: Tokens in the context after the last request.
+    tokens: int
+    #: Size of the context window, in tokens.
+    window: int
+    type: Literal["context"]
+
 class RetryLogEntry(TypedDict):
     #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
@@ -636,6 +689,8 @@ class NoticeLogEntry(TypedDict):
     message: str
     #: Source.
     source: "NoticeSource"
+    #: What it is about, if callers may act on it.
+    code: NotRequired[Union["NoticeCode", None]]
     type: Literal["notice"]
 
 class UnknownLogEntry(TypedDict):
@@ -892,7 +947,7 @@ class DamagedLogEntry(TypedDict):
     runId: str
 
 #: An entry of a run's log: an event of the agent, or one of the run itself, whose `type` has a colon (or is `reset`).
-Entry: TypeAlias = Union["SessionLogEntry", "TextLogEntry", "RetractLogEntry", "ThinkingLogEntry", "ToolUseLogEntry", "ToolResultLogEntry", "FileChangeLogEntry", "PlanLogEntry", "PermissionLogEntry", "UsageLogEntry", "RetryLogEntry", "RateLimitLogEntry", "NoticeLogEntry", "UnknownLogEntry", "TurnEndLogEntry", "ErrorLogEntry", "DoneLogEntry", "RunStartLogEntry", "RunEndLogEntry", "RunErrorLogEntry", "RunAttemptLogEntry", "RunHoldLogEntry", "RunRetryLogEntry", "RunFallbackLogEntry", "ToolStartLogEntry", "ToolEndLogEntry", "AssistantChunkLogEntry", "AssistantMessageLogEntry", "UserMessageLogEntry", "ResetLogEntry", "DamagedLogEntry"]
+Entry: TypeAlias = Union["SessionLogEntry", "OffersLogEntry", "TextLogEntry", "RetractLogEntry", "ThinkingLogEntry", "ToolUseLogEntry", "ToolOutputLogEntry", "ToolResultLogEntry", "FileChangeLogEntry", "PlanLogEntry", "PermissionLogEntry", "UsageLogEntry", "ContextLogEntry", "RetryLogEntry", "RateLimitLogEntry", "NoticeLogEntry", "UnknownLogEntry", "TurnEndLogEntry", "ErrorLogEntry", "DoneLogEntry", "RunStartLogEntry", "RunEndLogEntry", "RunErrorLogEntry", "RunAttemptLogEntry", "RunHoldLogEntry", "RunRetryLogEntry", "RunFallbackLogEntry", "ToolStartLogEntry", "ToolEndLogEntry", "AssistantChunkLogEntry", "AssistantMessageLogEntry", "UserMessageLogEntry", "ResetLogEntry", "DamagedLogEntry"]
 
 #: Origin of an error. The names are stable.
 ErrorCode: TypeAlias = Literal["CLI_NOT_FOUND", "CLI_STDERR", "CLI_EXIT_ERROR", "CLI_ERROR", "STARTUP_TIMEOUT", "WATCHDOG_TIMEOUT", "ABORTED", "INVALID_PARAMS", "PROMPT_TOO_LARGE", "STREAM_ENDED_EARLY", "OUTPUT_LIMIT", "CONFIG_LEASE", "IO", "BUDGET_EXCEEDED", "INTERRUPTED", "PROVIDER_ON_HOLD", "NO_TURN", "SESSION_IN_USE", "SETUP_FAILED", "UNKNOWN"]
@@ -1135,6 +1190,22 @@ class Interrupt(TypedDict):
     #: Kill the agent's process; the next turn starts another one.
     kill: NotRequired[bool]
 
+class KeptSpec(TypedDict):
+    """The spec of a run or session, as its runner keeps it: without values that may be secret.  What is withheld is empty in the spec, and is named in `withheld`(Self::withheld): a run of this spec needs it from somewhere else."""
+
+    #: Version of the spec.
+    version: int
+    #: The spec: `run` has the body that starts a run, `session` that of a session. What was withheld is empty in it.
+    what: dict[str, dict[str, Any]]
+    #: Names of what was withheld, such as `prompt`, `env.API_KEY` and `mcpServers.github.headers.Authorization`.
+    withheld: NotRequired[list[str]]
+    #: Digest of the prompts that were withheld, by which its runner's program tells whether another spec has the same.
+    promptsDigest: NotRequired[Union[str, None]]
+    #: Warnings of the start, for a repetition of it.
+    warnings: NotRequired[list[str]]
+    #: Those of the warnings that a user who wants no others sees too.
+    important: NotRequired[list[str]]
+
 class LastError(TypedDict):
     """Last error of an agent."""
 
@@ -1236,10 +1307,22 @@ class McpTool(TypedDict):
     tool: str
 
 class MissingParts(TypedDict):
-    """What is missing of a file."""
+    """Missing parts of a file."""
 
     #: The numbers of the missing parts, in ascending order.
     missing: list[int]
+
+class ModelChoice(TypedDict):
+    """A model that a session can be set to."""
+
+    #: The name that the CLI takes.
+    id: str
+    #: The CLI's name for people.
+    name: NotRequired[Union[str, None]]
+    #: The CLI's description.
+    description: NotRequired[Union[str, None]]
+    #: The reasoning efforts of this model, if the CLI reports them.
+    efforts: NotRequired[Union[list[str], None]]
 
 class ModelFigures(TypedDict):
     """The figures of a model within a group."""
@@ -1298,6 +1381,9 @@ class Next(TypedDict):
 
 #: Reason why a run was not retried although its policy allows it.
 NotRetried: TypeAlias = Literal["out_of_time", "no_slot", "side_effects", "session_lost"]
+
+#: Subject of a notice.
+NoticeCode: TypeAlias = Literal["compaction_started", "compacted", "compaction_failed", "other"]
 
 #: Severity of a notice.
 NoticeLevel: TypeAlias = Literal["info", "warning"]
@@ -1516,6 +1602,12 @@ class QueueStatus(TypedDict):
     #: The end of the reason, such as the reset of a limit, in milliseconds since the Unix epoch. Absent if unknown.
     until: NotRequired[Union[int, None]]
 
+class RenameRun(TypedDict):
+    """Another title of a run."""
+
+    #: The title, of at most 200 characters; `null` for the first one.
+    title: Union[str, None]
+
 class RequestList(TypedDict):
     """The pending requests of all runs."""
 
@@ -1546,6 +1638,8 @@ class RunRecord(TypedDict):
 
     #: Id of the run.
     runId: str
+    #: Title of the run, if it has one.
+    title: NotRequired[Union[str, None]]
     #: State of the run.
     status: "HistoryStatus"
     #: The current or last provider of the run.
@@ -1652,7 +1746,7 @@ class RunSpec(TypedDict):
     prompt: str
     #: Images that go with the prompt.
     images: NotRequired[list["Image"]]
-    #: The title under which the agent's CLI lists its session.
+    #: The title of the run, under which the agent's CLI lists its session, too. Default: the first line of the prompt, for the run alone.
     title: NotRequired[Union[str, None]]
     #: The model, by the CLI's own name.
     model: NotRequired[Union[str, None]]
@@ -1723,6 +1817,8 @@ class RunSummary(TypedDict):
 
     #: Id of the run.
     runId: str
+    #: Title of the run: that of its spec, or else the first line of its prompt. A person may change it later; then the views of the run have the new one. `None` where titles are not kept, and for a session before its first prompt.
+    title: NotRequired[Union[str, None]]
     #: Kind of the run.
     kind: "RunKind"
     #: First provider of the run.
@@ -1781,6 +1877,8 @@ class RunView(TypedDict):
 
     #: Id of the run.
     runId: str
+    #: Title of the run: that of its spec, or else the first line of its prompt. A person may change it later; then the views of the run have the new one. `None` where titles are not kept, and for a session before its first prompt.
+    title: NotRequired[Union[str, None]]
     #: Kind of the run.
     kind: "RunKind"
     #: First provider of the run.
@@ -1849,7 +1947,7 @@ class SessionSpec(TypedDict):
 
     #: The agent, such as `claude`.
     provider: str
-    #: The title under which the agent's CLI lists its session.
+    #: The title of the session, under which the agent's CLI lists it, too. Default: the first line of the first prompt, here alone.
     title: NotRequired[Union[str, None]]
     #: The model, by the CLI's own name.
     model: NotRequired[Union[str, None]]
@@ -1908,6 +2006,16 @@ class SessionSpec(TypedDict):
     #: Names of the secrets that the agent gets as variables, such as `NPM_TOKEN`. The values are on the machines of the fleet, each of which decides who may use them. A server without a fleet refuses it.
     secrets: NotRequired[list[str]]
 
+class SlashCommand(TypedDict):
+    """A command or skill of the CLI."""
+
+    #: The name, without the leading `/`.
+    name: str
+    #: The CLI's description.
+    description: NotRequired[Union[str, None]]
+    #: The CLI's description of the text after the name.
+    inputHint: NotRequired[Union[str, None]]
+
 class SleepFile(TypedDict):
     """`sleep.json`: current status of the loop."""
 
@@ -1941,6 +2049,8 @@ class StartedRun(TypedDict):
 
     #: Id of the run.
     runId: str
+    #: Title of the run: that of its spec, or else the first line of its prompt. A person may change it later; then the views of the run have the new one. `None` where titles are not kept, and for a session before its first prompt.
+    title: NotRequired[Union[str, None]]
     #: Kind of the run.
     kind: "RunKind"
     #: First provider of the run.
