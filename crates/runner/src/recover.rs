@@ -28,6 +28,9 @@ pub(crate) fn append_end(folder: &Path) -> Result<(), RunsError> {
     let mut log =
         RunLogWriter::open(folder, LogLimits::default()).map_err(RunsError::io("open", &path))?;
     let mut recovered = RecoveredRun::read(folder)?;
+    // In a log whose lines another program has moved, neither the end nor the largest number need be last.
+    recovered.has_ended = log.written().ended;
+    log.continue_after(recovered.last_seq);
     while !recovered.has_ended {
         let entry = recovered.next_entry();
         log.push(RunLogEntry::Agent(entry.clone()));
@@ -58,6 +61,8 @@ struct RecoveredRun {
     ended_turn: Option<Id>,
     /// The log has its end.
     has_ended: bool,
+    /// Number of the last entry that readers get.
+    last_seq: u64,
     started_at: Option<u64>,
     turn_started_at: u64,
     last_at: u64,
@@ -78,6 +83,7 @@ impl RecoveredRun {
             ..Self::default()
         };
         while let Some(line) = reader.next_line()? {
+            recovered.last_seq = line.seq();
             // An entry of a later version that cannot be parsed is skipped.
             if let Ok(entry) = line.entry() {
                 recovered.take(entry);

@@ -397,6 +397,26 @@ fn each_of_many_damaged_lines_is_read_a_few_times_only() {
 }
 
 #[test]
+fn a_log_whose_lines_were_moved_gets_an_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = Runs::at(dir.path());
+    let mut run = accept(&runs, "r");
+    for entry in [tool(1, "x"), tool(2, "x"), done()] {
+        run.log.push(entry);
+    }
+    run.log.flush().unwrap();
+    let folder = run.folder.clone();
+    drop(run);
+    // Made by hand: the end is first, and the smallest number last.
+    let file = folder.path().join("events.ndjson");
+    let log = fs::read_to_string(&file).unwrap();
+    let moved: Vec<_> = log.lines().rev().map(|line| format!("{line}\n")).collect();
+    fs::write(&file, moved.concat()).unwrap();
+    assert_eq!(folder.settle().unwrap(), RunState::Ended);
+    assert_eq!(entries(&folder, 0).last(), Some(&(5, "done".to_owned())));
+}
+
+#[test]
 fn the_log_of_a_killed_runner_ends_although_a_line_is_damaged() {
     let dir = tempfile::tempdir().unwrap();
     let runs = Runs::at(dir.path());

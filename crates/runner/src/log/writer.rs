@@ -117,6 +117,11 @@ impl RunLogWriter {
         self.complete = complete;
     }
 
+    /// Gives the next entries numbers after this one too, in a log that has larger ones than its last.
+    pub(crate) fn continue_after(&mut self, seq: u64) {
+        self.newest.seq = self.newest.seq.max(seq);
+    }
+
     /// Returns when waiting deltas are due for writing.
     pub fn due(&self) -> Option<Instant> {
         self.frames.due()
@@ -188,7 +193,7 @@ impl RunLogWriter {
     /// Numbers entries and serializes them to lines.
     fn number(&mut self, entries: &mut Vec<RunLogEntry>) {
         for mut entry in entries.drain(..) {
-            let seq = self.newest.seq + 1;
+            let seq = self.newest.seq.saturating_add(1);
             number(&mut entry, seq);
             let before = self.unwritten.len();
             // Serialization of these types to a vector cannot fail.
