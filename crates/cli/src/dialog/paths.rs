@@ -23,7 +23,9 @@ pub(crate) fn completions(typed: &str, directory: &Path) -> Vec<String> {
         Some(at) => typed.split_at(at + 1),
         None => ("", typed),
     };
-    let Ok(entries) = fs::read_dir(directory.join(expanded(folder))) else {
+    // An empty path is no folder.
+    let here = Path::new(".").join(directory);
+    let Ok(entries) = fs::read_dir(here.join(expanded(folder))) else {
         return Vec::new();
     };
     let mut found: Vec<_> = entries
@@ -60,6 +62,8 @@ mod tests {
         assert_eq!(of("src/b"), ["src/b.rs"]);
         assert_eq!(of("."), [".hidden"]);
         assert_eq!(of("gone/"), [""; 0]);
+        // Tests run in the folder of the crate.
+        assert_eq!(completions("Cargo.t", Path::new("")), ["Cargo.toml"]);
         let absolute = format!("{}/se", directory.display());
         assert_eq!(of(&absolute), [format!("{absolute}tup.sh")]);
     }
