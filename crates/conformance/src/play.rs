@@ -279,11 +279,14 @@ async fn one(
     let events = read(stream, run.abort.as_ref(), stage, before.asked).await?;
     let mut played = played(stage, scenario, number, before, events)?;
     played.processes_left = processes_of(&stage.place.home());
-    // A run that broke off may have used more than it knows.
+    // A run that broke off may have used more than it knows. A search is a request of the CLI's own to the model: the
+    // figures of Claude Code and Gemini CLI have it, and their files do not.
+    let mut parts = scenario.script.turns.iter().flat_map(|turn| &turn.parts);
+    let searches = parts.any(|part| matches!(part, Part::WebSearch(_)));
     if let (Some(session), None, true) = (
         &played.result.session_id,
         &played.session_before,
-        played.result.is_success(),
+        played.result.is_success() && !searches,
     ) {
         played.usage_of_files = accounts::usage_of_files(&stage.place.home(), session);
     }
