@@ -28,12 +28,12 @@ pub(crate) const COMMANDS: [(&str, &str, &str); 8] = [
     (
         "/permission",
         "MODE",
-        "default, read-only, accept-edits or bypass, from the next message on",
+        "default, read-only, accept-edits or bypass, for the next messages",
     ),
     (
         "/image",
         "FILE",
-        "send an image with the next message; or drop its file here",
+        "send an image with the next message; or drop its file",
     ),
     ("/cost", "", "show the tokens and cost of this chat"),
     ("/session", "", "show the session's id and how to resume it"),
@@ -207,9 +207,9 @@ pub(crate) fn attached_help() -> String {
 pub(crate) fn help() -> String {
     let commands = COMMANDS.map(help_line);
     format!(
-        "{}\n\nA line that ends with `\\` continues in the next one. Write `//` to send a message that begins\n\
-         with a slash. Tab completes commands, models, and files after `@`. Ctrl-C interrupts the agent; at the\n\
-         prompt Ctrl-D ends the chat.",
+        "{}\n\nA line that ends with `\\` continues in the next one. Write `//` to send a\n\
+         message that begins with a slash. Tab completes commands, models, and files\n\
+         after `@`. Ctrl-C interrupts the agent; at the prompt Ctrl-D ends the chat.",
         commands.join("\n")
     )
 }
