@@ -158,7 +158,7 @@ await check('a run is started by the form, followed, and cancelled', async () =>
   assert.equal((await server.reaches(id, 'ended')).status, 'aborted');
   await page.waitForSelector('.run-head .condition:has-text("cancelled")');
   await page.waitForSelector('.card.done:has-text("Cancelled")');
-  assert.equal(await page.locator('.run-head button:visible').count(), 0);
+  assert.equal(await page.locator('.run-head .actions button:visible').count(), 0);
   // What cannot be started is explained in the form.
   await go(page, '#/new');
   await page.waitForSelector('option[value=claude]', {state: 'attached'});
