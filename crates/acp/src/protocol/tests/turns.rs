@@ -34,7 +34,8 @@ fn every_kind_of_update() {
     assert_eq!(
         names(&events),
         [
-            "session", "thinking", "text", "text", "plan", "unknown", "turn_end", "done"
+            "session", "offers", "thinking", "text", "text", "plan", "context", "unknown",
+            "turn_end", "done"
         ]
     );
     let done = result(&events);
