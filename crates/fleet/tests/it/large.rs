@@ -282,6 +282,40 @@ done
 }
 
 #[test]
+fn reader_of_a_live_log_gets_a_reset_for_what_is_gone() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    block_on(async {
+        let (_fleet, service, _machine) = with_worker(&server, &shared.agent()).await;
+        let run = submit(&service, "run").await;
+        let mut early = run.follow(0);
+        for _ in 0..10 {
+            timeout(LIMIT, early.next())
+                .await
+                .unwrap()
+                .unwrap()
+                .unwrap();
+        }
+        let logs = jetstream(&server).await.get_stream("TM_LOG").await.unwrap();
+        logs.purge().keep(1).await.unwrap();
+        let mut log = run.follow(0);
+        let reset = timeout(LIMIT, log.next()).await.unwrap().unwrap().unwrap();
+        assert_eq!(reset.type_name(), "reset");
+        assert!(reset.seq() > 1, "{}", reset.seq());
+        shared.go();
+        let (mut seq, mut result) = (reset.seq(), None);
+        while let Some(line) = timeout(LIMIT, log.next()).await.unwrap() {
+            let line = line.unwrap();
+            assert_eq!(line.seq(), seq + 1);
+            (seq, result) = (line.seq(), line.result());
+        }
+        assert_eq!(result.unwrap().status, RunStatus::Completed);
+    });
+}
+
+#[test]
 fn a_reader_of_an_ended_run_gets_an_end_whatever_is_left_of_its_log() {
     let Some(server) = Server::start() else {
         return;
