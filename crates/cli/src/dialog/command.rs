@@ -28,7 +28,7 @@ pub(crate) const COMMANDS: [(&str, &str, &str); 8] = [
     (
         "/permission",
         "MODE",
-        "default, read-only, accept-edits or bypass, for the next messages",
+        "default, read-only, accept-edits or bypass, from now on",
     ),
     (
         "/image",
