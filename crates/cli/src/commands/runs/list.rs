@@ -119,18 +119,13 @@ fn table(rows: &[Row], width: Option<usize>, out: &mut impl Write) -> io::Result
         }
         table
     };
-    let (mut title, mut note) = (titles.min(MIN_TITLE), notes.min(MIN_NOTE));
-    let fits = |columns: &&&[usize]| of_columns(columns, title, note).width() <= width;
+    let least = (titles.min(MIN_TITLE), notes.min(MIN_NOTE));
+    let fits = |columns: &&&[usize]| of_columns(columns, least.0, least.1).width() <= width;
     let columns = COLUMNS.iter().find(fits).unwrap_or(&COLUMNS[5]);
-    let mut room = width.saturating_sub(of_columns(columns, title, note).width());
     // The title shrinks first.
-    for (column, text, all) in [(NOTE, &mut note, notes), (TITLE, &mut title, titles)] {
-        if columns.contains(&column) {
-            let more = room.min(all - *text);
-            *text += more;
-            room -= more;
-        }
-    }
+    let over = (of_columns(columns, titles, notes).width()).saturating_sub(width);
+    let title = titles.saturating_sub(over).max(least.0);
+    let note = notes.saturating_sub(over.saturating_sub(titles - title));
     of_columns(columns, title, note).write(out)
 }
 
