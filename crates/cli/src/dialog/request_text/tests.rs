@@ -107,10 +107,10 @@ fn cut_text_is_counted_and_can_be_shown() {
         (plain(&short), whole)
     };
     let long = "x".repeat(MAX_SUMMARIZED_ARGUMENT + 7);
-    let (short, whole) = cut(json!({"command": long, "other": long}));
+    let (short, whole) = cut(json!({"command": long, "other": "z".repeat(2007)}));
     assert!(short.contains("x… (7 characters more)\n"), "{short}");
-    assert!(short.contains("x… (1807 characters more)\n"), "{short}");
-    assert_eq!(whole.matches(&*long).count(), 2);
+    assert!(short.contains("z… (1807 characters more)\n"), "{short}");
+    assert_eq!(whole.matches(&*long).count(), 1);
 
     let fields: Map<_, _> = (0..20).map(|n| (format!("k{n:02}"), json!(n))).collect();
     let (short, whole) = cut(Value::Object(fields));
