@@ -45,7 +45,9 @@ pub(crate) fn main(args: ChatArgs, machine: &Machine) -> anyhow::Result<u8> {
         }
         return start::detached(machine, spec, &local);
     }
-    spec.trusted.slash_commands = TAKES_COMMANDS.contains(&&*spec.provider);
+    // A script's line with a slash stays an error.
+    let is_typed = io::stdin().is_terminal();
+    spec.trusted.slash_commands = is_typed && TAKES_COMMANDS.contains(&&*spec.provider);
     let id = Uuid::now_v7().to_string();
     let runtime = tokio_runtime()?;
     let answers = if io::stdin().is_terminal() {
