@@ -288,7 +288,7 @@ async fn commands_are_carried_out() {
 }
 
 #[tokio::test]
-async fn the_models_that_the_cli_offers_are_listed_and_chosen_by_number() {
+async fn offered_models_are_listed_and_chosen_by_number() {
     let mut small = ModelChoice::new("small");
     small.name = Some("Small 2\u{1b}[2J".to_owned());
     let mut offers = Offers::new();
