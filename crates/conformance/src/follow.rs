@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if let (Some(programs), Some(network)) = (&args.inner.programs, args.inner.network) {
         return play(args, programs, network, &scenarios);
     }
-    let mut code = 0;
+    let (mut code, mut reached) = (0, false);
     let mut played = Vec::new();
     let mut failed = Vec::new();
     let clis = match args.provider {
@@ -135,13 +135,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         let named = Named::find(cli.id())?;
         let versions = match wanted(args, cli, named.as_ref()) {
             Ok(versions) => versions,
-            // The others may be there.
-            Err(error) if args.provider.is_none() => {
+            // The others may be there, if the registry is.
+            Err(error) if args.provider.is_none() && reached => {
                 failed.push(format!("{cli}: {error:#}"));
                 continue;
             }
             Err(error) => return Err(error),
         };
+        reached = true;
         for version in versions {
             match of_version(args, cli, &version, named.as_ref()) {
                 Ok(found) => {
