@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use teamster_core::provider::json_line::{self, parse};
+use teamster_core::provider::json_line::{self, parse, repaired};
 use teamster_core::provider::surrogates::Joiner;
 use teamster_core::provider::{
     Activity, CommandId, DecodedResult, Decoder, Events, Exit, LiveOutput, Outbox, RecordFiles,
@@ -164,11 +164,11 @@ impl AcpProtocol {
         match (message.method.as_deref(), message.id) {
             (Some("session/update"), _) => self.update(message.params?, out),
             (Some("session/request_permission"), Some(id)) => {
-                self.permission(id, message.params?, out);
+                self.permission(id, &repaired(message.params?), out);
                 Some(())
             }
             (Some("elicitation/create"), Some(id)) => {
-                self.elicitation(id, message.params?, out);
+                self.elicitation(id, &repaired(message.params?), out);
                 Some(())
             }
             // The agent learned by itself that the user has visited the page of a question.
@@ -185,9 +185,10 @@ impl AcpProtocol {
                 let number = message.number()?;
                 let at = self.asked.iter().position(|(id, _)| *id == number)?;
                 let (_, ask) = self.asked.remove(at);
+                let result = message.result.map(repaired);
                 let answer = match message.error {
                     Some(error) => Err(rpc_error(error)),
-                    None => Ok(message.result),
+                    None => Ok(result.as_deref()),
                 };
                 self.answered(number, ask, answer, out);
                 Some(())
@@ -419,7 +420,7 @@ fn cut_short(stop_reason: Option<&str>) -> Option<AgentError> {
 
 pub(crate) fn rpc_error(raw: &RawValue) -> RpcError {
     let plain = || RpcError::new(0, raw.get());
-    parse(raw.get()).unwrap_or_else(plain)
+    parse(repaired(raw).get()).unwrap_or_else(plain)
 }
 
 #[cfg(test)]

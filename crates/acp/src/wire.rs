@@ -303,11 +303,12 @@ pub(crate) struct ConfigOption {
     pub(crate) category: Option<String>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) current_value: Option<String>,
-    #[serde(deserialize_with = "readable_items")]
+    /// The values, also those in groups.
+    #[serde(deserialize_with = "with_groups")]
     pub(crate) options: Vec<ValueLine>,
 }
 
-/// A value of a setting, or a group of values.
+/// A value of a setting.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(crate) struct ValueLine {
@@ -317,18 +318,32 @@ pub(crate) struct ValueLine {
     pub(crate) name: Option<String>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) description: Option<String>,
-    /// The values of a group.
-    #[serde(deserialize_with = "readable_items")]
-    pub(crate) options: Vec<ValueLine>,
 }
 
 impl ConfigOption {
     /// Returns the values, also those in groups.
     pub(crate) fn values(&self) -> impl Iterator<Item = &ValueLine> {
-        let of_groups = self.options.iter().flat_map(|group| &group.options);
-        let values = self.options.iter().chain(of_groups);
-        values.filter(|it| it.value.is_some())
+        self.options.iter().filter(|it| it.value.is_some())
     }
+}
+
+/// Deserializes values and groups of values. The protocol has no groups in groups, and their depth would have no limit.
+fn with_groups<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ValueLine>, D::Error> {
+    #[derive(Deserialize)]
+    struct Group<'a> {
+        #[serde(borrow)]
+        options: Option<&'a RawValue>,
+    }
+
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    let items: Vec<&RawValue> = parse(raw.get()).unwrap_or_default();
+    let mut values = Vec::new();
+    for item in items {
+        values.extend(parse::<ValueLine>(item.get()));
+        let group: Option<Group<'_>> = parse(item.get());
+        values.extend(list::<ValueLine>(group.and_then(|group| group.options)));
+    }
+    Ok(values)
 }
 
 /// An entry of a plan.
@@ -339,8 +354,26 @@ pub(crate) struct PlanLine {
     pub(crate) status: Option<String>,
 }
 
-/// Parses a list and skips items that are unreadable.
+/// Parses a list of a part that is repaired, and skips items that are unreadable.
 pub(crate) fn list<T: for<'a> Deserialize<'a>>(raw: Option<&RawValue>) -> Vec<T> {
     let items: Vec<&RawValue> = raw.and_then(|raw| parse(raw.get())).unwrap_or_default();
     items.iter().filter_map(|item| parse(item.get())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_read_one_level_deep() {
+        // Made by hand.
+        let deep = [r#"{"options":["#.repeat(50_000), "]}".repeat(50_000)].concat();
+        let line = format!(
+            r#"{{"configOptions":[{{"options":[{{"value":"a"}},{{"options":[{{"value":"b"}},{deep}]}},{deep},7]}}]}}"#
+        );
+        let opened: Opened = parse(&line).unwrap();
+        let values = opened.config_options[0].values();
+        let values: Vec<_> = values.filter_map(|line| line.value.as_deref()).collect();
+        assert_eq!(values, ["a", "b"]);
+    }
 }

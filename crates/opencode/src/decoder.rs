@@ -15,7 +15,7 @@ pub(crate) mod wire;
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use teamster_core::provider::json_line::{self, parse, type_of};
+use teamster_core::provider::json_line::{self, parse, repaired, type_of};
 use teamster_core::provider::{DecodedResult, Decoder, Events, Exit};
 use teamster_core::text::excerpt;
 use teamster_core::{
@@ -133,7 +133,8 @@ impl OpenCodeDecoder {
         }
         let line: Line<'_> = parse(text)?;
         if kind == "error" {
-            let error = CliError::of(&ErrorBody::of(line.error?)?);
+            let error = repaired(line.error?);
+            let error = CliError::of(&ErrorBody::of(&error)?);
             self.session_seen(line.session_id.as_deref(), out);
             if let Some(before) = self.error.replace(error)
                 && self.error.as_ref().is_some_and(|e| *e != before)

@@ -105,6 +105,17 @@ impl Talk {
                          "params": {"sessionId": SESSION, "update": update}}));
     }
 
+    /// Passes a line in which each `HALF` is a lone surrogate.
+    fn line_with_half(&mut self, line: &Value) {
+        let line = line.to_string().replace("HALF", "\\ud83d");
+        self.assembler.line(line.as_bytes());
+    }
+
+    fn update_with_half(&mut self, update: &Value) {
+        self.line_with_half(&json!({"jsonrpc": "2.0", "method": "session/update",
+                                    "params": {"sessionId": SESSION, "update": update}}));
+    }
+
     fn text(&mut self, text: &str) {
         self.update(json!({"sessionUpdate": "agent_message_chunk",
                            "content": {"type": "text", "text": text}}));

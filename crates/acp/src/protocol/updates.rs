@@ -1,9 +1,11 @@
 //! Updates during a turn.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use teamster_core::provider::json_line::{parse, value};
+use teamster_core::provider::json_line::{parse, repaired, value};
 use teamster_core::provider::surrogates::Chars;
 use teamster_core::provider::{Events, mcp_content};
 use teamster_core::{
@@ -27,8 +29,17 @@ pub(super) struct Held {
 impl AcpProtocol {
     pub(super) fn update(&mut self, params: &RawValue, out: &mut Events) -> Option<()> {
         let params: UpdateParams<'_> = parse(params.get())?;
-        let raw = params.update?;
-        let update: Update<'_> = parse(raw.get())?;
+        let whole;
+        let mut raw = params.update?;
+        let mut update: Update<'_> = parse(raw.get())?;
+        // Half a character at the end of a chunk belongs to the next one.
+        if !update.kind.as_deref()?.ends_with("_chunk") {
+            whole = repaired(raw);
+            if let Cow::Owned(replaced) = &whole {
+                raw = replaced;
+                update = parse(raw.get())?;
+            }
+        }
         let kind = update.kind.as_deref()?;
         let is_ours = match (&params.session_id, &self.session) {
             (Some(id), Some(ours)) => **id == **ours,

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::value::RawValue;
 use teamster_core::provider::Activity;
+use teamster_core::provider::json_line::parse;
 
 use super::wire::{Launched, Origin, SystemLine};
 
@@ -97,7 +98,7 @@ impl Background {
 
     /// Records a background task from the result of the main agent's call.
     pub(super) fn launched(&mut self, result: &RawValue) {
-        let launched: Option<Launched<'_>> = serde_json::from_str(result.get()).ok();
+        let launched: Option<Launched<'_>> = parse(result.get());
         let Some(launched) = launched.filter(|it| it.status.as_deref() == Some("async_launched"))
         else {
             return;

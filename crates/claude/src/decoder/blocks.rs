@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 use teamster_core::provider::Events;
+use teamster_core::provider::json_line::repaired;
 use teamster_core::text::excerpt;
 use teamster_core::{
     AgentEvent, Id, NoticeLevel, NoticeSource, Plan, ToolKind, ToolResult, ToolUse, UsageReport,
@@ -214,10 +215,11 @@ impl ClaudeDecoder {
             Content::Blocks(blocks) => {
                 for block in blocks {
                     if block.tool_use_id.is_some() {
-                        if let Some(result) = line.tool_use_result.filter(|_| !sub_agent) {
+                        let result = line.tool_use_result.map(repaired);
+                        if let Some(result) = result.as_deref().filter(|_| !sub_agent) {
                             self.background.launched(result);
                         }
-                        self.tool_result(lane, block, line.tool_use_result, out);
+                        self.tool_result(lane, block, result.as_deref(), out);
                     } else if let Some(text) = block.text {
                         // Text that the CLI sends to the model by itself. A sub-agent's text is its task.
                         if !sub_agent {

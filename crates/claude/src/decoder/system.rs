@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 use teamster_core::provider::Events;
-use teamster_core::provider::json_line::parse;
+use teamster_core::provider::json_line::{parse, repaired};
 use teamster_core::text::excerpt;
 use teamster_core::{
     AgentEvent, ErrorKind, Id, McpServerStatus, NoticeCode, NoticeLevel, NoticeSource, Retry,
@@ -83,7 +83,7 @@ impl ClaudeDecoder {
         let mut odd_servers = Vec::new();
         // An unreadable server must not hide the others.
         let servers = line.mcp_servers.unwrap_or_default().into_iter();
-        for McpServerLine { name, status } in servers.filter_map(|s| parse(s.get())) {
+        for McpServerLine { name, status } in servers.filter_map(|s| parse(repaired(s).get())) {
             match status {
                 Some(status) => mcp_servers.push(McpServerStatus::new(name, status)),
                 None => odd_servers.push(name),
@@ -210,7 +210,7 @@ impl RetriedRequest<'_> {
 
 /// Returns the `error` of a line if it is a string, as in retries.
 pub(super) fn word(raw: &RawValue) -> Option<String> {
-    serde_json::from_str(raw.get()).ok()
+    parse(repaired(raw).get())
 }
 
 fn hook_response(line: &SystemLine<'_>, out: &mut Events) {

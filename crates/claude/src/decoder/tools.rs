@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use teamster_core::provider::json_line::{parse, repaired};
 use teamster_core::provider::media_placeholder;
 use teamster_core::text::excerpt;
 use teamster_core::{
@@ -82,7 +83,7 @@ impl Tools {
     }
 
     fn plan_changed(&mut self, result: &RawValue) -> Option<AgentEvent> {
-        let result: TaskResult<'_> = serde_json::from_str(result.get()).ok()?;
+        let result: TaskResult<'_> = parse(result.get())?;
         let entry = |task: TaskLine<'_>| {
             let entry = PlanEntry::new(
                 task.subject.into_owned(),
@@ -143,8 +144,7 @@ fn file_change(
     output: &str,
     result: Option<&RawValue>,
 ) -> Option<AgentEvent> {
-    let result: Option<FileResult<'_>> =
-        result.and_then(|result| serde_json::from_str(result.get()).ok());
+    let result: Option<FileResult<'_>> = result.and_then(|result| parse(result.get()));
     let created = match result.as_ref().and_then(|result| result.kind.as_deref()) {
         Some(kind) => kind == "create",
         None => output.starts_with("File created"),
@@ -209,9 +209,8 @@ pub(super) fn output(content: Content<'_>) -> String {
 }
 
 fn part(block: Block<'_>) -> String {
-    let source: Option<Source<'_>> = block
-        .source
-        .and_then(|source| serde_json::from_str(source.get()).ok());
+    let source = block.source.map(repaired);
+    let source: Option<Source<'_>> = source.as_deref().and_then(|source| parse(source.get()));
     match (block.text, source) {
         (Some(text), _) => text.into_owned(),
         (None, Some(source)) => placeholder(&block.kind, &source),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use teamster_core::provider::json_line::{or_default, parse};
+use teamster_core::provider::json_line::{of_any_depth, or_default, parse, repaired};
 
 use super::offers::{CommandLine, ModelLine};
 
@@ -137,7 +137,7 @@ struct Request {
     tool_name: String,
     #[serde(default, deserialize_with = "or_default")]
     tool_use_id: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "of_any_depth")]
     input: Value,
     #[serde(default, deserialize_with = "or_default")]
     permission_suggestions: Vec<Value>,
@@ -204,7 +204,7 @@ fn what(line: Line<'_>) -> Option<LineKind> {
             }
         }
         "control_response" => {
-            let response: Response = parse(line.response?.get())?;
+            let response: Response = parse(repaired(line.response?).get())?;
             LineKind::Answer {
                 request_id: response.request_id,
                 outcome: match response.subtype.as_str() {
@@ -215,7 +215,7 @@ fn what(line: Line<'_>) -> Option<LineKind> {
         }
         "control_request" => {
             let request_id = line.request_id?;
-            let request: Request = parse(line.request?.get())?;
+            let request: Request = parse(repaired(line.request?).get())?;
             if request.subtype == "elicitation" {
                 return Some(LineKind::Elicitation(Box::new(Elicitation {
                     request_id,

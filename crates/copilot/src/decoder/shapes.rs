@@ -7,6 +7,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, de};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use teamster_core::provider::json_line::{parse, part, repaired, value};
 use teamster_core::provider::mcp_content;
 
 use super::wire::{ToolError, ToolResult};
@@ -105,9 +106,12 @@ impl<'a> Content<'a> {
             is_odd: false,
         };
         match raw.get().as_bytes().first() {
-            Some(b'"') => plain(serde_json::from_str(raw.get()).unwrap_or_default()),
+            Some(b'"') => plain(parse(raw.get()).unwrap_or_else(|| {
+                let text: String = parse(repaired(raw).get()).unwrap_or_default();
+                Str::new(text)
+            })),
             Some(b'n') => Self::default(),
-            Some(b'[') => match text_of_blocks(raw.get()) {
+            Some(b'[') => match text_of_blocks(repaired(raw).get()) {
                 Some(text) => plain(Str::new(text)),
                 None => Self::odd(raw),
             },
@@ -149,8 +153,7 @@ pub(crate) fn value_or_text<'de, D>(deserializer: D) -> Result<Option<Value>, D:
 where
     D: Deserializer<'de>,
 {
-    let raw = <&RawValue>::deserialize(deserializer)?.get();
-    let value = serde_json::from_str(raw).unwrap_or_else(|_| Value::String(raw.to_owned()));
+    let value = value(<&RawValue>::deserialize(deserializer)?);
     Ok(Some(value).filter(|value| !value.is_null()))
 }
 
@@ -169,8 +172,8 @@ where
     let text = raw.get();
     let mut result = ToolResult::default();
     match text.as_bytes().first() {
-        Some(b'{') => result = serde_json::from_str(text).unwrap_or_default(),
-        Some(b'[') => result.contents = serde_json::from_str(text).unwrap_or_default(),
+        Some(b'{') => result = part::<_, D::Error>(raw)?,
+        Some(b'[') => result.contents = part::<_, D::Error>(raw)?,
         _ => result.content = Content::of(raw),
     }
     if result.content.is_odd
@@ -202,7 +205,7 @@ where
     let message = match raw.get() {
         "null" | "false" | "\"\"" => return Ok(None),
         text if text.starts_with('{') => {
-            return Ok(Some(serde_json::from_str(text).unwrap_or_default()));
+            return Ok(Some(part::<_, D::Error>(raw)?));
         }
         _ => Content::of(raw).text,
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use teamster_core::provider::json_line::{parse, type_of};
+use teamster_core::provider::json_line::{self, parse, type_of};
 use teamster_core::{ModelUsage, Usage};
 
 use super::wire::{CallUsage, Line, Shutdown, UsageRecord};
@@ -17,10 +17,12 @@ impl Totals {
         if type_of(line).as_deref() != Some("session.shutdown") {
             return None;
         }
-        let line: Line<'_, Shutdown<'_>> = parse(line)?;
-        let models = line.data.model_metrics.into_iter();
-        let totals = models.map(|(model, metrics)| (model, usage_of(&metrics.usage)));
-        Some(Self(totals.collect()))
+        json_line::read(line.as_bytes(), |line| {
+            let line: Line<'_, Shutdown<'_>> = parse(line)?;
+            let models = line.data.model_metrics.into_iter();
+            let totals = models.map(|(model, metrics)| (model, usage_of(&metrics.usage)));
+            Some(Self(totals.collect()))
+        })
     }
 
     /// Returns the difference to earlier totals.

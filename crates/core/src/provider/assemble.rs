@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use crate::provider::{Activity, Decoder, Events, Exit, RecordFiles, Secrets};
 use crate::raw_json::make_readable;
+use crate::readable_json::readable;
 use crate::text::excerpt;
 use crate::{
     AgentError, AgentEvent, Decision, Diagnostics, Done, ErrorCode, ErrorKind, Id, NoticeLevel,
@@ -201,6 +202,8 @@ impl RunAssembler {
 
     /// Processes a new line of these files and pushes the usage that it reports.
     pub fn record_line(&mut self, line: &str, out: &mut Events) {
+        let replaced = readable(line);
+        let line = replaced.as_deref().unwrap_or(line);
         if let Some(usage) = self.decoder.record_line(line) {
             self.model_is_recorded(out);
             out.push(AgentEvent::Usage(Box::new(UsageReport::new(usage))));

@@ -23,6 +23,22 @@ pub fn parse<'a, T: Deserialize<'a>>(line: &'a str) -> Option<T> {
     serde_json::from_str(line).ok()
 }
 
+/// Makes a part of a line [`readable`] that is parsed after the line itself: then it is too late for [`read`] to try the
+/// line again.
+///
+/// ```
+/// use serde_json::value::RawValue;
+/// use teamster_core::provider::json_line::{parse, repaired};
+///
+/// let raw: &RawValue = parse(r#"["\ud83d"]"#).unwrap();
+/// assert_eq!(parse::<Vec<String>>(raw.get()), None);
+/// assert_eq!(parse::<Vec<String>>(repaired(raw).get()), Some(vec!["\u{fffd}".to_owned()]));
+/// ```
+pub fn repaired(raw: &RawValue) -> Cow<'_, RawValue> {
+    let replaced = readable(raw.get()).and_then(|text| RawValue::from_string(text).ok());
+    replaced.map_or(Cow::Borrowed(raw), Cow::Owned)
+}
+
 /// Parses any JSON value. In it, what no value can hold is replaced ([`readable`]), and one that is nested too deeply
 /// becomes a string.
 pub fn value(raw: &RawValue) -> Value {
@@ -65,15 +81,27 @@ pub fn type_of(line: &str) -> Option<Cow<'_, str>> {
 /// # Errors
 ///
 /// Fails if the value is not JSON, or if it is [`readable`] only with replacements: it is not unexpected, and [`read`]
-/// tries the line again.
+/// tries the line again. A part of a line that is parsed later has to be [`repaired`] before.
 pub fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
     T: Default + Deserialize<'de>,
 {
-    let raw = <&RawValue>::deserialize(deserializer)?;
+    part(<&RawValue>::deserialize(deserializer)?)
+}
+
+/// Parses a part of a line while the line itself is parsed, as [`or_default`].
+///
+/// # Errors
+///
+/// As [`or_default`].
+pub fn part<'de, T, E>(raw: &'de RawValue) -> Result<T, E>
+where
+    T: Default + Deserialize<'de>,
+    E: serde::de::Error,
+{
     serde_json::from_str(raw.get()).or_else(|error| match readable(raw.get()) {
-        Some(_) => Err(serde::de::Error::custom(error)),
+        Some(_) => Err(E::custom(error)),
         None => Ok(T::default()),
     })
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
+use teamster_core::provider::json_line::{parse, repaired};
 use teamster_core::{ModelUsage, Usage};
 
 use super::wire::StatsLine;
@@ -47,7 +48,7 @@ impl StatsLine {
     /// Returns the usage by model, of models that used tokens.
     pub(super) fn by_model(&self) -> BTreeMap<String, ModelUsage> {
         let usage = |figures: &RawValue| {
-            let figures: StatsLine = serde_json::from_str(figures.get()).ok()?;
+            let figures: StatsLine = parse(repaired(figures).get())?;
             Some(ModelUsage::new(figures.usage()?))
         };
         let models = self.models.iter();

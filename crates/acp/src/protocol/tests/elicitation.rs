@@ -185,3 +185,21 @@ fn a_question_ends_with_its_turn_or_when_the_agent_cancels_it() {
         assert!(events.into_iter().all(|it| it.type_name() != "unknown"));
     }
 }
+
+/// Made by hand: JavaScript cuts a text inside a character.
+#[test]
+fn half_a_character_in_a_question_loses_nothing_of_it() {
+    let (mut talk, prompt) = in_a_call(asking());
+    talk.line_with_half(
+        &json!({"id": 7, "method": "elicitation/create", "params": {"sessionId": SESSION,
+        "toolCallId": "t1", "message": "Which? HALF", "mode": "form", "requestedSchema": schema()}}),
+    );
+    let asked = talk.asked();
+    assert_eq!(asked[0].message.as_deref(), Some("Which? \u{fffd}"));
+    assert_eq!(asked[0].schema, Some(schema()));
+    talk.assembler
+        .answer(&asked[0], PermissionAnswer::Deny(None));
+    talk.written();
+    talk.line(json!({"id": prompt, "result": {"stopReason": "end_turn"}}));
+    talk.ended();
+}

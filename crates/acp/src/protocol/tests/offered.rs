@@ -136,3 +136,41 @@ fn a_run_has_none_of_it() {
     let events = talk.end("end_turn");
     assert_eq!(names(&events), ["session", "turn_end", "done"]);
 }
+
+/// Made by hand: JavaScript cuts a text inside a character.
+#[test]
+fn half_a_character_loses_no_item() {
+    let mut talk = Talk::new(settings());
+    talk.begin("hi");
+    talk.initialized(json!({}));
+    let id = talk.request("session/new");
+    talk.line_with_half(&json!({"id": id, "result": {"sessionId": SESSION, "models":
+        {"currentModelId": "a", "availableModels": [{"modelId": "a", "name": "A HALF"}]}}}));
+    talk.update_with_half(
+        &json!({"sessionUpdate": "available_commands_update", "availableCommands":
+        [{"name": "compact", "description": "Cut HALF"}, {"name": "init"}]}),
+    );
+    talk.update_with_half(&json!({"sessionUpdate": "plan", "entries": [
+        {"content": "one HALF", "status": "pending"}, {"content": "two", "status": "pending"}]}));
+    // The halves of one character in two chunks are one.
+    for (half, text) in [("\\ud83d", "a HALF"), ("\\ude00", "HALF b")] {
+        let chunk = json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}});
+        let line =
+            json!({"method": "session/update", "params": {"sessionId": SESSION, "update": chunk}});
+        let line = line.to_string().replace("HALF", half);
+        talk.assembler.line(line.as_bytes());
+    }
+    let events = talk.end("end_turn");
+    let models = Offers::new().models(vec![ModelChoice::new("a").name("A \u{fffd}")]);
+    let with_commands = models.clone().commands(vec![
+        SlashCommand::new("compact").description("Cut \u{fffd}"),
+        SlashCommand::new("init"),
+    ]);
+    assert_eq!(offers(&events), [models, with_commands]);
+    let plan: Option<Vec<&str>> = events.iter().find_map(|event| match event {
+        AgentEvent::Plan(plan) => Some(plan.entries.iter().map(|it| &*it.content).collect()),
+        _ => None,
+    });
+    assert_eq!(plan, Some(vec!["one \u{fffd}", "two"]));
+    assert_eq!(result(&events).text, "a \u{1f600} b");
+}

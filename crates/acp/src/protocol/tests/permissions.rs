@@ -306,3 +306,25 @@ fn read_only_is_an_answer_by_kind() {
         .collect();
     assert_eq!(denied, ["execute", "edit", "other"]);
 }
+
+/// Made by hand: JavaScript cuts a text inside a character.
+#[test]
+fn half_a_character_in_a_request_loses_nothing_of_it() {
+    let mut talk = Talk::ready();
+    talk.begin("hi");
+    let prompt = talk.request("session/prompt");
+    let request = json!({"id": 7, "method": "session/request_permission", "params": {
+        "sessionId": SESSION, "toolCall": {"toolCallId": "t1", "title": "HALF x", "kind": "execute",
+        "rawInput": {"command": "rm x"}}, "options": [
+        {"optionId": "once", "name": "HALF", "kind": "allow_once"},
+        {"optionId": "no", "kind": "reject_once"}]}});
+    talk.line_with_half(&request);
+    let asked = talk.asked();
+    assert_eq!(asked[0].message.as_deref(), Some("\u{fffd} x"));
+    assert_eq!(asked[0].input, json!({"command": "rm x"}));
+    talk.assembler.answer(&asked[0], PermissionAnswer::Allow);
+    let written = talk.written();
+    assert_eq!(written[0]["result"]["outcome"]["optionId"], "once");
+    talk.line(json!({"id": prompt, "result": {"stopReason": "end_turn"}}));
+    assert_eq!(result(&talk.ended()).status, RunStatus::Completed);
+}

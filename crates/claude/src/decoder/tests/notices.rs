@@ -229,3 +229,22 @@ fn a_file_that_a_sub_agent_wrote_is_that_of_its_call() {
         [("/ws/a", ChangeKind::Add), ("/ws/b", ChangeKind::Update)]
     );
 }
+
+/// Made by hand: JavaScript cuts a text inside a character.
+#[test]
+fn half_a_character_loses_no_change_of_a_file() {
+    let call = json!({"type": "assistant", "parent_tool_use_id": null, "session_id": SESSION, "message":
+        {"id": "m1", "model": "m", "content": [{"type": "tool_use", "id": "t1", "name": "Write",
+         "input": {"file_path": "/ws/a", "content": ""}}]}});
+    let ended = json!({"type": "user", "parent_tool_use_id": null, "session_id": SESSION, "message":
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "Done"}]},
+        "tool_use_result": {"type": "create", "filePath": "/ws/HALF"}});
+    let ended = ended.to_string().replace("HALF", "\\ud83d");
+    let (events, _) = run(&[init(), call.to_string(), ended]);
+    let changes = events.iter().filter_map(|event| match event {
+        AgentEvent::FileChange(it) => Some((&*it.path, it.change)),
+        _ => None,
+    });
+    let changes: Vec<_> = changes.collect();
+    assert_eq!(changes, [("/ws/\u{fffd}", ChangeKind::Add)]);
+}

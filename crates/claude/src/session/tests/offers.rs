@@ -90,3 +90,26 @@ fn a_run_asks_for_no_offers_and_reports_none() {
     assert_eq!(written, b"");
     assert_eq!(turn(&mut talk, &["compact"]), []);
 }
+
+/// Made by hand: JavaScript cuts a text inside a character.
+#[test]
+fn half_a_character_loses_no_item() {
+    let mut talk = Talk::new(|_| {});
+    let first = talk.session.outbox(Outbox::take_input);
+    let request: serde_json::Value = serde_json::from_slice(&first).unwrap();
+    let line = answer(
+        &request,
+        &json!({"response": {
+            "commands": [{"name": "compact", "description": "Cut HALF"}],
+            "models": [{"value": "sonnet", "displayName": "Sonnet"}],
+        }}),
+    );
+    let line = line.to_string().replace("HALF", "\\ud83d");
+    talk.session.line(line.as_bytes());
+    let models = vec![ModelChoice::new("sonnet").name("Sonnet")];
+    let compact = SlashCommand::new("compact").description("Cut \u{fffd}");
+    assert_eq!(
+        turn(&mut talk, &["compact"]),
+        [Offers::new().models(models).commands(vec![compact])]
+    );
+}

@@ -67,3 +67,24 @@ fn a_tool_is_allowed_with_another_input() {
         json!({"behavior": "allow", "updatedInput": {"command": "true"}})
     );
 }
+
+/// Made by hand: JavaScript cuts a text inside a character.
+#[test]
+fn half_a_character_in_a_request_loses_nothing_of_it() {
+    let mut talk = Talk::new(|_| {});
+    talk.turn();
+    let mut request = ask("Bash");
+    request["request"]["decision_reason"] = "cut HALF".into();
+    let deep = [r#"{"a":"#.repeat(200), "1".to_owned(), "}".repeat(200)].concat();
+    let line = request.to_string().replace("HALF", "\\ud83d");
+    for line in [line.clone(), line.replace(r#"{"a":1}"#, &deep)] {
+        talk.session.line(line.as_bytes());
+        let asked = talk.session.outbox(Outbox::take_requests);
+        assert_eq!(asked[0].message.as_deref(), Some("cut \u{fffd}"));
+        talk.session.command(SessionCommand::Answer(
+            asked[0].id,
+            PermissionAnswer::Deny(None),
+        ));
+        assert_eq!(talk.written().len(), 1);
+    }
+}

@@ -206,3 +206,13 @@ fn the_state_of_a_quota_is_a_rate_limit() {
     );
     assert_eq!(limit.utilization, Some(0.75));
 }
+
+/// Made by hand: JavaScript cuts a text inside a character.
+#[test]
+fn half_a_character_loses_no_totals() {
+    let start = json!({"type": "session.start", "data": {}}).to_string();
+    let shutdown = shutdown(140, 9).replace("gpt", "\\ud83d");
+    let done = run_with(vec![start, shutdown], &[result(0)]);
+    let usage = done.usage_by_model["\u{fffd}"].usage;
+    assert_eq!(usage.output_tokens, Some(9));
+}

@@ -8,6 +8,7 @@ use crate::provider::{
     Activity, DecodedResult, Decoder, Events, Exit, Outbox, Phase, RecordFiles, RunAssembler,
     Secrets, SessionCommand, SessionProtocol, Stop,
 };
+use crate::readable_json::readable;
 use crate::sync::lock;
 use crate::{
     AgentError, AgentEvent, ErrorKind, Id, LogEntry, PermissionAnswer, PermissionRequest, Turn,
@@ -210,6 +211,8 @@ impl SessionAssembler {
 
     /// Passes a new line of these files to the protocol.
     pub fn record_line(&mut self, line: &str) {
+        let replaced = readable(line);
+        let line = replaced.as_deref().unwrap_or(line);
         self.protocol.lock().record_line(line);
     }
 

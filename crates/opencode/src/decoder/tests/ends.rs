@@ -455,3 +455,14 @@ fn the_help_of_a_version_without_auto_shows_that_it_is_too_old() {
     assert_eq!(result.errors[0].code, ErrorCode::CliStderr);
     assert_eq!(result.errors[0].kind, ErrorKind::Invalid);
 }
+
+/// Made by hand: JavaScript cuts a text inside a character.
+#[test]
+fn half_a_character_loses_no_message_of_an_error() {
+    let line = error(
+        "APIError",
+        &json!({"message": "Overloaded HALF", "statusCode": 529}),
+    );
+    let (_, result) = run(&[start("m"), line.replace("HALF", "\\ud83d")]);
+    assert_eq!(result.errors[0].message, "Overloaded \u{fffd}");
+}
