@@ -247,6 +247,12 @@ fn denied_tools_prevent_a_fallback_to_another_cli() {
         "{}",
         ended.stderr
     );
-    assert!(ended.stderr.contains("denied tools"), "{}", ended.stderr);
+    assert!(
+        ended
+            .stderr
+            .contains("`--deny-tool` has the tool names of another CLI"),
+        "{}",
+        ended.stderr
+    );
     assert_eq!(agents.starts("claude"), 0);
 }
