@@ -36,9 +36,12 @@ pub fn result(events: &[AgentEvent]) -> &RunResult {
     }
 }
 
-/// Returns the type names of the events. Repetitions of one type are merged.
+/// Returns the type names of a turn's events, without those about the session. Repetitions of one type are merged.
 pub fn names(events: &[AgentEvent]) -> Vec<&'static str> {
-    let mut names: Vec<_> = events.iter().map(AgentEvent::type_name).collect();
+    let is_of_turn =
+        |it: &&AgentEvent| !matches!(it, AgentEvent::Offers(_) | AgentEvent::Context(_));
+    let of_turn = events.iter().filter(is_of_turn);
+    let mut names: Vec<_> = of_turn.map(AgentEvent::type_name).collect();
     names.dedup();
     names
 }

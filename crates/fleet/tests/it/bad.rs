@@ -144,14 +144,19 @@ fn a_workers_name_is_on_one_machine() {
     shared.go();
     block_on(async {
         let (fleet, service, mut first) = with_worker(&server, &shared.agent()).await;
-        let present = fleet.workers().await.unwrap();
+        let instances = async || {
+            let workers = fleet.workers().await.unwrap();
+            let about = workers.into_iter().map(|it| (it.worker, it.instance));
+            about.collect::<Vec<_>>()
+        };
+        let present = instances().await;
         let other = tempfile::tempdir().unwrap();
         let said = Machine::refused(other.path(), &server.url, "w1");
         assert!(
             said.contains("another machine") && said.contains("give this one another name"),
             "{said}"
         );
-        assert_eq!(fleet.workers().await.unwrap(), present);
+        assert_eq!(instances().await, present);
         // Its own next process is no other one, also while the report of a killed one is there.
         first.kill();
         first.restart(&shared.agent());
