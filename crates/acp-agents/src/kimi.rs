@@ -12,7 +12,9 @@ use teamster_acp::{
 use teamster_core::provider::{
     Args, CredentialFile, Credentials, FileLocation, RecordFiles, Sign, mcp_content,
 };
-use teamster_core::{AgentError, Capabilities, ChangeKind, CliInfo, PermissionMode, ToolKind};
+use teamster_core::{
+    AgentError, Capabilities, ChangeKind, CliInfo, NoticeCode, PermissionMode, ToolKind,
+};
 
 use crate::agent::{NamedAgent, capabilities};
 use crate::folder::{folder, is_plain};
@@ -70,9 +72,15 @@ const AGENT: &str = "Agent";
 /// Beginning of the request for a command of a sub-agent, before the command.
 const REQUESTED_COMMAND: &str = "Requesting approval to Running: ";
 /// What the CLI prints of a compaction of the session, as of 2.1.0: each is a chunk of its own, without a mark.
-const COMPACTION: [&str; 2] = [
-    "Compacting conversation context…",
-    "Compaction is blocked by the current turn; retry when the turn is idle.",
+const COMPACTION: [(&str, NoticeCode); 2] = [
+    (
+        "Compacting conversation context…",
+        NoticeCode::CompactionStarted,
+    ),
+    (
+        "Compaction is blocked by the current turn; retry when the turn is idle.",
+        NoticeCode::CompactionFailed,
+    ),
 ];
 /// Beginning of the last of these, before its figures.
 const COMPACTED: &str = "Compaction completed.\n- Messages compacted: ";
@@ -109,10 +117,12 @@ impl Dialect for KimiDialect {
     }
 
     fn chunk(&self, text: &str, _: &Value, _: &TurnSoFar) -> Chunk {
-        if COMPACTION.contains(&text) || text.starts_with(COMPACTED) {
-            Chunk::Notice
-        } else {
-            Chunk::Answer
+        let of = |(words, code): &(&str, NoticeCode)| (text == *words).then_some(*code);
+        let code = COMPACTION.iter().find_map(of);
+        let ended = || text.starts_with(COMPACTED).then_some(NoticeCode::Compacted);
+        match code.or_else(ended) {
+            Some(code) => Chunk::Notice(Some(code)),
+            None => Chunk::Answer,
         }
     }
 

@@ -235,12 +235,12 @@ impl Dialect for QwenDialect {
         match meta["source"].as_str() {
             // It is printed a second time with the turn about it.
             Some(NOTIFICATION) => Chunk::Noise,
-            Some(REPORT) => Chunk::Notice,
+            Some(REPORT) => Chunk::Notice(None),
             Some("background_notification_response") => Chunk::Answer,
             _ if text.starts_with(NOTIFICATION_ERROR) && meta["backgroundTurn"].is_object() => {
                 Chunk::Hold
             }
-            _ if meta["qwenDiscreteMessage"] == true => Chunk::Notice,
+            _ if meta["qwenDiscreteMessage"] == true => Chunk::Notice(None),
             _ => Chunk::Answer,
         }
     }

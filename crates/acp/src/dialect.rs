@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 use teamster_core::provider::RecordFiles;
 use teamster_core::text::without_colors;
-use teamster_core::{AgentError, CostSource, ErrorKind, ModelUsage, PermissionMode, Usage};
+use teamster_core::{
+    AgentError, CostSource, ErrorKind, ModelUsage, NoticeCode, PermissionMode, Usage,
+};
 
 use crate::cost::SessionCost;
 use crate::errors::{During, RpcError};
@@ -277,8 +279,8 @@ pub enum Chunk {
     Answer,
     /// Message of the agent about itself; discarded.
     Noise,
-    /// Message of the agent about itself; reported as a notice.
-    Notice,
+    /// Message of the agent about itself; reported as a notice, with its subject.
+    Notice(Option<NoticeCode>),
     /// Undecided; the next update decides.
     Hold,
 }

@@ -269,11 +269,11 @@ pub(crate) struct ModelLine {
 }
 
 /// `available_commands_update`.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-pub(crate) struct Commands {
-    #[serde(deserialize_with = "readable_items")]
-    pub(crate) available_commands: Vec<CommandLine>,
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Commands<'a> {
+    #[serde(borrow)]
+    pub(crate) available_commands: Option<&'a RawValue>,
 }
 
 /// A command of the agent.
@@ -356,8 +356,13 @@ pub(crate) struct PlanLine {
 
 /// Parses a list of a part that is repaired, and skips items that are unreadable.
 pub(crate) fn list<T: for<'a> Deserialize<'a>>(raw: Option<&RawValue>) -> Vec<T> {
-    let items: Vec<&RawValue> = raw.and_then(|raw| parse(raw.get())).unwrap_or_default();
-    items.iter().filter_map(|item| parse(item.get())).collect()
+    raw.and_then(list_of).unwrap_or_default()
+}
+
+/// Parses a list as [`list`]; `None` if it is none.
+pub(crate) fn list_of<T: for<'a> Deserialize<'a>>(raw: &RawValue) -> Option<Vec<T>> {
+    let items: Vec<&RawValue> = parse(raw.get())?;
+    Some(items.iter().filter_map(|item| parse(item.get())).collect())
 }
 
 #[cfg(test)]

@@ -109,7 +109,8 @@ pub(crate) const PARAMETERS: &[Parameter] = parameters! {
 impl ExecuteParams {
     /// Returns these parameters for the same task with another provider: those that mean the same for every provider.
     /// The model, the effort, the session, the allowed tools and the extra arguments are left out, and what the run can
-    /// go without if this provider does not have it ([`lacks`](Self::lacks)).
+    /// go without if this provider does not have it ([`lacks`](Self::lacks)). The policy for permission requests is kept:
+    /// without it the run would have other rights, so a provider whose sessions do not ask refuses it.
     #[must_use]
     pub fn for_other_provider(&self, can: &Capabilities) -> Self {
         let mut params = self.clone();

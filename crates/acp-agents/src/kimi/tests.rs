@@ -230,10 +230,16 @@ fn words_about_a_compaction_are_not_the_answer() {
     let notices: Vec<_> = events
         .iter()
         .filter_map(|event| match event {
-            AgentEvent::Notice(notice) => Some(notice.message.as_str()),
+            AgentEvent::Notice(notice) => Some((notice.message.as_str(), notice.code)),
             _ => None,
         })
         .collect();
-    assert_eq!(notices, own);
+    let codes = [
+        NoticeCode::CompactionStarted,
+        NoticeCode::CompactionFailed,
+        NoticeCode::Compacted,
+    ];
+    let expected: Vec<_> = own.into_iter().zip(codes.map(Some)).collect();
+    assert_eq!(notices, expected);
     assert_eq!(result(&events).text, "Compaction completed. It fits.");
 }

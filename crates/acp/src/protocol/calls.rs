@@ -134,6 +134,7 @@ impl AcpProtocol {
             )));
         }
         self.turn.answer = false;
+        self.live.ended(id);
         out.push(AgentEvent::ToolResult(Box::new(
             ToolResult::new(id.clone(), end.output)
                 .is_error(end.is_error)

@@ -7,13 +7,17 @@ use teamster_core::{ContextUse, ModelChoice, Offers, SlashCommand, ToolKind};
 
 use super::AcpProtocol;
 use crate::peer;
-use crate::wire::{CallUpdate, Commands, ConfigOption, Models, Update};
+use crate::wire::{CallUpdate, CommandLine, Commands, ConfigOption, Models, Update, list_of};
 
 impl AcpProtocol {
-    /// Takes the agent's commands.
+    /// Takes the agent's commands. An update without a list of them changes nothing.
     pub(super) fn commands_are(&mut self, raw: &RawValue, out: &mut Events) {
-        let update: Commands = parse(raw.get()).unwrap_or_default();
-        let commands = update.available_commands.into_iter().map(|line| {
+        let update: Option<Commands<'_>> = parse(raw.get());
+        let Some(lines) = update.and_then(|it| list_of::<CommandLine>(it.available_commands?))
+        else {
+            return;
+        };
+        let commands = lines.into_iter().map(|line| {
             SlashCommand::new(line.name)
                 .description(filled(line.description))
                 .input_hint(line.input.and_then(|input| filled(input.hint)))

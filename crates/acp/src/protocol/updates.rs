@@ -9,8 +9,8 @@ use teamster_core::provider::json_line::{parse, repaired, value};
 use teamster_core::provider::surrogates::Chars;
 use teamster_core::provider::{Events, mcp_content};
 use teamster_core::{
-    AgentError, AgentEvent, Id, NoticeLevel, NoticeSource, Plan, PlanEntry, PlanStatus, Retract,
-    Retry, Text, Thinking,
+    AgentError, AgentEvent, Id, NoticeCode, NoticeLevel, NoticeSource, Plan, PlanEntry, PlanStatus,
+    Retract, Retry, Text, Thinking,
 };
 
 use super::AcpProtocol;
@@ -167,7 +167,7 @@ impl AcpProtocol {
                 "agent_message_chunk" => {
                     let text = text();
                     let chunk = self.dialect.chunk(&text, meta, &self.turn);
-                    !text.is_empty() && !matches!(chunk, Chunk::Noise | Chunk::Notice)
+                    !text.is_empty() && !matches!(chunk, Chunk::Noise | Chunk::Notice(_))
                 }
                 "agent_thought_chunk" => !text().is_empty(),
                 "tool_call" => parse::<CallUpdate<'_>>(raw.get())
@@ -213,8 +213,8 @@ impl AcpProtocol {
                 let text = update.content.and_then(text_of).unwrap_or_default();
                 match self.dialect.chunk(&text, meta, &self.turn) {
                     Chunk::Noise => true,
-                    Chunk::Notice => {
-                        out.notice(NoticeLevel::Info, NoticeSource::Stdout, text);
+                    Chunk::Notice(code) => {
+                        about_itself(code, text, out);
                         true
                     }
                     _ => false,
@@ -260,7 +260,7 @@ impl AcpProtocol {
         let message = self.message_of(update);
         match self.dialect.chunk(&text, meta, &self.turn) {
             Chunk::Noise => {}
-            Chunk::Notice => out.notice(NoticeLevel::Info, NoticeSource::Stdout, text),
+            Chunk::Notice(code) => about_itself(code, text, out),
             Chunk::Hold => self.held = Some(Held { text, message }),
             Chunk::Answer => self.say(text, message, out),
         }
@@ -322,6 +322,15 @@ impl AcpProtocol {
             }
             Words::Failure(error) => Some(error),
         }
+    }
+}
+
+/// Reports a message of the agent about itself.
+fn about_itself(code: Option<NoticeCode>, text: String, out: &mut Events) {
+    let (level, source) = (NoticeLevel::Info, NoticeSource::Stdout);
+    match code {
+        Some(code) => out.coded_notice(code, level, source, text),
+        None => out.notice(level, source, text),
     }
 }
 

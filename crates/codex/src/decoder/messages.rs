@@ -34,8 +34,8 @@ pub(crate) struct Messages {
     complete: HashMap<(String, Kind), String>,
     /// Messages of this turn that must not be shown, by their ids on the wire.
     withheld: HashSet<(String, Kind)>,
-    /// The text of the last message.
-    last: Option<String>,
+    /// The id on the wire and the text of the last message.
+    last: Option<(String, String)>,
     /// The call that started the agent which writes the messages; `None` for the main agent.
     parent: Option<Id>,
 }
@@ -98,7 +98,7 @@ impl Messages {
         }
         let item = item.unwrap_or(NO_ID);
         if kind == Kind::Text && complete && !text.is_empty() {
-            self.last = Some(text.to_owned());
+            self.last = Some((item.to_owned(), text.to_owned()));
         }
         match self.growing(item, kind) {
             // Handle it as if it had come at once.
@@ -156,7 +156,16 @@ impl Messages {
                 !is_it(message)
             });
         }
-        self.last.take_if(|last| last == text);
+        // It may repeat a message of the broken answer, which was shown.
+        let repeated = self.repeated(kind, text).map(|at| self.open.remove(at));
+        if let Some(repeated) = &repeated {
+            repeated.retract(out);
+        }
+        if kind == Kind::Text {
+            let is_last = |last: &str| repeated.as_ref().is_some_and(|it| it.text == last);
+            self.last
+                .take_if(|(id, last)| id == item || last == text || is_last(last));
+        }
         true
     }
 
@@ -265,7 +274,7 @@ impl Messages {
 
     /// Returns the text of the run's last message.
     pub(crate) fn last(&self) -> Option<&str> {
-        self.last.as_deref()
+        self.last.as_ref().map(|(_, text)| &**text)
     }
 
     /// Returns whether this message repeats one of the broken answer, or may still become a repetition. A message
@@ -283,19 +292,28 @@ impl Messages {
             let alike = |m: &Message| m.text.starts_with(text) || text.starts_with(&m.text);
             return self.open.iter().any(|m| is_old(m) && alike(m));
         }
+        let Some(at) = self.repeated(kind, text) else {
+            return false;
+        };
+        let mut old = self.open.remove(at);
+        if old.text != text {
+            old.retract(out);
+            return false;
+        }
+        old.broken_off = false;
+        item.clone_into(&mut old.item);
+        self.finished.push(old);
+        true
+    }
+
+    /// Returns the index of the message of the broken answer that equals a complete message, else of one that is its
+    /// beginning.
+    fn repeated(&self, kind: Kind, text: &str) -> Option<usize> {
+        let is_old = |m: &Message| m.broken_off && m.kind == kind;
         let same = |m: &Message| is_old(m) && m.text == text;
-        if let Some(at) = self.open.iter().position(same) {
-            let mut same = self.open.remove(at);
-            same.broken_off = false;
-            item.clone_into(&mut same.item);
-            self.finished.push(same);
-            return true;
-        }
         let shorter = |m: &Message| is_old(m) && text.starts_with(&m.text);
-        if let Some(at) = self.open.iter().position(shorter) {
-            self.open.remove(at).retract(out);
-        }
-        false
+        let open = || self.open.iter();
+        open().position(same).or_else(|| open().position(shorter))
     }
 }
 
@@ -351,5 +369,29 @@ mod tests {
         assert_eq!(messages.open.len(), 3);
         messages.say(Some("item_3"), Kind::Text, "Ha!", true, &mut ids, &mut out);
         assert_eq!(messages.open.len(), 2);
+    }
+
+    /// Returns how many messages were retracted, and what is left of the last one.
+    fn withheld(items: &[(&str, &str)], item: &str, text: &str) -> (usize, Option<String>) {
+        let (mut messages, mut ids, mut out) =
+            (Messages::default(), Ids::default(), Events::default());
+        for &(item, text) in items {
+            messages.say(Some(item), Kind::Text, text, true, &mut ids, &mut out);
+        }
+        messages.broke_off(&mut out);
+        assert!(messages.withhold(Some(item), Kind::Text, text, &mut out));
+        let is_retract = |event: &AgentEvent| matches!(event, AgentEvent::Retract(_));
+        let retracted = out.drain().filter(is_retract).count();
+        (retracted, messages.last().map(str::to_owned))
+    }
+
+    #[test]
+    fn a_withheld_message_is_taken_back_under_each_of_its_ids() {
+        // Made by hand: it was shown with another text, and before the answer broke off.
+        assert_eq!(withheld(&[("item_0", "A")], "item_0", "B"), (1, None));
+        assert_eq!(withheld(&[("item_0", "A")], "item_1", "A"), (1, None));
+        assert_eq!(withheld(&[("item_0", "A")], "item_1", "A, B"), (1, None));
+        let other = Some("A".to_owned());
+        assert_eq!(withheld(&[("item_0", "A")], "item_1", "B"), (0, other));
     }
 }

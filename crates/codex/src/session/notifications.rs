@@ -82,7 +82,7 @@ impl CodexSession {
                 self.approvals.resolved(&id, &mut self.outbox);
             }
             // An item reports it, too, but not those of older versions.
-            "thread/compacted" if std::mem::take(&mut self.compacted) => {}
+            "thread/compacted" if self.is_ours(params) && std::mem::take(&mut self.compacted) => {}
             "thread/compacted" => self.compaction(Stage::Completed, params, out),
             "thread/closed" if self.is_ours(params) => self.closed(),
             "thread/closed" => self.agent_gone(params, out),
@@ -128,6 +128,7 @@ impl CodexSession {
                 let (item, piece) = (params.text("item_id")?, params.text("delta")?);
                 if let Some((work, _)) = at_work
                     && let Some(call) = work.call(&item)
+                    && !self.one_turn
                 {
                     self.live.piece(&call, &piece, out);
                 }
@@ -187,6 +188,7 @@ impl CodexSession {
         }
         if self.is_current(params)
             && has_grown
+            && !self.one_turn
             && let Some(window) = report.get("model_context_window")
             && let Some(last) = report.object("last")
             && let Some(tokens) = last.get("total_tokens")
@@ -409,8 +411,10 @@ impl CodexSession {
             return Some(());
         }
         if kind == "contextCompaction" {
-            self.compacted = stage == Stage::Completed && self.is_ours(params);
-            self.compaction(stage, params, out);
+            if self.is_ours(params) {
+                self.compacted = stage == Stage::Completed;
+                self.compaction(stage, params, out);
+            }
             return Some(());
         }
         if SILENT_ITEMS.contains(&&*kind) {
@@ -439,6 +443,9 @@ impl CodexSession {
                 }
             };
             self.agents.called(&kind, &item, &call, root.as_deref());
+            if stage == Stage::Completed {
+                self.live.ended(&call);
+            }
         }
         self.interrupt_if_wanted();
         Some(())

@@ -28,7 +28,9 @@ pub(super) fn answered(id: &Value, message: &Object<'_>, out: &mut Events) -> Op
     // A CLI without this request answers with an error.
     if let Some(result) = message.object("result") {
         let models: Vec<_> = result.objects("data").iter().filter_map(model).collect();
-        out.push(Offers::new().models(models).into());
+        if !models.is_empty() {
+            out.push(Offers::new().models(models).into());
+        }
     }
     Some(())
 }

@@ -40,6 +40,8 @@ pub(super) struct CodexSession {
     pub(super) turns: u64,
     pub(super) ended: Option<Ended>,
     pub(super) interrupted: bool,
+    /// The session is a run: its events are those of `codex exec`.
+    pub(super) one_turn: bool,
     /// The models are to be requested: the session is not a run, and they were not requested yet.
     pub(super) wants_models: bool,
     /// Live output of the turn's commands.
@@ -83,6 +85,7 @@ impl CodexSession {
             turns: 0,
             ended: None,
             interrupted: false,
+            one_turn: options.one_turn,
             wants_models: !options.one_turn,
             live: LiveOutput::default(),
             compacted: false,
@@ -121,7 +124,7 @@ pub(super) struct Thread {
 #[derive(Debug)]
 pub(super) struct Opening {
     pub(super) kind: OpeningKind,
-    /// The order that waits for the thread, if it replaces another one.
+    /// The command that waits for the thread, if it replaces another one.
     pub(super) clear: Option<CommandId>,
     /// The number of the request, once it was sent.
     pub(super) call: Option<u64>,

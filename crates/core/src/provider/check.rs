@@ -42,7 +42,10 @@ impl ExecuteParams {
             ));
         }
         if self.permissions.is_some() {
-            let problem = format!("a run of {} cannot ask; open a session with it", info.name);
+            let problem = format!(
+                "a plain run of {} does not ask; use `OneTurn`, or `SessionOptions::permissions` for a session",
+                info.name
+            );
             return Err(AgentError::refused("permissions", problem));
         }
         if self.prompt.trim().is_empty() && self.images.is_empty() {
@@ -206,6 +209,10 @@ mod tests {
         assert_eq!(
             refused(|p| p.fork = true),
             "fork: X has no way to honour it; leave it out"
+        );
+        assert_eq!(
+            refused(|p| p.permissions = Some(crate::PermissionPolicy::Allow)),
+            "permissions: a plain run of X does not ask; use `OneTurn`, or `SessionOptions::permissions` for a session"
         );
         for (change, name) in [
             (

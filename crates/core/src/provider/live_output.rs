@@ -20,18 +20,19 @@ pub struct LiveOutput {
 struct Emitted {
     bytes: usize,
     pieces: usize,
+    /// True after the first piece that did not fit: a later one would leave a gap before it.
+    is_full: bool,
     /// The complete output so far, of an agent that repeats it.
     text: String,
 }
 
 impl LiveOutput {
-    /// Emits a piece of a call's output, up to the limit.
+    /// Emits a piece of a call's output, up to the limit. Without a gap: after the first piece that does not fit, none is
+    /// emitted.
     pub fn piece(&mut self, call: &Id, text: &str, out: &mut Events) {
         let emitted = self.calls.entry(call.clone()).or_default();
-        if text.is_empty()
-            || emitted.pieces >= MOST_PIECES
-            || emitted.bytes + text.len() > MOST_BYTES
-        {
+        emitted.is_full |= emitted.pieces >= MOST_PIECES || emitted.bytes + text.len() > MOST_BYTES;
+        if text.is_empty() || emitted.is_full {
             return;
         }
         emitted.bytes += text.len();
@@ -43,7 +44,9 @@ impl LiveOutput {
     /// before is not emitted.
     pub fn so_far(&mut self, call: &Id, text: &str, out: &mut Events) {
         let emitted = self.calls.entry(call.clone()).or_default();
-        if text.len() > MOST_BYTES {
+        emitted.is_full |= text.len() > MOST_BYTES;
+        if emitted.is_full {
+            emitted.text = String::new();
             return;
         }
         let Some(more) = text.strip_prefix(&*emitted.text).map(str::to_owned) else {
@@ -51,6 +54,11 @@ impl LiveOutput {
         };
         emitted.text.push_str(&more);
         self.piece(call, &more, out);
+    }
+
+    /// Forgets a call that has ended.
+    pub fn ended(&mut self, call: &Id) {
+        self.calls.remove(call);
     }
 
     /// Forgets the calls, at the end of a turn.
@@ -78,10 +86,11 @@ mod tests {
         let mut out = Events::new();
         let (long, short) = (Id::from("long"), Id::from("short"));
         let half = "x".repeat(MOST_BYTES / 2);
-        for _ in 0..3 {
-            live.piece(&long, &half, &mut out);
-        }
-        assert_eq!(texts(&mut out), [half.clone(), half]);
+        live.piece(&long, &half, &mut out);
+        live.piece(&long, &format!("{half}x"), &mut out);
+        // It would fit, but what is before it is missing.
+        live.piece(&long, "x", &mut out);
+        assert_eq!(texts(&mut out), [half]);
         for _ in 0..=MOST_PIECES {
             live.piece(&short, "y", &mut out);
         }
@@ -97,5 +106,10 @@ mod tests {
             live.so_far(&call, text, &mut out);
         }
         assert_eq!(texts(&mut out), ["one\n", "two\n", "three"]);
+        live.so_far(&call, &"x".repeat(MOST_BYTES + 1), &mut out);
+        live.so_far(&call, "one\ntwo\nthree, four", &mut out);
+        assert_eq!(texts(&mut out), [""; 0]);
+        live.ended(&call);
+        assert!(live.calls.is_empty());
     }
 }

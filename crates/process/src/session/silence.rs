@@ -54,6 +54,24 @@ impl Silence {
 fn is_of_the_agent(event: &AgentEvent) -> bool {
     !matches!(
         event,
-        AgentEvent::Unknown(_) | AgentEvent::Notice(_) | AgentEvent::SessionStarted(_)
+        AgentEvent::Unknown(_)
+            | AgentEvent::Notice(_)
+            | AgentEvent::SessionStarted(_)
+            | AgentEvent::Offers(_)
+            | AgentEvent::Context(_)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use teamster_core::{ContextUse, Offers, Text};
+
+    use super::*;
+
+    #[test]
+    fn what_an_agent_reports_of_its_session_does_not_delay_the_end_of_a_turn() {
+        assert!(is_of_the_agent(&AgentEvent::Text(Text::new("a"))));
+        assert!(!is_of_the_agent(&Offers::new().into()));
+        assert!(!is_of_the_agent(&ContextUse::new(1, 2).into()));
+    }
 }

@@ -39,6 +39,11 @@ fn commands_models_and_efforts_are_reported_when_they_change() {
     talk.answer("session/new", opened());
     talk.update(commands(&["compact"]));
     talk.update(commands(&["compact"]));
+    for odd in [json!({}), json!({"availableCommands": "none"})] {
+        let mut update = odd;
+        update["sessionUpdate"] = "available_commands_update".into();
+        talk.update(update);
+    }
     let models = Offers::new()
         .models(vec![
             ModelChoice::new("k2").name("K2").description("The latest"),

@@ -86,14 +86,34 @@ fn models_are_requested_once_and_reported_with_their_efforts() {
 }
 
 #[test]
-fn a_version_without_the_request_for_models_goes_on() {
-    let mut peer = open_session(&bypassing());
-    peer.json(&json!({"id": "models", "error": {"code": -32600, "message": "unknown variant"}}));
-    peer.json(&turn_ended("t1", "completed"));
-    let (events, result) = peer.end();
-    assert!(!events.iter().any(|it| matches!(it, AgentEvent::Offers(_))));
-    assert!(result.errors.is_empty(), "{result:?}");
-    assert_eq!(peer.unknown, 0);
+fn without_models_in_the_response_none_are_reported() {
+    let refused = json!({"code": -32600, "message": "unknown variant"});
+    for response in [json!({"error": refused}), json!({"result": {}})] {
+        let mut peer = open_session(&bypassing());
+        let mut line = response;
+        line["id"] = "models".into();
+        peer.json(&line);
+        peer.json(&turn_ended("t1", "completed"));
+        let (events, result) = peer.end();
+        assert!(!events.iter().any(|it| matches!(it, AgentEvent::Offers(_))));
+        assert!(result.errors.is_empty(), "{result:?}");
+        assert_eq!(peer.unknown, 0);
+    }
+}
+
+#[test]
+fn a_run_has_neither_live_output_nor_the_size_of_the_context() {
+    let mut options = bypassing();
+    options.one_turn = true;
+    let mut peer = Peer::recorded("app_rich", &options);
+    let mut events = Vec::new();
+    let is_end = |event: &AgentEvent| matches!(event, AgentEvent::ToolResult(result) if &*result.tool_id == "call_0015");
+    while !events.iter().any(is_end) {
+        events.extend(peer.turn("hi").0);
+    }
+    let of_sessions =
+        |event: &&AgentEvent| matches!(event, AgentEvent::ToolOutput(_) | AgentEvent::Context(_));
+    assert_eq!(events.iter().find(of_sessions), None);
 }
 
 #[test]
@@ -113,6 +133,14 @@ fn a_compaction_is_reported_once() {
         )
     };
     let compacted = || notification("thread/compacted", json!({"turnId": "t1"}));
+    let of_agent = || {
+        let item = json!({"type": "contextCompaction", "id": "d"});
+        let params = json!({"threadId": "agent", "turnId": "a1", "item": item});
+        [
+            notification("item/completed", params),
+            notification("thread/compacted", json!({"threadId": "agent"})),
+        ]
+    };
     // Made by hand after the protocol of Codex 0.169.0: no recorded session is long enough.
     for (lines, expected) in [
         (
@@ -120,6 +148,15 @@ fn a_compaction_is_reported_once() {
             vec![NoticeCode::CompactionStarted, NoticeCode::Compacted],
         ),
         (vec![compacted()], vec![NoticeCode::Compacted]),
+        (
+            [
+                vec![started(), completed()],
+                of_agent().to_vec(),
+                vec![compacted()],
+            ]
+            .concat(),
+            vec![NoticeCode::CompactionStarted, NoticeCode::Compacted],
+        ),
         (
             vec![compacted(), compacted()],
             vec![NoticeCode::Compacted, NoticeCode::Compacted],

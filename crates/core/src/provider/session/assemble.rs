@@ -161,9 +161,24 @@ impl SessionAssembler {
             return;
         }
         self.turn = None;
-        let room = HEAD.saturating_sub(self.head.len());
-        let kept = self.out.drain_entries(0).filter(is_kept).take(room);
-        self.head.extend(kept);
+        let entries: Vec<_> = self.out.drain_entries(0).collect();
+        self.keep(entries);
+    }
+
+    /// Keeps entries between turns for the next turn. Only the last of what the session offers counts.
+    fn keep(&mut self, entries: impl IntoIterator<Item = LogEntry>) {
+        for mut entry in entries.into_iter().filter(is_kept) {
+            if let AgentEvent::Offers(change) = &mut entry.event
+                && let Some(at) = self.head.iter().position(is_of_offers)
+                && let AgentEvent::Offers(mut all) = self.head.remove(at).event
+            {
+                all.update(change);
+                *change = all;
+            }
+            if self.head.len() < HEAD || is_of_offers(&entry) {
+                self.head.push(entry);
+            }
+        }
     }
 
     /// Reports a line that was longer than the limit: `bytes` long, beginning with `head`.
@@ -225,9 +240,7 @@ impl SessionAssembler {
         } else {
             let mut out = Events::new();
             self.protocol.lock().command(command, &mut out);
-            let room = HEAD.saturating_sub(self.head.len());
-            let kept = out.drain_entries(0).filter(is_kept);
-            self.head.extend(kept.take(room));
+            self.keep(out.drain_entries(0));
         }
     }
 
@@ -356,6 +369,10 @@ fn is_of_a_turn(event: &AgentEvent) -> bool {
             | AgentEvent::Permission(_)
             | AgentEvent::Error(_)
     )
+}
+
+fn is_of_offers(entry: &LogEntry) -> bool {
+    matches!(entry.event, AgentEvent::Offers(_))
 }
 
 /// Returns whether an entry between turns is kept for the next turn.

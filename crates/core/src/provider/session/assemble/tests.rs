@@ -2,11 +2,12 @@
 
 use super::*;
 use crate::{
-    AgentError, Decision, ErrorCode, ExecuteParams, NoticeLevel, NoticeSource, PermissionEvent,
-    RunStatus, Text, ToolKind, ToolUse, TurnEnd,
+    AgentError, Decision, ErrorCode, ExecuteParams, NoticeLevel, NoticeSource, Offers,
+    PermissionEvent, RunStatus, Text, ToolKind, ToolUse, TurnEnd,
 };
 
-/// A protocol with the lines `{"say":"…"}`, `{"end":bool}`, `{"cut":true}`, `{"note":"…"}` and `{"ask":"…"}`.
+/// A protocol with the lines `{"say":"…"}`, `{"end":bool}`, `{"cut":true}`, `{"note":"…"}`, `{"offer":"…"}` and
+/// `{"ask":"…"}`.
 #[derive(Default)]
 struct Toy {
     outbox: Outbox,
@@ -35,6 +36,9 @@ impl Decoder for Toy {
             })));
         } else if let Some(text) = line["note"].as_str() {
             out.notice(NoticeLevel::Info, NoticeSource::Stdout, text);
+        } else if let Some(effort) = line["offer"].as_str() {
+            let offers = Offers::new().efforts(vec![effort.to_owned()]);
+            out.push(offers.into());
         } else if let Some(name) = line["ask"].as_str() {
             out.push(AgentEvent::ToolUse(Box::new(ToolUse {
                 tool_name: name.into(),
@@ -264,7 +268,21 @@ fn a_turn_that_was_not_requested_is_a_turn() {
 }
 
 #[test]
-fn an_order_is_settled_also_between_turns() {
+fn the_last_of_what_is_offered_between_turns_is_kept() {
+    let mut session = session();
+    for _ in 0..HEAD {
+        lines(&mut session, &[r#"{"note":"x"}"#]);
+    }
+    lines(&mut session, &[r#"{"offer":"low"}"#, r#"{"offer":"high"}"#]);
+    session.begin(Turn::new("one"));
+    let events = taken(&mut session);
+    assert_eq!(events.len(), HEAD + 1);
+    let high = Offers::new().efforts(vec!["high".to_owned()]);
+    assert_eq!(events.last(), Some(&high.into()));
+}
+
+#[test]
+fn a_command_is_settled_also_between_turns() {
     let mut session = session();
     session.command(SessionCommand::SetModel(
         crate::provider::CommandId::new(4),
