@@ -14,6 +14,7 @@ use teamster_orchestrator::{Closing, Orchestrator};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
+use crate::background::blocking;
 use crate::log_sink::{EntryReader, LogSink};
 use crate::log_task::{LogTask, SideChannels};
 use crate::server::{Control, Listener, serve};
@@ -291,7 +292,13 @@ impl Turns {
             if let Some(folder) = &self.titled
                 && let Some(title) = title_of(&text)
             {
-                folder.set_first_title(&title);
+                let folder = folder.clone();
+                let set = move || {
+                    folder.set_first_title(&title);
+                    Ok(())
+                };
+                // It never fails.
+                let _ = blocking(set).await;
             }
             self.task
                 .push_message(text.clone(), prompt.from, prompt.key, false);

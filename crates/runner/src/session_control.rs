@@ -206,11 +206,16 @@ impl SessionControl {
             }
             Command::Clear => {
                 let notice = "the context is cleared: a new session begins";
-                self.apply_setting(
-                    |session| Box::pin(async move { session.clear().await }),
-                    notice,
-                )
-                .await?
+                let status = self.0.status.clone();
+                let clear = |session: Arc<dyn AgentSession>| {
+                    let clear: SettingFuture = Box::pin(async move {
+                        session.clear().await?;
+                        status.cleared();
+                        Ok(())
+                    });
+                    clear
+                };
+                self.apply_setting(clear, notice).await?
             }
             Command::SetModel { model } => {
                 let notice = format!("model from the next turn on: {model}");

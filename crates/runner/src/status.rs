@@ -146,6 +146,11 @@ impl StatusBoard {
         self.board().session_id.clone()
     }
 
+    /// Reports that the next turn begins another session of the agent.
+    pub(crate) fn cleared(&self) {
+        self.board().session_id = None;
+    }
+
     pub(crate) fn totals(&self) -> Totals {
         self.board().totals
     }

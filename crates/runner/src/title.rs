@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use teamster_core::text::one_line;
 use teamster_core::time::epoch_ms;
@@ -15,12 +16,16 @@ use crate::{RunFolder, Runs, RunsError, files};
 const FILE: &str = "title";
 /// Name of the file beside the folders of runs that has another content after each change of a title.
 const CHANGES: &str = ".titles";
+/// Beginning of the names of files that are not complete yet.
+const DRAFT: &str = ".title-";
+/// Age of such a file at which its writer must be gone.
+const STALE: Duration = Duration::from_secs(60 * 60);
 
 impl Runs {
     /// Returns a text that differs from an earlier one if a person has changed the title of any run since; `None` before the
     /// first change.
     ///
-    /// It tells a reader that has kept titles when to read them again.
+    /// A reader that has kept titles reads them again when it differs.
     pub fn title_changes(&self) -> Option<Vec<u8>> {
         files::read(&self.root().join(CHANGES)).ok()
     }
@@ -47,8 +52,11 @@ impl RunFolder {
         let changed = match title {
             Some(title) => Draft::write(self.path(), title).and_then(|it| it.rename(&file)),
             None => match fs::remove_file(&file) {
-                Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-                _ => Ok(()),
+                // Without a file the run has no title of its own, unless the run itself is gone.
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    fs::symlink_metadata(self.path()).map(drop)
+                }
+                removed => removed,
             },
         };
         changed.map_err(|error| match error.kind() {
@@ -82,7 +90,8 @@ struct Draft(PathBuf);
 
 impl Draft {
     fn write(folder: &Path, text: &str) -> io::Result<Self> {
-        let path = folder.join(format!(".title-{}", unique()));
+        remove_stale(folder);
+        let path = folder.join(format!("{DRAFT}{}", unique()));
         let mut options = OpenOptions::new();
         let mut file = options
             .write(true)
@@ -107,6 +116,21 @@ impl Drop for Draft {
     }
 }
 
+/// Removes drafts of writers that were killed.
+fn remove_stale(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries.filter(|it| {
+        it.file_name()
+            .as_encoded_bytes()
+            .starts_with(DRAFT.as_bytes())
+    }) {
+        let written = entry.metadata().and_then(|it| it.modified());
+        if written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STALE)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Returns a text that no other call returns.
 fn unique() -> String {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
@@ -117,6 +141,7 @@ fn unique() -> String {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{MetadataExt, symlink};
+    use std::time::SystemTime;
 
     use teamster_api::RunInfo;
 
@@ -191,7 +216,28 @@ mod tests {
         symlink(&elsewhere, &file).unwrap();
         assert_eq!(new.folder.title(), None);
         fs::remove_dir_all(new.folder.path()).unwrap();
-        let error = new.folder.set_title(Some("x")).unwrap_err();
-        assert!(matches!(error, RunsError::NotFound { .. }), "{error:?}");
+        for title in [Some("x"), None] {
+            let error = new.folder.set_title(title).unwrap_err();
+            assert!(matches!(error, RunsError::NotFound { .. }), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn drafts_of_killed_writers_are_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = Runs::at(dir.path());
+        let info = RunInfo::new("r", "claude");
+        let new = runs.accept(&info, LogLimits::default()).unwrap();
+        let folders = [new.folder.path(), dir.path()];
+        for folder in folders {
+            let old = fs::File::create(folder.join(".title-1-1-0")).unwrap();
+            old.set_modified(SystemTime::now() - 2 * STALE).unwrap();
+            fs::write(folder.join(".title-1-1-1"), "of a live writer").unwrap();
+        }
+        new.folder.set_title(Some("x")).unwrap();
+        for folder in folders {
+            let left = ["0", "1"].map(|n| folder.join(format!(".title-1-1-{n}")).exists());
+            assert_eq!(left, [false, true], "{}", folder.display());
+        }
     }
 }

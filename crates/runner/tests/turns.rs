@@ -401,6 +401,24 @@ async fn settings_of_clients_reach_the_agent_and_the_log() {
 }
 
 #[tokio::test]
+async fn a_cleared_session_is_not_named_at_the_end() {
+    let mut turn = answers("one");
+    turn.insert(
+        0,
+        AgentEvent::SessionStarted(Box::new(SessionStarted::new("s"))),
+    );
+    let agent = Scripted::new("claude", [turn.clone(), turn]);
+    for (clears, id) in [(false, Some("s".into())), (true, None)] {
+        let live = Live::start(&[&agent], |_| {});
+        live.turn("a").await;
+        if clears {
+            client::clear(&live.folder).await.unwrap();
+        }
+        assert_eq!(live.end().await.session_id, id);
+    }
+}
+
+#[tokio::test]
 async fn a_turn_after_another_model_was_set_has_that_model_s_price() {
     let mut first = answers("one");
     let named = SessionStarted::new("s").model("claude-opus-4-8");
