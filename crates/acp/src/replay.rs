@@ -138,11 +138,11 @@ impl<'a> Replay<'a> {
         self.assembler.out().drain().collect()
     }
 
-    /// Sends an order and plays lines until it is settled.
+    /// Sends a command and plays lines until it is settled.
     ///
     /// # Errors
     ///
-    /// Returns the order's error, or one if the recording ends first.
+    /// Returns the command's error, or one if the recording ends first.
     pub fn command(
         &mut self,
         command: impl FnOnce(CommandId) -> SessionCommand,

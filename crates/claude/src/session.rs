@@ -118,7 +118,7 @@ enum Request {
     Interrupt,
     /// Withdraws the message with this id.
     Cancel(String),
-    /// Changes a setting, for this order.
+    /// Changes a setting, for this command.
     Change(CommandId),
     End,
     /// Asks for the commands and models.
@@ -178,7 +178,7 @@ impl ClaudeSession {
         self.current.as_ref().is_some_and(|turn| !turn.over)
     }
 
-    /// Fails all pending orders and discards pending requests, because the process has ended.
+    /// Fails all pending commands and discards pending requests, because the process has ended.
     fn settle_all(&mut self, why: &AgentError) {
         let changes = self
             .requests
@@ -192,8 +192,8 @@ impl ClaudeSession {
             SessionCommand::Steer(command, _) | SessionCommand::Clear(command) => Some(command),
             _ => None,
         });
-        let orders: Vec<_> = changes.chain(clearing).chain(held).collect();
-        for command in orders {
+        let commands: Vec<_> = changes.chain(clearing).chain(held).collect();
+        for command in commands {
             self.outbox.answer(command, Err(why.clone()));
         }
         self.questions.clear();

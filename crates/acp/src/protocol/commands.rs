@@ -52,7 +52,7 @@ impl AcpProtocol {
                     self.outbox.answer(id, Err(error));
                 }
             }
-            // Closing needs no message: the agent sees the end of its input. Unknown orders are ignored.
+            // Closing needs no message: the agent sees the end of its input. Unknown commands are ignored.
             _ => {}
         }
     }

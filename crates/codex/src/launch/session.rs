@@ -93,10 +93,12 @@ pub(crate) struct Start {
 /// Source of the answers to permission requests of the CLI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answers {
-    Nobody,
+    /// Nothing answers: the CLI must not ask.
+    None,
     /// The policy allows everything.
     Always,
-    Somebody,
+    /// The caller answers.
+    Caller,
 }
 
 impl Start {
@@ -124,8 +126,8 @@ impl Start {
             permission: params.permission,
             answers: match options.permissions {
                 PermissionPolicy::Allow => Answers::Always,
-                PermissionPolicy::Ask(_) => Answers::Somebody,
-                _ => Answers::Nobody,
+                PermissionPolicy::Ask(_) => Answers::Caller,
+                _ => Answers::None,
             },
             output_schema: params.output_schema.clone(),
         }

@@ -219,7 +219,7 @@ impl CodexSession {
         self.end(held, out);
     }
 
-    /// Fails a turn that cannot be played.
+    /// Fails a turn that cannot be run.
     pub(super) fn fail(&mut self, error: AgentError, out: &mut Events) {
         out.error(error);
         let ended = Ended {
@@ -281,7 +281,7 @@ impl CodexSession {
         }
     }
 
-    pub(super) fn order_turn(&mut self, turn: Turn, out: &mut Events) {
+    pub(super) fn take_turn(&mut self, turn: Turn, out: &mut Events) {
         // The new turn takes over one that the CLI began by itself and that has no reader.
         self.current = None;
         self.open_if_needed();

@@ -182,7 +182,7 @@ impl CodexSession {
             let policy = permissions::approval_policy(mode, answers);
             set(&mut params, "approvalPolicy", policy);
         }
-        if answers != Answers::Nobody {
+        if answers != Answers::None {
             // Not another model, which the user may have configured to answer.
             params["approvalsReviewer"] = json!("user");
         }
@@ -237,7 +237,7 @@ impl CodexSession {
     }
 
     /// Closes a session that was opened after another one was requested.
-    pub(super) fn opening_failed(&mut self, result: &Object<'_>) {
+    pub(super) fn opened_unwanted(&mut self, result: &Object<'_>) {
         let id = result.object("thread").and_then(|thread| thread.text("id"));
         if let Some(id) = id {
             self.call(Call::Other, "thread/unsubscribe", &json!({"threadId": id}));

@@ -113,7 +113,7 @@ pub(super) fn sandbox_policy(mode: PermissionMode, settings: &Settings, start: &
 pub(super) fn approval_policy(mode: PermissionMode, answers: Answers) -> Option<&'static str> {
     const NEVER: &str = "never";
     match (answers, mode) {
-        (Answers::Nobody, _)
+        (Answers::None, _)
         | (_, PermissionMode::Bypass)
         // Even if all requests are allowed, nothing may be changed in this mode.
         | (Answers::Always, PermissionMode::ReadOnly) => Some(NEVER),

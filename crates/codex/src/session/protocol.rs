@@ -70,7 +70,7 @@ impl CodexSession {
             (Call::Initialize, Err(error)) => self.not_opened(error, out),
             (Call::Open, Err(error)) if self.is_opening(id) => self.not_opened(error, out),
             (Call::Open, Ok(result)) if self.is_opening(id) => self.opened(&result, out),
-            (Call::Open, Ok(result)) => self.opening_failed(&result),
+            (Call::Open, Ok(result)) => self.opened_unwanted(&result),
             (Call::Turn(number), result) => self.turn_answered(number, result, out),
             // The turn has not begun, or is already over. The next line shows which.
             (Call::Interrupt, Err(_)) => {
@@ -199,7 +199,7 @@ impl SessionProtocol for CodexSession {
 
     fn command(&mut self, command: SessionCommand, out: &mut Events) {
         match command {
-            SessionCommand::Turn(turn) => self.order_turn(turn, out),
+            SessionCommand::Turn(turn) => self.take_turn(turn, out),
             SessionCommand::Interrupt => self.interrupt(out),
             SessionCommand::Steer(command, text) => self.steer(command, text),
             SessionCommand::Clear(command) => self.clear(command),

@@ -47,7 +47,7 @@ struct Peer {
     lines: VecDeque<String>,
     /// Written lines that were not inspected yet.
     written: Vec<Value>,
-    /// The settled orders.
+    /// The settled commands.
     settled: Vec<(CommandId, Result<(), String>)>,
     unknown: u64,
     asked_for_models: u64,
@@ -102,7 +102,7 @@ impl Peer {
         }
         let settled = self.session.outbox(Outbox::take_answers);
         self.settled.extend(
-            (settled.into_iter()).map(|(order, result)| (order, result.map_err(|e| e.message))),
+            (settled.into_iter()).map(|(command, result)| (command, result.map_err(|e| e.message))),
         );
     }
 

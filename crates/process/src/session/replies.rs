@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 /// Time limit of a command.
-const ORDER_LIMIT: Duration = Duration::from_secs(30);
+const COMMAND_LIMIT: Duration = Duration::from_secs(30);
 
 /// Channel for a command's outcome.
 pub(crate) type Outcome = oneshot::Sender<Result<(), AgentError>>;
@@ -26,7 +26,8 @@ impl Replies {
     pub(crate) fn add(&mut self, to: Outcome) -> CommandId {
         let id = CommandId::new(self.next);
         self.next += 1;
-        self.waiting.insert(id, (to, Instant::now() + ORDER_LIMIT));
+        self.waiting
+            .insert(id, (to, Instant::now() + COMMAND_LIMIT));
         id
     }
 
@@ -42,7 +43,7 @@ impl Replies {
         let mut any = false;
         for (_, (to, _)) in late {
             any = true;
-            let message = format!("the CLI did not answer within {ORDER_LIMIT:?}");
+            let message = format!("the CLI did not answer within {COMMAND_LIMIT:?}");
             let error = AgentError::new(ErrorCode::WatchdogTimeout, ErrorKind::Timeout, message);
             // The caller may have stopped waiting.
             let _ = to.send(Err(error));

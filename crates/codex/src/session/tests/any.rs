@@ -1,4 +1,4 @@
-//! Random lines: the session never panics, each stream keeps its grammar, and no order is settled twice.
+//! Random lines: the session never panics, each stream keeps its grammar, and no command is settled twice.
 
 use std::collections::HashSet;
 
@@ -156,7 +156,7 @@ fn steps() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn any_lines_and_orders(
+    fn any_lines_and_commands(
         steps in proptest::collection::vec(steps(), 0..60),
         resumed in any::<bool>(),
         asks in any::<bool>(),
@@ -173,10 +173,10 @@ proptest! {
             options.params.permission = PermissionMode::Default;
         }
         let mut peer = Peer::new(&options);
-        let mut orders = 0;
+        let mut commands = 0;
         let mut number = || {
-            orders += 1;
-            CommandId::new(orders)
+            commands += 1;
+            CommandId::new(commands)
         };
         for step in steps {
             match step {
@@ -205,7 +205,7 @@ proptest! {
             peer.session.finish(Exit { code: Some(1), ..Exit::default() }, 0);
             peer.result();
         }
-        let settled: HashSet<_> = peer.settled.iter().map(|(order, _)| *order).collect();
+        let settled: HashSet<_> = peer.settled.iter().map(|(command, _)| *command).collect();
         prop_assert_eq!(settled.len(), peer.settled.len());
     }
 }
