@@ -7,7 +7,10 @@ use teamster_core::{ImageSource, McpServer, McpTransport};
 
 use crate::{RunSpec, SessionSpec, Spec, Trusted, json_name};
 
-/// Whether the prompts of a kept spec are left out.
+/// Name of the callback among what is withheld.
+const CALLBACK: &str = "callback";
+
+/// Choice of the prompts that a kept spec has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum KeptTexts {
@@ -88,10 +91,12 @@ impl KeptSpec {
             }
             withheld.push("images".to_owned());
         }
-        let trusted = match &mut what {
-            Spec::Run(spec) => &mut spec.trusted,
-            Spec::Session(spec) => &mut spec.trusted,
-        };
+        let (callback, trusted) = callback_and_trusted(&mut what);
+        if let Some(url) = callback
+            && without_credentials(url) != *url
+        {
+            withhold(url, CALLBACK, &mut withheld);
+        }
         withhold_values(trusted, &mut withheld);
         Self {
             version: Spec::VERSION,
@@ -103,14 +108,14 @@ impl KeptSpec {
         }
     }
 
-    /// Returns the spec without the part that no stranger may choose; what of it is set is named as withheld, such as
-    /// `trusted.program`.
+    /// Returns the spec without the part that no stranger may choose, and without its callback, of which the path alone may be
+    /// a secret. What of them is set is named as withheld, such as `trusted.program`.
     #[must_use]
     pub fn for_strangers(mut self) -> Self {
-        let trusted = match &mut self.what {
-            Spec::Run(spec) => &mut spec.trusted,
-            Spec::Session(spec) => &mut spec.trusted,
-        };
+        let (callback, trusted) = callback_and_trusted(&mut self.what);
+        if callback.take().is_some() && !self.withheld.iter().any(|name| name == CALLBACK) {
+            self.withheld.push(CALLBACK.to_owned());
+        }
         let names = std::mem::take(trusted).names().into_iter();
         if let Spec::Run(spec) = &mut self.what {
             // Hashes in place of what they show.
@@ -138,6 +143,24 @@ impl KeptSpec {
         match &self.what {
             Spec::Run(spec) => Some(&*spec.prompt).filter(|prompt| !prompt.is_empty()),
             Spec::Session(_) => None,
+        }
+    }
+}
+
+/// Returns the parts of a spec that a run and a session both have and that may be secret.
+fn callback_and_trusted(what: &mut Spec) -> (&mut Option<String>, &mut Trusted) {
+    match what {
+        Spec::Run(spec) => {
+            let RunSpec {
+                callback, trusted, ..
+            } = &mut **spec;
+            (callback, trusted)
+        }
+        Spec::Session(spec) => {
+            let SessionSpec {
+                callback, trusted, ..
+            } = &mut **spec;
+            (callback, trusted)
         }
     }
 }
@@ -255,6 +278,34 @@ mod tests {
             !text.contains("secret") && !text.contains("promptsDigest"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_callback_is_kept_without_a_secret_and_shown_to_no_stranger() {
+        // Made by hand: the path of the first address is its secret, as of many webhooks.
+        for (url, is_kept) in [
+            ("https://hooks.example.com/services/T0/secret-7", true),
+            ("https://me:secret-8@example.com/x", false),
+            ("https://example.com/x?key=secret-9", false),
+        ] {
+            let mut run = RunSpec::new("claude", "p");
+            run.callback = Some(url.to_owned());
+            let mut session = SessionSpec::new("claude");
+            session.callback = Some(url.to_owned());
+            for spec in [Spec::from(run), Spec::from(session)] {
+                let kept = KeptSpec::new(spec, KeptTexts::All);
+                let text = serde_json::to_string(&kept).unwrap();
+                assert_eq!(text.contains(url), is_kept, "{text}");
+                assert_eq!(text.contains("secret"), is_kept, "{text}");
+                assert_eq!(kept.withheld.is_empty(), is_kept, "{text}");
+                let shown = kept.for_strangers();
+                assert_eq!(shown.withheld, ["callback"]);
+                let text = serde_json::to_string(&shown.what).unwrap();
+                assert!(!text.contains("callback"), "{text}");
+            }
+        }
+        let kept = KeptSpec::new(RunSpec::new("claude", "p").into(), KeptTexts::All);
+        assert_eq!(kept.for_strangers().withheld, [""; 0]);
     }
 
     #[test]

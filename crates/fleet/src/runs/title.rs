@@ -39,7 +39,7 @@ impl FleetRuns {
         Err(error)
     }
 
-    /// Returns the spec of a run. That of a fleet has nothing that was withheld.
+    /// Returns the spec of a run, without values that may be secret.
     pub(super) async fn spec_of(&self, run: &str) -> Result<KeptSpec, ServiceError> {
         let key = self.key(run);
         let (_, record) = self.fleet.find(&key).await?;
