@@ -118,12 +118,12 @@ impl Drop for Draft {
 
 /// Removes drafts of writers that were killed.
 fn remove_stale(folder: &Path) {
+    let is_draft = |it: &fs::DirEntry| {
+        let name = it.file_name();
+        name.as_encoded_bytes().starts_with(DRAFT.as_bytes())
+    };
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    for entry in entries.filter(|it| {
-        it.file_name()
-            .as_encoded_bytes()
-            .starts_with(DRAFT.as_bytes())
-    }) {
+    for entry in entries.filter(is_draft) {
         let written = entry.metadata().and_then(|it| it.modified());
         if written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STALE)) {
             let _ = fs::remove_file(entry.path());

@@ -326,5 +326,5 @@ fn half_a_character_in_a_request_loses_nothing_of_it() {
     let written = talk.written();
     assert_eq!(written[0]["result"]["outcome"]["optionId"], "once");
     talk.line(json!({"id": prompt, "result": {"stopReason": "end_turn"}}));
-    assert_eq!(result(&talk.ended()).status, RunStatus::Completed);
+    talk.ended();
 }

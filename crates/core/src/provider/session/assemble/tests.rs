@@ -278,7 +278,7 @@ fn the_last_of_what_is_offered_between_turns_is_kept() {
     let events = taken(&mut session);
     assert_eq!(events.len(), HEAD + 1);
     let high = Offers::new().efforts(vec!["high".to_owned()]);
-    assert_eq!(events.last(), Some(&high.into()));
+    assert_eq!(events.last(), Some(&AgentEvent::from(high)));
 }
 
 #[test]
