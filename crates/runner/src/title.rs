@@ -19,7 +19,7 @@ const CHANGES: &str = ".titles";
 /// Beginning of the names of files that are not complete yet.
 const DRAFT: &str = ".title-";
 /// Age of such a file at which its writer must be gone.
-const STALE: Duration = Duration::from_secs(60 * 60);
+const STALE: Duration = Duration::from_hours(1);
 
 impl Runs {
     /// Returns a text that differs from an earlier one if a person has changed the title of any run since; `None` before the
