@@ -127,7 +127,8 @@ impl Table {
                     blanks += after + GAP;
                     continue;
                 }
-                write!(out, "{:blanks$}{style}{text}{style:#}", "")?;
+                let blank = " ".repeat(blanks);
+                write!(out, "{blank}{style}{text}{style:#}")?;
                 blanks = after + GAP;
             }
             writeln!(out)?;
@@ -159,6 +160,16 @@ mod tests {
             plain(&table),
             "NAME    STATE\na       sleeping\n日本語            late\n"
         );
+    }
+
+    #[test]
+    fn a_column_may_be_wider_than_a_format_allows() {
+        let mut table = Table::new(["NAME", "STATE"]);
+        table.row(cells(["", "late"]));
+        table.row(cells([&"x".repeat(70_000), "late"]));
+        let shown = plain(&table);
+        let line = shown.lines().nth(1).unwrap();
+        assert_eq!(line, format!("{}late", " ".repeat(70_002)));
     }
 
     #[test]

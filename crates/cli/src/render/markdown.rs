@@ -39,7 +39,7 @@ pub(crate) struct Markdown {
     has_begun: bool,
 }
 
-/// What is known of the current line.
+/// State of the current line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// Its kind is not known yet.
@@ -152,6 +152,7 @@ impl Markdown {
             opened,
             line,
             skipped,
+            rest_of_tab,
         } = begin;
         let was_table = matches!(self.leaf, Leaf::Table(_));
         let is_row =
@@ -223,7 +224,9 @@ impl Markdown {
                 if !matches!(self.leaf, Leaf::Fence { .. }) {
                     self.leaf = Leaf::Code;
                 }
-                self.line.drain(..skipped);
+                let blanks = " ".repeat(rest_of_tab);
+                self.line.replace_range(..skipped, &blanks);
+                // Only a line that has ended: what is left of a line that may continue is never empty.
                 if self.line.is_empty() {
                     self.empty_line(kept);
                     return;

@@ -77,7 +77,7 @@ fn all(text: &str, style: Style, emit: &mut dyn FnMut(Span<'_>)) {
     spans(text, true, None, style, emit);
 }
 
-/// What a mark begins.
+/// Result of reading a mark.
 enum Markup<'a> {
     /// It is not decided yet.
     Open,
@@ -154,7 +154,7 @@ fn markup(text: &str, is_closed: bool, before: Option<char>) -> Markup<'_> {
     }
 }
 
-/// What a run of backticks begins.
+/// Result of reading a run of backticks.
 enum Code<'a> {
     /// The length of it all, and the text.
     Is(usize, &'a str),
@@ -293,7 +293,7 @@ fn link(text: &str, is_closed: bool, skipped: usize) -> Markup<'_> {
     )
 }
 
-/// Returns the place of the bracket that closes the one at the beginning.
+/// Returns the position of the bracket that closes the one at the beginning.
 fn closing(text: &str, begin: u8, end: u8, is_closed: bool) -> Option<usize> {
     let (mut depth, mut at) = (0_usize, 0);
     let bytes = text.as_bytes();

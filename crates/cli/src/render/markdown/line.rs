@@ -2,10 +2,12 @@
 
 /// Maximum length of a line that is held back as a whole, in bytes.
 const MOST_HELD: usize = 2000;
+/// Maximum number of containers in each other. A deeper mark is text.
+const DEEPEST: usize = 20;
 /// The columns of a tab.
 const TAB: usize = 4;
 
-/// What a line is in.
+/// Quote or list item that contains a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Container {
     Quote,
@@ -18,7 +20,7 @@ pub(super) enum Container {
     },
 }
 
-/// What the previous line leaves open.
+/// Block that the previous line leaves open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Leaf {
     None,
@@ -69,9 +71,11 @@ pub(super) struct Begin {
     pub(super) line: Line,
     /// The bytes before the text.
     pub(super) skipped: usize,
+    /// The columns that the last tab of these bytes leaves to the text.
+    pub(super) rest_of_tab: usize,
 }
 
-/// A place in a line.
+/// A position in a line.
 #[derive(Debug, Clone, Copy)]
 struct Cursor<'a> {
     line: &'a str,
@@ -91,6 +95,23 @@ impl<'a> Cursor<'a> {
         let mut ahead = *self;
         ahead.skip_indent(usize::MAX);
         ahead.column - self.column
+    }
+
+    /// Returns the bytes of white space at the cursor.
+    fn blanks(&self) -> usize {
+        let rest = self.rest();
+        rest.len() - rest.trim_start_matches([' ', '\t']).len()
+    }
+
+    /// Returns `true` if only white space follows, of a length that may be held back. Returns `None` if it is not decided
+    /// yet.
+    fn is_blank(&self, ends: bool) -> Option<bool> {
+        let blanks = self.blanks();
+        if blanks < self.rest().len() || blanks > MOST_HELD {
+            Some(false)
+        } else {
+            ends.then_some(true)
+        }
     }
 
     /// Skips white space of at most this number of columns.
@@ -136,10 +157,7 @@ pub(super) fn begin(
         let indent = cursor.indent();
         let mut ahead = cursor;
         ahead.skip_indent(usize::MAX);
-        let is_blank = ahead.rest().is_empty();
-        if is_blank && !ends {
-            return None;
-        }
+        let is_blank = cursor.is_blank(ends)?;
         match container {
             Container::Quote if indent < TAB && ahead.rest().starts_with('>') => {
                 cursor = ahead;
@@ -159,6 +177,7 @@ pub(super) fn begin(
             opened,
             line,
             skipped: cursor.at,
+            rest_of_tab: cursor.rest_of_tab,
         })
     };
     if let (
@@ -180,12 +199,8 @@ pub(super) fn begin(
         let indent = cursor.indent();
         let mut text = cursor;
         text.skip_indent(usize::MAX);
-        if text.rest().is_empty() {
-            return if ends {
-                new(Line::Blank, &text, opened)
-            } else {
-                None
-            };
+        if cursor.is_blank(ends)? {
+            return new(Line::Blank, &text, opened);
         }
         let is_lazy = !is_inside && opened.is_empty() && *leaf == Leaf::Paragraph;
         if indent >= TAB && !in_paragraph && !is_lazy {
@@ -195,8 +210,8 @@ pub(super) fn begin(
         if indent >= TAB {
             return Some(paragraph(kept, opened, is_lazy, containers, &text));
         }
-        let is_quote = text.rest().starts_with('>');
-        if is_quote {
+        let is_deep = kept + opened.len() >= DEEPEST;
+        if !is_deep && text.rest().starts_with('>') {
             cursor = text;
             quote(&mut cursor, ends)?;
             opened.push(Container::Quote);
@@ -207,10 +222,14 @@ pub(super) fn begin(
             text.skip(skipped);
             return new(line, &text, opened);
         }
-        let Some(item) = item(text, ends, indent, in_paragraph)? else {
+        let found = if is_deep {
+            None
+        } else {
+            item(text, ends, indent, in_paragraph)?
+        };
+        let Some((container, after)) = found else {
             return Some(paragraph(kept, opened, is_lazy, containers, &text));
         };
-        let (container, after) = item;
         opened.push(container);
         cursor = after;
     }
@@ -234,6 +253,7 @@ fn paragraph(
         opened,
         line: Line::Paragraph,
         skipped: text.at,
+        rest_of_tab: 0,
     }
 }
 
@@ -258,7 +278,8 @@ fn in_fence(
     text.skip_indent(usize::MAX);
     let rest = text.rest();
     let run = rest.len() - rest.trim_start_matches(mark).len();
-    if rest[run..].trim().is_empty() && cursor.indent() < TAB {
+    let may_end = rest.len() <= MOST_HELD && cursor.indent() < TAB;
+    if may_end && rest[run..].trim().is_empty() {
         if !ends {
             return None;
         }
@@ -285,7 +306,7 @@ fn leaf_line(
     let run = rest.len() - rest.trim_start_matches(mark).len();
     let after = &rest[run..];
     // Such a line is shown as it comes.
-    if rest.len() > MOST_HELD && matches!(mark, '#' | '`' | '~' | '|') {
+    if rest.len() > MOST_HELD && matches!(mark, '#' | '`' | '~' | '|' | '=' | '-' | '*' | '_') {
         return Some(None);
     }
     match mark {
@@ -320,7 +341,7 @@ fn leaf_line(
     }
 }
 
-/// Returns an item of a list, and the place of its text. The outer `None`: not decided yet.
+/// Returns an item of a list, and the position of its text. The outer `None`: not decided yet.
 #[expect(clippy::option_option, reason = "not decided, and decided to be none")]
 fn item(
     text: Cursor<'_>,
@@ -346,20 +367,12 @@ fn item(
     let mut after = text;
     after.skip(count);
     let spaces = after.indent();
-    let mut content = after;
-    content.skip_indent(usize::MAX);
-    if content.rest().is_empty() {
-        if !ends {
-            return None;
-        }
-        if in_paragraph {
-            return Some(None);
-        }
-    } else if spaces == 0 {
+    let is_empty = after.is_blank(ends)?;
+    let is_text = if is_empty { in_paragraph } else { spaces == 0 };
+    if is_text {
         return Some(None);
     }
     // Five spaces or more are code after one.
-    let is_empty = content.rest().is_empty();
     let used = if is_empty || spaces > TAB { 1 } else { spaces };
     after.skip_indent(used);
     let (mark, after) = match task(after, ends)? {
@@ -373,7 +386,7 @@ fn item(
     Some(Some((container, after)))
 }
 
-/// Returns the mark of a task and the place of its text. The outer `None`: not decided yet.
+/// Returns the mark of a task and the position of its text. The outer `None`: not decided yet.
 #[expect(clippy::option_option, reason = "not decided, and decided to be none")]
 fn task(text: Cursor<'_>, ends: bool) -> Option<Option<(String, Cursor<'_>)>> {
     let rest = text.rest();
@@ -386,11 +399,11 @@ fn task(text: Cursor<'_>, ends: bool) -> Option<Option<(String, Cursor<'_>)>> {
         {
             let mut cursor = text;
             cursor.skip(source.len());
-            cursor.skip_indent(usize::MAX);
             // A mark without text is text.
-            if cursor.rest().is_empty() {
-                return if ends { Some(None) } else { None };
+            if cursor.blanks() > MOST_HELD || cursor.is_blank(ends)? {
+                return Some(None);
             }
+            cursor.skip_indent(usize::MAX);
             return Some(Some((shown.to_owned(), cursor)));
         }
     }

@@ -75,7 +75,8 @@ impl Paper {
         for c in text.chars() {
             if c == ' ' || c == '\t' {
                 self.end_word();
-                self.gap += 1;
+                // Those at the beginning of a line are left out.
+                self.gap += usize::from(!self.is_empty);
                 continue;
             }
             let c = c.encode_utf8(&mut buffer);
@@ -100,7 +101,7 @@ impl Paper {
         self.push(style, text, measure_text_width(text));
     }
 
-    /// Whether the last character of the word is wide.
+    /// Returns `true` if the last character of the word is wide.
     fn is_wide(&self) -> bool {
         let last = self
             .word
@@ -146,7 +147,7 @@ impl Paper {
             self.pieces(&hang);
             self.hang = hang;
         } else {
-            let _ = write!(self.out, "{:1$}", "", self.gap);
+            self.out.extend(std::iter::repeat_n(' ', self.gap));
             self.column += self.gap;
         }
         self.gap = 0;

@@ -6,6 +6,8 @@ use console::measure_text_width;
 use super::inline::{self, Span};
 use super::paper::Piece;
 
+/// Maximum number of columns: each row has a cell in each.
+const MOST_COLUMNS: usize = 100;
 /// The columns of a cell that is still readable.
 const NARROWEST: usize = 6;
 const BETWEEN: &str = " │ ";
@@ -30,7 +32,11 @@ pub(super) fn lay_out(rows: &[String], width: usize) -> Option<Vec<Vec<Piece>>> 
     }
     // Cells beyond the columns are shown, too.
     let most = body.iter().map(|row| cells(row).len()).max().unwrap_or(0);
-    align.resize(most.max(align.len()), Align::Left);
+    let columns = most.max(align.len());
+    if columns > MOST_COLUMNS || columns.saturating_sub(1) * measure_text_width(BETWEEN) >= width {
+        return None;
+    }
+    align.resize(columns, Align::Left);
     let bold = Style::new().bold();
     let of_row = |row: &[String], style| -> Vec<Vec<Word>> {
         let cell = |i: usize| {

@@ -202,6 +202,9 @@ fn words_in_a_line() {
             "-not a list\n#nor a title\n+1",
         ),
         ("a\\\nb  \nc", "a\nb\nc"),
+        // The columns of a tab that are not of the indent.
+        ("  ```\n\tx", "      x"),
+        ("- a\n\n\t\tx", "• a\n\n        x"),
         ("|x| is absolute\nnext", "|x| is absolute\nnext"),
         ("", ""),
         ("\n\n\na\n\n\n\nb\n\n", "a\n\nb"),
@@ -270,6 +273,59 @@ fn text_is_shown_as_it_comes() {
     assert_eq!(markdown.release(), " **end");
     assert_eq!(markdown.push("ing** of it", Some(80)), "ing** of");
     assert_eq!(markdown.finish(), " it");
+}
+
+// All texts of this test are made by hand.
+#[test]
+fn nesting_and_columns_have_a_limit() {
+    let text = format!("{}{}", "> ".repeat(5000), "a ".repeat(10_000));
+    let shown = plain(&text, 80);
+    let bars = "│ ".repeat(20);
+    assert!(shown.starts_with(&format!("{bars}> > ")), "{shown}");
+    for line in shown.lines() {
+        let text = line.strip_prefix(&bars).unwrap();
+        assert!(text.starts_with(['>', 'a']), "{line}");
+    }
+    assert!(shown.len() < 200_000, "{}", shown.len());
+    let list = format!("{}a", "- ".repeat(22));
+    assert_eq!(plain(&list, 80), format!("{}- - a", "• ".repeat(20)));
+    let rows = |columns: usize| ["|a|".into(), "|-|".into(), "|".repeat(columns + 1)];
+    assert!(table::lay_out(&rows(100), 100_000).is_some());
+    assert!(table::lay_out(&rows(101), 100_000).is_none());
+    let spaces = format!("a{}b", " ".repeat(70_000));
+    assert_eq!(plain(&spaces, 100_000), spaces);
+}
+
+// All texts of this test are made by hand.
+#[test]
+fn a_long_line_is_not_held_until_its_end() {
+    for (before, mark) in [
+        ("", "-"),
+        ("", "*"),
+        ("", "_"),
+        ("", "- "),
+        ("", " "),
+        ("a\n", "="),
+        ("a\n", " "),
+        ("- a\n", " "),
+        ("- [x]", " "),
+        ("- ", " "),
+        ("```\n", "`"),
+    ] {
+        for after in ["", "x", "\nb"] {
+            let text = format!("{before}{}{after}", mark.repeat(5000));
+            let parts: Vec<_> = text.as_bytes().chunks(97).collect();
+            let parts = parts.into_iter().map(|part| str::from_utf8(part).unwrap());
+            let mut markdown = Markdown::new();
+            for part in parts.clone() {
+                markdown.push(part, Some(80));
+                let held = markdown.line.len();
+                assert!(held < 2500, "{before:?} {mark:?}: {held}");
+            }
+            let shown = pieces(parts.map(str::to_owned), 80);
+            assert_eq!(shown, raw(&text, 80), "{before:?} {mark:?} {after:?}");
+        }
+    }
 }
 
 proptest! {
