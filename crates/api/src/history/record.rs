@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use teamster_core::{AgentError, CostSource, Usage, WorkspaceResult};
 
 use super::RunState;
-use crate::Attempt;
+use crate::{Attempt, has_words};
 
 /// A run in the history. A figure that no CLI reported is absent, never 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -229,5 +229,82 @@ teamster_core::setters! {
         some since_ms: u64,
         some until_ms: u64,
         some after: RunCursor,
+    }
+}
+
+impl RunFilter {
+    /// Returns whether the run matches everything but the limit.
+    pub fn selects(&self, run: &RunRecord) -> bool {
+        // Exhaustive: a new field counts everywhere from its first day.
+        let Self {
+            limit: _,
+            provider,
+            status,
+            conversation,
+            session_id,
+            working_directory,
+            text,
+            since_ms,
+            until_ms,
+            after,
+        } = self;
+        let is = |wanted: &Option<String>, found: Option<&String>| {
+            wanted.is_none() || wanted.as_ref() == found
+        };
+        let is_below = |wanted: &PathBuf| {
+            let directory = run.working_directory.as_ref();
+            directory.is_some_and(|directory| directory.starts_with(wanted))
+        };
+        let title = run.title.as_deref().unwrap_or_default();
+        is(provider, Some(&run.provider))
+            && is(conversation, run.conversation.as_ref())
+            && is(session_id, run.session_id.as_ref())
+            && status.is_none_or(|status| status == run.status)
+            && working_directory.as_ref().is_none_or(is_below)
+            && text.as_ref().is_none_or(|text| has_words(title, text))
+            && since_ms.is_none_or(|since| run.started_at >= since)
+            && until_ms.is_none_or(|until| run.started_at < until)
+            && after.as_ref().is_none_or(|after| {
+                (run.started_at, &run.run_id) < (after.started_at, &after.run_id)
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_selects_by_each_of_its_fields() {
+        let mut run = RunRecord::new("r", "claude", RunState::Running, 10);
+        run.title = Some("Fix the Login".to_owned());
+        run.session_id = Some("s".to_owned());
+        run.working_directory = Some("/w/site/api".into());
+        let filter = RunFilter::default;
+        for (filter, selects) in [
+            (filter(), true),
+            (filter().provider("claude"), true),
+            (filter().provider("codex"), false),
+            (filter().status(RunState::Running), true),
+            (filter().status(RunState::Error), false),
+            (filter().conversation("c"), false),
+            (filter().session_id("s"), true),
+            (filter().session_id("t"), false),
+            (filter().working_directory("/w/site/api".into()), true),
+            (filter().working_directory("/w/site/".into()), true),
+            (filter().working_directory("/w/si".into()), false),
+            (filter().text("login fix"), true),
+            (filter().text("logout"), false),
+            (filter().since_ms(10), true),
+            (filter().since_ms(11), false),
+            (filter().until_ms(11), true),
+            (filter().until_ms(10), false),
+            (filter().after(RunCursor::new(10, "s")), true),
+            (filter().after(RunCursor::new(10, "r")), false),
+        ] {
+            assert_eq!(filter.selects(&run), selects, "{filter:?}");
+        }
+        run.title = None;
+        assert!(!filter().text("fix").selects(&run));
     }
 }

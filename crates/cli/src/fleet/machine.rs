@@ -72,7 +72,7 @@ impl FleetMachine {
         query.since = filter.since_ms;
         let mut records: Vec<_> = (list_all(&*self.runs, query).await?.iter())
             .map(|run| record(run))
-            .filter(|run| is_selected(run, filter))
+            .filter(|run| filter.selects(run))
             .collect();
         records.truncate(filter.limit.map_or(usize::MAX, |limit| limit as usize));
         Ok(records)
@@ -165,6 +165,7 @@ fn record(run: &RunSummary) -> RunRecord {
     };
     let info = &run.info;
     let mut record = RunRecord::new(&*info.run_id, &*info.provider, state, info.accepted_at_ms);
+    record.title.clone_from(&info.title);
     record.model.clone_from(&info.model);
     record.session_id.clone_from(&run.session_id);
     record.working_directory.clone_from(&info.directory);
@@ -185,30 +186,23 @@ fn record(run: &RunSummary) -> RunRecord {
     record
 }
 
-fn is_selected(run: &RunRecord, filter: &RunFilter) -> bool {
-    let RunFilter {
-        limit: _,
-        provider,
-        status,
-        conversation,
-        session_id,
-        working_directory,
-        since_ms,
-        until_ms,
-        after,
-        ..
-    } = filter;
-    let is = |wanted: &Option<String>, found: Option<&String>| {
-        wanted.is_none() || wanted.as_ref() == found
-    };
-    is(provider, Some(&run.provider))
-        && is(conversation, run.conversation.as_ref())
-        && is(session_id, run.session_id.as_ref())
-        && status.is_none_or(|status| status == run.status)
-        && (working_directory.is_none() || *working_directory == run.working_directory)
-        && since_ms.is_none_or(|since| run.started_at >= since)
-        && until_ms.is_none_or(|until| run.started_at < until)
-        && after
-            .as_ref()
-            .is_none_or(|after| (run.started_at, &run.run_id) < (after.started_at, &after.run_id))
+#[cfg(test)]
+mod tests {
+    use teamster_api::RunInfo;
+
+    use super::*;
+
+    #[test]
+    fn a_record_has_the_title_and_the_directory_by_which_it_is_found() {
+        let mut info = RunInfo::new("r", "claude");
+        info.title = Some("Fix the login".to_owned());
+        info.directory = Some("/w/site/api".into());
+        let record = record(&RunSummary::new(info, ViewState::Running));
+        assert_eq!(record.title.as_deref(), Some("Fix the login"));
+        let filter = RunFilter::default()
+            .text("LOGIN")
+            .working_directory("/w/site".into());
+        assert!(filter.selects(&record));
+        assert!(!filter.text("logout").selects(&record));
+    }
 }
