@@ -75,7 +75,7 @@ pub use settled::{AppliedChanges, DiscardedChanges};
 pub use spec::{RunSpec, SessionSpec, Spec};
 pub use status::{LiveState, LiveStatus, TurnStatus};
 pub use stdio::StdioGreeting;
-pub use title::{check_title, has_words, title_of};
+pub use title::{check_title, given_title, has_words, title_of};
 pub use trusted::Trusted;
 pub use view::{RunList, RunSummary, RunView, StartedRun, ViewState, list_all};
 pub use workspace::{Workspace, check_url};

@@ -48,6 +48,19 @@ pub fn check_title(title: &str) -> Result<String, AgentError> {
     }
 }
 
+/// Returns the title of a spec or of parameters, in one line of at most 200 characters. `None` without a text.
+///
+/// Unlike [`check_title`], it shortens a longer one: what starts a run is not refused for it.
+///
+/// ```
+/// let title = teamster_api::given_title(Some(" The\nlogin "));
+/// assert_eq!(title.as_deref(), Some("The login"));
+/// ```
+pub fn given_title(title: Option<&str>) -> Option<String> {
+    let title = title.map(one_line).filter(|title| !title.is_empty());
+    title.map(|title| shortened(&title, GIVEN))
+}
+
 /// Returns whether each word of `wanted` is somewhere in the text. Upper and lower case are the same.
 pub fn has_words(text: &str, wanted: &str) -> bool {
     let text = text.to_lowercase();
@@ -59,7 +72,7 @@ impl RunSpec {
     /// Returns the title of the run at its start: the one that it has here, or else, with `of_prompt`, that of its prompt.
     pub fn first_title(&self, of_prompt: bool) -> Option<String> {
         let of_prompt = || title_of(&self.prompt).filter(|_| of_prompt);
-        given(self.title.as_deref()).or_else(of_prompt)
+        given_title(self.title.as_deref()).or_else(of_prompt)
     }
 }
 
@@ -67,14 +80,8 @@ impl SessionSpec {
     /// Returns the title of the session at its start: the one that it has here. Another session gets that of its first
     /// prompt.
     pub fn first_title(&self) -> Option<String> {
-        given(self.title.as_deref())
+        given_title(self.title.as_deref())
     }
-}
-
-/// Returns the title that a spec gives, in one line.
-fn given(title: Option<&str>) -> Option<String> {
-    let title = title.map(one_line).filter(|title| !title.is_empty());
-    title.map(|title| shortened(&title, GIVEN))
 }
 
 /// Returns the beginning of a text, with `…` for the rest.

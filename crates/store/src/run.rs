@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
+use teamster_api::given_title;
 use teamster_core::ExecuteParams;
 
 /// Interval of a run's heartbeats.
@@ -73,14 +74,15 @@ impl NewRun {
         }
     }
 
-    /// Creates the record of a run with these parameters, and with the title among them. If no directory is given, it is that of this process.
+    /// Creates the record of a run with these parameters, and with the [title](given_title) among them. If no directory is
+    /// given, it is that of this process.
     pub fn from_params(
         run_id: impl Into<String>,
         provider: impl Into<String>,
         params: &ExecuteParams,
     ) -> Self {
         let mut run = Self::new(run_id, provider, &params.prompt);
-        run.title.clone_from(&params.title);
+        run.title = given_title(params.title.as_deref());
         run.model.clone_from(&params.model);
         run.session_id.clone_from(&params.session_id);
         let directory = params.working_directory.clone();
@@ -100,6 +102,19 @@ mod tests {
         fn equal_prompts_and_only_they_have_equal_hashes(a in ".{0,40}", b in ".{0,40}") {
             prop_assert_eq!(prompt_hash(&a), prompt_hash(&a.clone()));
             prop_assert_eq!(prompt_hash(&a) == prompt_hash(&b), a == b);
+        }
+    }
+
+    #[test]
+    fn the_title_of_parameters_is_one_line_with_a_limit() {
+        let mut params = ExecuteParams::new("p");
+        for (title, kept) in [
+            (" The\nlogin ", Some("The login".to_owned())),
+            (" \n", None),
+            (&*"x".repeat(5000), Some(format!("{}…", "x".repeat(199)))),
+        ] {
+            params.title = Some(title.to_owned());
+            assert_eq!(NewRun::from_params("r", "claude", &params).title, kept);
         }
     }
 
