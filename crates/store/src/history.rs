@@ -18,6 +18,8 @@ use crate::{Store, StoreError};
 
 /// Number of ids that an error lists.
 const CANDIDATES: usize = 5;
+/// Name of the change of a title in errors.
+const WRITE_TITLE: &str = "write down a title";
 
 impl Store {
     /// Records that a run has begun in this process.
@@ -63,20 +65,31 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Fails if the database fails.
+    /// Fails if the run exists and the tables are those of an older version, which have no titles, or if the database fails.
     pub async fn set_run_title(
         &self,
         run_id: &str,
         title: Option<&str>,
     ) -> Result<bool, StoreError> {
         if !self.is_whole() {
-            // No run of an older version has a title, and the next one that begins brings the tables up to date.
-            return self.run_exists(run_id).await;
+            let exists = self.run_exists(run_id).await?;
+            // No run of an older version has a title.
+            return if exists && title.is_some() {
+                let reason = "its tables are those of an older version of this program: start a run that is kept in it, which \
+                              brings them up to date, then repeat this";
+                Err(StoreError::Query {
+                    doing: WRITE_TITLE,
+                    place: self.place(),
+                    reason: reason.to_owned(),
+                })
+            } else {
+                Ok(exists)
+            };
         }
         let query = sqlx::query("UPDATE teamster_runs SET title = $2 WHERE run_id = $1")
             .bind(text(run_id))
             .bind(title.map(text));
-        Ok(self.execute("write down a title", query).await? > 0)
+        Ok(self.execute(WRITE_TITLE, query).await? > 0)
     }
 
     /// Records a heartbeat of a run. Returns whether the run exists and has not ended.

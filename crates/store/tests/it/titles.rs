@@ -46,7 +46,10 @@ on_each_database! {
         for _ in 0..2 {
             let reader = Store::open_existing(database.url()).await.unwrap();
             assert_eq!(reader.run("r").await.unwrap().unwrap().title, None);
-            assert!(reader.set_run_title("r", Some("x")).await.unwrap());
+            let refused = reader.set_run_title("r", Some("x")).await.unwrap_err().to_string();
+            assert!(refused.contains("older version") && refused.ends_with("then repeat this"), "{refused}");
+            assert!(reader.set_run_title("r", None).await.unwrap());
+            assert!(!reader.set_run_title("no-such-run", Some("x")).await.unwrap());
             reader.close().await;
         }
         let store = database.open().await;
