@@ -3,7 +3,7 @@
 use teamster_api::history::RunCursor;
 use teamster_api::{ProblemCode, RunList, RunQuery, ServiceError, check_title};
 use teamster_core::AgentError;
-use teamster_runner::RunsError;
+use teamster_runner::{RunFolder, RunsError};
 use teamster_store::Store;
 
 use super::index::{AT_ONCE, order, prompt};
@@ -32,18 +32,11 @@ impl LocalRuns {
             (before.as_ref()).is_none_or(|before| (at, id) < (before.started_at, &before.run_id))
                 && query.selects(folder.info())
         });
-        if query.text.is_some() {
-            let query = query.clone();
-            // No log is read for it.
-            folders = blocking(move || {
-                folders.retain(|run| query.has_text(run.title().as_deref(), || prompt(run)));
-                Ok(folders)
-            })
-            .await?;
-        }
         let wants_status = query.live || query.live_status;
         for folders in folders.chunks(AT_ONCE) {
-            for summary in self.index.summaries(folders, wants_status).await {
+            // A page reads no more titles than it needs.
+            let folders = with_text(&query, folders).await?;
+            for summary in self.index.summaries(&folders, wants_status).await {
                 if !query.shows(&summary) {
                     continue;
                 }
@@ -93,5 +86,67 @@ impl LocalRuns {
         } else {
             Err(RunsError::NotFound { id: id.to_owned() }.into())
         }
+    }
+}
+
+/// Returns those of the runs that have the text of the query. No log is read for it.
+async fn with_text(
+    query: &RunQuery,
+    folders: &[RunFolder],
+) -> Result<Vec<RunFolder>, ServiceError> {
+    let mut folders = folders.to_vec();
+    if query.text.is_none() {
+        return Ok(folders);
+    }
+    let query = query.clone();
+    blocking(move || {
+        folders.retain(|run| query.has_text(run.title().as_deref(), || prompt(run)));
+        Ok(folders)
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use teamster_api::RunInfo;
+    use teamster_providers::Providers;
+    use teamster_runner::{LogLimits, Runs};
+
+    use super::*;
+    use crate::Host;
+
+    #[tokio::test]
+    async fn a_text_is_found_page_by_page_in_more_runs_than_are_read_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = Runs::at(dir.path());
+        let mut expected = Vec::new();
+        for number in 0..AT_ONCE as u64 * 2 + 6 {
+            let mut info = RunInfo::new(format!("r{number}"), "claude");
+            info.accepted_at_ms = number;
+            if number % 10 == 0 {
+                info.title = Some(format!("Fix {number}"));
+                expected.insert(0, info.run_id.clone());
+            }
+            drop(runs.accept(&info, LogLimits::default()).unwrap());
+        }
+        let service = LocalRuns::over(&Host::new(Providers::builtin()), Ok(runs));
+        let mut query = RunQuery::default();
+        (query.text, query.limit) = (Some("FIX".to_owned()), Some(3));
+        let mut pages = Vec::new();
+        loop {
+            let page = service.page(query.clone()).await.unwrap();
+            let ids = page.runs.iter().map(|run| run.info.run_id.clone());
+            pages.push(ids.collect::<Vec<_>>());
+            query.cursor = page.next;
+            if query.cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(pages.concat(), expected);
+        assert_eq!(
+            pages.iter().map(Vec::len).collect::<Vec<_>>(),
+            [3, 3, 1],
+            "{pages:?}"
+        );
     }
 }
