@@ -46,7 +46,8 @@ impl RunFolder {
     ///
     /// # Errors
     ///
-    /// Fails if the run was removed, or the file cannot be written. Then the title stays as it was.
+    /// Fails if the run was removed, or its file cannot be written: then the title stays as it was. Also fails if readers that
+    /// keep titles cannot be notified: then the run has the new title, and a repetition notifies them.
     pub fn set_title(&self, title: Option<&str>) -> Result<(), RunsError> {
         let file = self.path().join(FILE);
         let changed = match title {
@@ -177,6 +178,20 @@ mod tests {
             let name = entry.unwrap().file_name();
             assert!(!name.to_str().unwrap().starts_with('.'), "{name:?}");
         }
+    }
+
+    #[test]
+    fn a_title_is_changed_even_if_readers_cannot_be_notified() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = Runs::at(dir.path());
+        let info = RunInfo::new("r", "claude");
+        let new = runs.accept(&info, LogLimits::default()).unwrap();
+        fs::create_dir(dir.path().join(CHANGES)).unwrap();
+        assert!(new.folder.set_title(Some("Mine")).is_err());
+        assert_eq!(new.folder.title().as_deref(), Some("Mine"));
+        fs::remove_dir(dir.path().join(CHANGES)).unwrap();
+        new.folder.set_title(Some("Mine")).unwrap();
+        assert!(runs.title_changes().is_some());
     }
 
     #[test]
