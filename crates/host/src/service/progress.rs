@@ -1,4 +1,4 @@
-//! What a log tells of its run, entry by entry.
+//! Progress of a run, read from its log entry by entry.
 
 use std::sync::Arc;
 

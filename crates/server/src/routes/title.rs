@@ -1,4 +1,4 @@
-//! What a person sees or changes of a run beside its log: its title, and the spec that is kept of it.
+//! Titles of runs and the specs that are kept of them: what a person sees or changes beside the log.
 
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
@@ -52,7 +52,7 @@ struct RenameRun {
     title: Option<String>,
 }
 
-/// What is not only white space, control characters and those that change the order of others.
+/// Pattern of a character that is seen: no white space, no control character and none that changes the order of others.
 const VISIBLE: &str =
     r"[^\s\u0000-\u001F\u007F-\u009F\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]";
 

@@ -13,7 +13,7 @@ const WARM: usize = 10;
 /// Growth of memory from then on, in KiB, that is no leak: of the allocator itself. Measured: 132 KiB in 4500 turns.
 const ROOM_KIB: u64 = 2000;
 
-/// What a process has.
+/// Memory, descriptors and threads of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Held {
     memory_kib: u64,
