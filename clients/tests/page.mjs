@@ -235,6 +235,13 @@ await check('older runs are those of the history too, with what is known of them
   const page = await open(chromium, server);
   assert.equal(await page.locator(`a.run[href="#/run/${record.runId}"]`).count(), 0);
   await page.click('button:has-text("Older runs")');
+  await page.waitForSelector(`a.run[href="#/run/${record.runId}"]`);
+  // They stay while there is a search, and after it.
+  await page.keyboard.press('/');
+  await page.fill('.search [name=text]', 'no such words');
+  await page.waitForSelector('.empty:has-text("No run matches.")');
+  await page.click('button:has-text("Show all")');
+  await page.waitForSelector('.search', {state: 'detached'});
   await page.click(`a.run[href="#/run/${record.runId}"]`);
   await page.waitForSelector('main.run .empty:has-text("There is no log of this run")');
   await page.waitForSelector('.facts:has-text("$0.0421")');

@@ -130,8 +130,10 @@ export function now(main) {
   const none = h('p.empty', {hidden: true}, 'No run matches.');
   const filter = h('div.filter');
   const find = h('button.quiet', {type: 'button', 'aria-label': 'Search runs', title: 'Search runs (/)', onclick: () => search()}, icon('search'));
-  /// Older runs; of a search, what the server has found.
+  /// Older runs, which stay while there is a search.
   let older;
+  /// What the server has found of a search.
+  let searched;
   /// What is searched for, once its module is loaded.
   let wanted;
   const section = (title, ...content) => h('section', h('h2', title), ...content);
@@ -155,15 +157,16 @@ export function now(main) {
     update();
   };
   more.onclick = async () => {
-    older ??= new (await import('./history.js')).OlderRuns();
-    await read(older);
+    const {OlderRuns} = await import('./history.js');
+    await read(searched ?? (older ??= new OlderRuns()));
   };
   /// Asks the server for what is searched for.
   const ask = async (queries) => {
     const {OlderRuns} = await import('./history.js');
     if (!main.contains(ended)) return;
-    older = queries && new OlderRuns(queries);
-    if (older) await read(older);
+    searched = queries && new OlderRuns(queries);
+    more.textContent = 'Older runs';
+    if (searched) await read(searched);
     else update();
   };
 
@@ -186,7 +189,7 @@ export function now(main) {
     keyed(asks, requests(), ({request}) => request.requestId, ({request, run}) => requestCard(request, run));
     const matches = wanted?.isSet() ? wanted.matches : undefined;
     /// What the server has found is found, also by a word that only its prompt has.
-    const isFound = (run) => !matches || matches(run) || (older?.found.has(run.runId) && wanted.isInState(run));
+    const isFound = (run) => !matches || matches(run) || (searched?.found.has(run.runId) && wanted.isInState(run));
     const live = every.filter((run) => run.state !== 'ended' && isFound(run));
     runRows(running, live);
     parts.running.hidden = live.length === 0;
@@ -196,11 +199,12 @@ export function now(main) {
     // Ended ticks are shown with their agents.
     const over = every.filter((run) => run.state === 'ended' && run.kind !== 'tick');
     const known = new Set(every.map((run) => run.runId));
-    const before = [...(older?.found.values() ?? [])].filter((run) => !known.has(run.runId) && run.state === 'ended');
-    const past = older ? [...over, ...before].sort((a, b) => b.acceptedAt - a.acceptedAt) : matches ? over : over.slice(0, RECENT);
+    const from = searched ?? older;
+    const before = [...(from?.found.values() ?? [])].filter((run) => !known.has(run.runId) && run.state === 'ended');
+    const past = from ? [...over, ...before].sort((a, b) => b.acceptedAt - a.acceptedAt) : matches ? over : over.slice(0, RECENT);
     const found = past.filter(isFound);
     runRows(ended, found);
-    more.hidden = older ? !older.hasMore : false;
+    more.hidden = from ? !from.hasMore : false;
     none.hidden = !matches || more.disabled || found.length + live.length > 0;
     find.hidden = filter.hasChildNodes();
     first.hidden = every.length > 0;
@@ -210,7 +214,7 @@ export function now(main) {
     const module = await import('./search.js');
     // Another view may have come meanwhile.
     if (!filter.isConnected) return;
-    wanted ??= module.search(filter, () => update(), ask, () => [...runs(), ...(older?.found.values() ?? [])]);
+    wanted ??= module.search(filter, () => update(), ask, () => [...runs(), ...[older, searched].flatMap((from) => [...(from?.found.values() ?? [])])]);
     update();
     wanted.focus();
   };
