@@ -193,10 +193,23 @@ export async function checkViews(chromium, server) {
     await page.unroute('**/v1/runs');
     await page.click('a:has-text("New run like this")');
     await page.waitForFunction(() => document.querySelector('textarea[name=prompt]')?.value === 'echo second');
-    await page.waitForSelector('.note:has-text("Like this run, also in sessionId.")');
+    await page.waitForSelector('.note:has-text("Like this run. Not taken over: sessionId.")');
     assert.deepEqual(await page.evaluate(() => ['directory', 'model'].map((name) => document.querySelector(`input[name=${name}]`).value)), [server.work, 'opus']);
     await page.waitForSelector('option[value=claude]', {state: 'attached'});
+    const alike = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/v1/runs'));
     await page.click('form.start .primary');
+    assert.equal((await alike).postDataJSON().sessionId, undefined);
+    await page.waitForSelector('main.run .card.done:has-text("Completed")');
+    // What belongs to one run only is named, and not taken over.
+    const titled = await server.run('echo titled', {title: 'Mine', sessionKey: 'page:like', maxTurns: 3});
+    await server.reaches(titled, 'ended');
+    await go(page, `#/new/${titled}`);
+    await page.waitForSelector('.note:has-text("Like this run, also in maxTurns. Not taken over: title, sessionKey.")');
+    await page.waitForSelector('option[value=claude]', {state: 'attached'});
+    const other = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/v1/runs'));
+    await page.click('form.start .primary');
+    const {title, sessionKey, maxTurns} = (await other).postDataJSON();
+    assert.deepEqual([title, sessionKey, maxTurns], [undefined, undefined, 3]);
     await page.waitForSelector('main.run .card.done:has-text("Completed")');
     // A session is followed by a session.
     const {runId} = await server.api('/sessions', {provider: 'claude', workingDirectory: server.work});

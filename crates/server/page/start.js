@@ -90,7 +90,9 @@ export function start(main, like) {
 
   const filling = like === undefined ? Promise.resolve() : get(`/v1/runs/${encodeURIComponent(like)}/spec`).then(({what, withheld = []}) => {
     // What there is no field for goes along; a server refuses what it does not let through.
-    const {prompt: text, provider: agent, workingDirectory, model: itsModel, worktree: itsWorktree, permission: its, images, continues, depth, ...others} = what.run ?? what.session;
+    const {prompt: text, provider: agent, workingDirectory, model: itsModel, worktree: itsWorktree, permission: its, images, continues, depth, title, sessionId, sessionKey, newSession, fork, ...others} = what.run ?? what.session;
+    // It has a session, a title and a branch of its own.
+    const left = Object.entries({title, sessionId, sessionKey, newSession, fork, 'worktree.branch': typeof itsWorktree === 'string'}).filter(([, value]) => value).map(([name]) => name);
     before.provider = agent;
     prompt.value = text ?? '';
     directory.value = workingDirectory ?? '';
@@ -103,8 +105,10 @@ export function start(main, like) {
     alike = others;
     isSessionAlike = session.checked;
     const also = Object.keys(others);
-    fill(filled, 'Like ', h('a', {href: `#/run/${like}`}, 'this run'), also.length > 0 && [', also in ', also.map((name, index) => [index > 0 && ', ', h('code', name)])], '. ',
-      withheld.length > 0 && ['Not kept: ', withheld.map((name, index) => [index > 0 && ', ', h('code', name)]), '.']);
+    const codes = (names) => names.map((name, index) => [index > 0 && ', ', h('code', name)]);
+    fill(filled, 'Like ', h('a', {href: `#/run/${like}`}, 'this run'), also.length > 0 && [', also in ', codes(also)], '. ',
+      left.length > 0 && ['Not taken over: ', codes(left), '. '],
+      withheld.length > 0 && ['Not kept: ', codes(withheld), '.']);
   }, (error) => fill(filled, error.message));
   Promise.all([get('/v1/providers'), filling]).then(([{providers}]) => {
     const usable = providers.filter((one) => one.usable);
