@@ -25,10 +25,7 @@ pub(super) async fn main(args: &RunsAgainArgs, machine: &Machine) -> anyhow::Res
             crate::global::typed()
         );
     }
-    if let Spec::Session(spec) = &mut kept.what {
-        // It begins a conversation of its own.
-        spec.continues = None;
-    }
+    renew(&mut kept.what);
     let started = RunHandle::start(runs, Uuid::now_v7().to_string(), kept.what).await;
     let run = started.map_err(refused)?;
     let warnings: Vec<_> = run
@@ -39,4 +36,48 @@ pub(super) async fn main(args: &RunsAgainArgs, machine: &Machine) -> anyhow::Res
         .collect();
     report::warn(&warnings);
     exit_code::of_printed(writeln!(io::stdout(), "{}", run.id()))
+}
+
+/// Takes out what continues another conversation: the new run begins one of its own, unless a key leads to one.
+fn renew(spec: &mut Spec) {
+    match spec {
+        Spec::Run(spec) => {
+            spec.session_id = None;
+            spec.fork = false;
+            // The id is that of the first run's session.
+            spec.trusted.new_session_id = None;
+        }
+        Spec::Session(spec) => {
+            spec.session_id = None;
+            spec.fork = false;
+            spec.continues = None;
+            spec.trusted.new_session_id = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use teamster_api::{RunSpec, SessionSpec};
+
+    use super::*;
+
+    #[test]
+    fn a_run_again_continues_no_conversation_but_that_of_its_key() {
+        let mut run = RunSpec::new("claude", "p");
+        run.session_key = Some("slack:U42".to_owned());
+        let mut session = SessionSpec::new("claude");
+        session.session_key = Some("slack:U42".to_owned());
+        let expected = [Spec::from(run.clone()), Spec::from(session.clone())];
+        run.session_id = Some("s".to_owned());
+        run.fork = true;
+        run.trusted.new_session_id = Some("n".to_owned());
+        session.session_id = Some("s".to_owned());
+        session.fork = true;
+        session.continues = Some("r".to_owned());
+        session.trusted.new_session_id = Some("n".to_owned());
+        let mut renewed = [Spec::from(run), Spec::from(session)];
+        renewed.iter_mut().for_each(renew);
+        assert_eq!(renewed, expected);
+    }
 }

@@ -71,8 +71,9 @@ pub(crate) struct RunsRenameArgs {
 
 /// Start a run again, as a new detached one.
 ///
-/// It has the same prompt and options, and its id is printed. Values that may be secret, such as of --env, are not kept: a run with such an
-/// option is started by `teamster run`.
+/// It has the same prompt and options, and its id is printed. A session that was resumed is not resumed again, unless by
+/// its --session-key. Values that may be secret, such as of --env, are not kept: a run with such an option is started by
+/// `teamster run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunsAgainArgs {
     #[command(flatten)]
