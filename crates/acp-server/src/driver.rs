@@ -6,6 +6,7 @@ mod errors;
 mod folders;
 mod follow;
 mod lines;
+mod live;
 mod open;
 mod past;
 mod queue;

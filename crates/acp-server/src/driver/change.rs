@@ -2,8 +2,8 @@
 
 use teamster_api::{Command, ServiceError};
 
+use super::live::Live;
 use super::repeat::is_done;
-use super::thread::Live;
 use crate::Setup;
 
 /// Applies a setup to a running session. Returns `false` if it needs a new process.

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::live::END_LIMIT;
 use super::thread::{self, Command};
 use super::{Disconnect, Shared, lines, open, past};
 use crate::{AcpServer, Action, Found, Output, SessionPage, Ticket};
@@ -267,7 +268,7 @@ impl Connection {
                 let _ = end.await;
             }
         };
-        let mut limit = thread::END_LIMIT;
+        let mut limit = END_LIMIT;
         if shared.folders.is_some() {
             limit += thread::BRING_BACK_LIMIT;
         }

@@ -43,6 +43,6 @@ pub(super) fn is_done<T>(reply: Result<T, ServiceError>) -> Result<bool, Service
 }
 
 /// Returns whether the answer may be what was lost.
-fn is_break(error: &ServiceError) -> bool {
+pub(super) fn is_break(error: &ServiceError) -> bool {
     error.code.is_none() && error.retryable
 }

@@ -1,29 +1,25 @@
 //! A thread of the editor and its session, which begins with the first prompt.
 
 use std::collections::{HashSet, VecDeque};
-use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_api::{Command as RunnerCommand, ProblemCode, RunHandle, ServiceError};
+use teamster_api::{Command as RunnerCommand, ProblemCode, ServiceError};
 use teamster_core::{AgentError, ErrorCode, ErrorKind, PermissionAnswer, Stopping};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::connection::{ActionResult, Reports, Update};
 use super::follow::Follower;
+use super::live::{END_LIMIT, Live};
 use super::repeat::repeated;
 use super::{SentFolder, Shared, change, open, past, queue};
 use crate::server::NOT_TAKEN;
 use crate::{Prompt, Setup, Ticket};
 
-/// The shortest time between two attempts to send a prompt during a turn that the agent began by itself.
-const RETRY_INTERVAL: Duration = Duration::from_millis(100);
-/// Time limit for the end of a session.
-pub(super) const END_LIMIT: Duration = Duration::from_secs(30);
 /// Time limit for what a session brings back at its end.
 pub(super) const BRING_BACK_LIMIT: Duration = Duration::from_mins(2);
 /// Time limit for a notice. Its reader may be gone.
@@ -129,65 +125,6 @@ struct Thread {
     noticed: HashSet<String>,
 }
 
-/// A running session.
-pub(super) struct Live {
-    pub(super) run: RunHandle,
-    /// The setup, with the settings changed since the start.
-    pub(super) setup: Setup,
-    /// The task that reads the log for the editor. It ends with the log.
-    follower: JoinHandle<()>,
-    /// The folder that went along, to which the changes come back.
-    folder: Option<PathBuf>,
-    /// It may wait for a machine of a fleet.
-    may_be_queued: bool,
-}
-
-impl Live {
-    fn is_over(&self) -> bool {
-        self.follower.is_finished()
-    }
-
-    /// Waits for the end of a session whose folder went along. Not called again after it.
-    async fn ended_by_itself(live: Option<&mut Self>) {
-        match live.filter(|live| live.folder.is_some()) {
-            Some(live) => {
-                let _ = (&mut live.follower).await;
-            }
-            None => std::future::pending().await,
-        }
-    }
-
-    /// Waits until a prompt can be sent again.
-    async fn idle(live: Option<&RunHandle>) {
-        if let Some(run) = live {
-            queue::until_taken(run).await;
-            // After an error, sending the prompt has it, too.
-            let _ = tokio::join!(run.idle(), sleep(RETRY_INTERVAL));
-        }
-    }
-
-    /// Ends the session, and waits until its log was shown.
-    async fn end(&mut self) {
-        let end = async {
-            // Fails if it has ended already.
-            let _ = self.run.cancel(Stopping::Graceful).await;
-            let _ = (&mut self.follower).await;
-        };
-        // A service that cannot be reached delays nothing for long.
-        let _ = timeout(END_LIMIT, end).await;
-    }
-
-    /// Ends the session. The editor does not need the rest of the log.
-    async fn end_unseen(&self) {
-        self.follower.abort();
-        let end = async {
-            let _ = self.run.cancel(Stopping::Graceful).await;
-            let _ = self.run.result().await;
-        };
-        let _ = timeout(END_LIMIT, end).await;
-    }
-}
-
 impl Thread {
     async fn work(mut self, mut commands: mpsc::UnboundedReceiver<Command>) {
         // Commands that came while the folder was sent.
@@ -199,9 +136,11 @@ impl Thread {
                 Some(command) => Some(command),
                 None => tokio::select! {
                     command = commands.recv() => command,
-                    () = Live::idle(run.as_ref()), if has_prompt => {
-                        if let Some(prompt) = self.prompt.take() {
-                            self.send(prompt).await;
+                    idle = Live::idle(run.as_ref()), if has_prompt => {
+                        match (self.prompt.take(), idle) {
+                            (Some(prompt), Ok(())) => self.send(prompt).await,
+                            (Some(_), Err(error)) => self.refuse(self.shared.agent_error(error)),
+                            (None, _) => {}
                         }
                         continue;
                     }
@@ -332,6 +271,11 @@ impl Thread {
         if let Some(live) = &mut self.live
             && !live.is_over()
         {
+            if live.is_queued().await {
+                // A command would wait for a machine. The settings are applied once one has the session.
+                self.begun = Some(setup.clone());
+                return Ok(());
+            }
             let changed = change::apply(live, setup).await;
             if changed.map_err(|error| self.shared.agent_error(error))? {
                 // A prompt that waits may be the first one of the next process.
@@ -394,24 +338,34 @@ impl Thread {
         Ok(())
     }
 
+    /// Returns whether a prompt can be sent, after the changes that came while the session was queued. Until a machine has
+    /// it, a prompt waits here, where it can be cancelled.
+    async fn is_taken(&mut self) -> Result<bool, AgentError> {
+        let is_due = match &mut self.live {
+            Some(live) if live.may_be_queued => !live.is_queued().await,
+            // It ended while the prompt waited.
+            live => live.is_none(),
+        };
+        if is_due && let Some(setup) = self.begun.clone() {
+            self.ready(&setup).await?;
+        }
+        let live = self.live.as_ref().ok_or_else(cancelled)?;
+        Ok(!live.may_be_queued)
+    }
+
     /// Sends a prompt. Its events are in the log. A session that has just ended is continued by another one.
     async fn send(&mut self, keyed: KeyedPrompt) {
-        if self.live.is_none()
-            && let Some(setup) = self.begun.clone()
-            && let Err(error) = self.ready(&setup).await
-        {
-            // It ended while the prompt waited.
-            return self.refuse(error);
+        match self.is_taken().await {
+            Ok(true) => {}
+            Ok(false) => {
+                self.prompt = Some(keyed);
+                return;
+            }
+            Err(error) => return self.refuse(error),
         }
-        let Some(live) = &mut self.live else {
+        let Some(live) = &self.live else {
             return self.refuse(cancelled());
         };
-        live.may_be_queued = live.may_be_queued && queue::is_queued(&live.run).await;
-        if live.may_be_queued {
-            // Until a machine has it, the turn can be cancelled.
-            self.prompt = Some(keyed);
-            return;
-        }
         let command = keyed.command(&self.source);
         let mut sent = live.run.send(command.clone()).await;
         let is_over = |error: &ServiceError| {
@@ -429,6 +383,10 @@ impl Thread {
                 return self.refuse(error);
             }
             if let Some(live) = &self.live {
+                if live.may_be_queued {
+                    self.prompt = Some(keyed);
+                    return;
+                }
                 sent = live.run.send(command).await;
             }
         }
@@ -439,8 +397,13 @@ impl Thread {
         }
     }
 
-    /// Applies a changed mode at once. Other settings apply to the next prompt.
+    /// Applies a changed mode at once, or once a machine has the session. Other settings apply to the next prompt.
     fn apply(&mut self, setup: &Setup) {
+        let is_queued = self.live.as_ref().is_some_and(|live| live.may_be_queued);
+        if is_queued && let Some(begun) = &mut self.begun {
+            begun.settings.mode = setup.settings.mode;
+            return;
+        }
         if let Some(live) = &self.live
             && live.setup.settings.mode != setup.settings.mode
         {
