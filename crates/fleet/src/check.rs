@@ -167,7 +167,7 @@ impl Fleet {
         findings.extend(connection(&server));
         let user = self.user_info().await;
         findings.push(match self.read_clock().await {
-            Some(ahead) => clock_finding("clock", Some(ahead)),
+            Some(ahead) => clock_finding(None, Some(ahead)),
             None => Finding::warning(
                 "clock",
                 "the server's time cannot be seen by this user",
@@ -220,7 +220,7 @@ impl Fleet {
         let workers = self.workers().await.unwrap_or_default().into_iter();
         let wrong = workers.filter(|worker| worker.clock_ms.is_some());
         wrong
-            .map(|worker| clock_finding(&format!("clock of {}", worker.worker), worker.clock_ms))
+            .map(|worker| clock_finding(Some(&worker.worker), worker.clock_ms))
             .collect()
     }
 
@@ -328,16 +328,20 @@ fn connection(server: &ServerInfo) -> Vec<Finding> {
     findings
 }
 
-/// Checks a clock that is so far ahead of the server's, in milliseconds.
-fn clock_finding(what: &str, ahead: Option<i64>) -> Finding {
+/// Checks the clock of a worker, or else that of this machine, which is so far ahead of the server's, in milliseconds.
+fn clock_finding(worker: Option<&str>, ahead: Option<i64>) -> Finding {
+    let (what, effect) = match worker {
+        Some(worker) => (
+            format!("clock of {worker}"),
+            "the times in its logs are wrong",
+        ),
+        None => ("clock".to_owned(), "ages of runs are shown wrong here"),
+    };
     match ahead.and_then(clock::reported) {
-        None => Finding::good(what, "agrees with that of the server"),
+        None => Finding::good(&what, "agrees with that of the server"),
         Some(ahead) => Finding::warning(
-            what,
-            format!(
-                "is {}: the times in its logs are wrong",
-                clock::in_words(ahead)
-            ),
+            &what,
+            format!("is {}: {effect}", clock::in_words(ahead)),
             "synchronize it with a time server",
         ),
     }
@@ -413,7 +417,8 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_wrong_is_named_with_what_to_do() {
-        let off = clock_finding("clock of w1", Some(-3_600_000));
+        let off = clock_finding(Some("w1"), Some(-3_600_000));
+        assert_eq!(off.what, "clock of w1");
         assert_eq!(off.verdict, FindingVerdict::Warning);
         assert_eq!(
             off.detail,
@@ -423,7 +428,14 @@ mod tests {
             off.next.as_deref(),
             Some("synchronize it with a time server")
         );
-        let near = clock_finding("clock", Some(5_000));
+        // This machine writes no logs of the fleet.
+        let own = clock_finding(None, Some(3_600_000));
+        assert_eq!(own.what, "clock");
+        assert_eq!(
+            own.detail,
+            "is 3600 s ahead of that of the server: ages of runs are shown wrong here"
+        );
+        let near = clock_finding(None, Some(5_000));
         assert_eq!(near.verdict, FindingVerdict::Good);
     }
 }

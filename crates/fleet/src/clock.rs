@@ -104,7 +104,11 @@ impl Fleet {
         let known = known.and_then(|known| known.server_time(known.at.elapsed(), epoch_ms()));
         match known {
             Some(now) => now,
-            None => epoch_ms().saturating_add_signed(-self.read_clock().await.unwrap_or_default()),
+            None => {
+                // The answer takes a while: the time is that after it.
+                let ahead = self.read_clock().await.unwrap_or_default();
+                epoch_ms().saturating_add_signed(-ahead)
+            }
         }
     }
 

@@ -257,10 +257,7 @@ impl Fleet {
             .messages(FILE, subjects, DeliverPolicy::LastPerSubject, true)
             .await?;
         let mut all = Vec::new();
-        while messages.pending > 0 {
-            let Some(message) = messages.next().await? else {
-                break;
-            };
+        while let Some(message) = messages.next_pending().await? {
             all.push(message.subject.to_string());
         }
         Ok(all)

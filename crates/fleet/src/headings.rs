@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use async_nats::HeaderMap;
+#[cfg(feature = "worker")]
+use async_nats::jetstream::Message;
 use async_nats::jetstream::consumer::DeliverPolicy;
 use teamster_api::ServiceError;
 #[cfg(feature = "worker")]
@@ -99,10 +101,7 @@ impl Fleet {
         let mut messages = self
             .messages(RUNS, subjects, DeliverPolicy::LastPerSubject, true)
             .await?;
-        while messages.pending > 0 {
-            let Some(message) = messages.next().await? else {
-                break;
-            };
+        while let Some(message) = messages.next_pending().await? {
             let (Some(key), Some(headers)) =
                 (RunKey::of_record(&message.subject), &message.headers)
             else {
@@ -135,8 +134,8 @@ impl LiveHeadings {
             live: HashMap::new(),
             read: Instant::now(),
         };
-        while headings.messages.pending > 0 {
-            headings.follow().await?;
+        while let Some(message) = headings.messages.next_pending().await? {
+            headings.add(&message);
         }
         Ok(headings)
     }
@@ -150,8 +149,13 @@ impl LiveHeadings {
         let message = self.messages.next().await?.ok_or_else(|| {
             ServiceError::unreachable("the fleet's server has ended the stream of records")
         })?;
+        self.add(&message);
+        Ok(())
+    }
+
+    fn add(&mut self, message: &Message) {
         let (Some(key), Ok(info)) = (RunKey::of_record(&message.subject), message.info()) else {
-            return Ok(());
+            return;
         };
         let headers = message.headers.as_ref();
         // A marker of one that was deleted has none.
@@ -163,7 +167,6 @@ impl LiveHeadings {
                 self.live.remove(&key);
             }
         }
-        Ok(())
     }
 
     /// Returns the headings with their revisions.

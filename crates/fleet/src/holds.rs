@@ -64,10 +64,7 @@ impl Fleet {
             )
             .await?;
         let mut holds: Vec<Hold> = Vec::new();
-        while messages.pending > 0 {
-            let Some(message) = messages.next().await? else {
-                break;
-            };
+        while let Some(message) = messages.next_pending().await? {
             holds.extend(serde_json::from_slice(&message.payload).ok());
         }
         let now = self.now().await;

@@ -201,13 +201,10 @@ impl Fleet {
             return Ok(Some(worker.clone()));
         }
         if wants != Conversation::NewSession {
-            let instead = match wants {
-                Conversation::Session => "or start a run without `session_id`",
-                _ => "use another `session_key`, or begin it again with `new_session`",
-            };
             let message = format!(
-                "worker {worker}, which has this conversation, does not report, and it is not continued elsewhere: try \
-                 again when it is back, {instead}"
+                "worker {worker}, which has this conversation, does not report, or is another machine now, and it is not \
+                 continued elsewhere: try again when it is back, or {}",
+                instead_of(wants)
             );
             return Err(ServiceError::new(ProblemCode::RunnerNotResponding, message));
         }
@@ -220,6 +217,14 @@ impl Fleet {
             return Err(ServiceError::new(ProblemCode::SessionInUse, message));
         }
         Ok(named)
+    }
+}
+
+/// Returns what a person can do in place of continuing a conversation whose machine cannot be reached.
+pub(crate) fn instead_of(wants: Conversation) -> &'static str {
+    match wants {
+        Conversation::Session => "start a run without `session_id`",
+        _ => "use another `session_key`, or begin it again with `new_session`",
     }
 }
 

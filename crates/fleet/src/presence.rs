@@ -207,10 +207,7 @@ impl Fleet {
             .messages(WORKERS, &subjects, DeliverPolicy::LastPerSubject, false)
             .await?;
         let mut workers: Vec<PresentWorker> = Vec::new();
-        while messages.pending > 0 {
-            let Some(message) = messages.next().await? else {
-                break;
-            };
+        while let Some(message) = messages.next_pending().await? {
             // A marker of one that is gone has no content.
             workers.extend(serde_json::from_slice(&message.payload).ok());
         }
@@ -248,10 +245,7 @@ impl Fleet {
             .messages(WORKERS, &subjects, DeliverPolicy::LastPerSubject, false)
             .await?;
         let mut refusals = Vec::new();
-        while messages.pending > 0 {
-            let Some(message) = messages.next().await? else {
-                break;
-            };
+        while let Some(message) = messages.next_pending().await? {
             let subject = message.subject.strip_prefix(REFUSALS);
             let key = subject.and_then(|subject| RunKey::parse(subject.rsplit_once('.')?.0));
             let refusal = serde_json::from_slice(&message.payload).ok();

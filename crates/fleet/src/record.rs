@@ -182,6 +182,18 @@ impl Record {
         record
     }
 
+    /// Returns the record as it was read later, with the end that this one already has: another field was changed meanwhile.
+    pub(crate) fn replaced_by(self, found: Option<Self>) -> Self {
+        match found {
+            Some(found) => Self {
+                summary: self.summary.or(found.summary),
+                result: self.result.or(found.result),
+                ..found
+            },
+            None => self,
+        }
+    }
+
     /// Returns whose results are those of the run; `None` if no machine has claimed it.
     pub(crate) fn results(&self) -> Option<Results> {
         let nonce = self.claim?.nonce;
@@ -374,6 +386,25 @@ mod tests {
     use teamster_api::RunSpec;
 
     use super::*;
+
+    #[test]
+    fn an_end_stays_when_the_run_was_renamed_meanwhile() {
+        let spec = Spec::from(RunSpec::new("claude", "x"));
+        let read = Record::new("default", &spec);
+        let mut ended = read.clone();
+        let summary = RunSummary::new(read.info("r"), ViewState::Ended);
+        ended.ended(summary, Some(Box::new(RunResult::default())));
+        let mut renamed = read;
+        renamed.title = Some("new".to_owned());
+        let again = ended.clone().replaced_by(Some(renamed));
+        assert_eq!(again.title.as_deref(), Some("new"));
+        assert!(ended.summary.is_some() && ended.result.is_some());
+        assert_eq!(
+            (&again.summary, &again.result),
+            (&ended.summary, &ended.result)
+        );
+        assert_eq!(ended.clone().replaced_by(None), ended);
+    }
 
     #[test]
     fn a_record_with_a_long_description_leaves_its_result_to_the_log() {

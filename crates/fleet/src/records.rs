@@ -20,9 +20,7 @@ use teamster_api::{RunSummary, ViewState};
 use teamster_core::RunResult;
 use teamster_core::sync::lock;
 use tokio::runtime::Handle;
-#[cfg(feature = "worker")]
-use tokio::time::timeout;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 #[cfg(feature = "worker")]
 use crate::follow::lines;
@@ -193,7 +191,7 @@ impl Fleet {
                     Settled::Another => return Ok(Changed::Another),
                     Settled::Again(again) => {
                         change = again;
-                        record = found.record.unwrap_or(record);
+                        record = record.replaced_by(found.record);
                     }
                 },
                 Err(error) if !error.retryable || Instant::now() > until => return Err(error),
@@ -279,10 +277,7 @@ impl Fleet {
             .messages(RUNS, subjects, DeliverPolicy::LastPerSubject, false)
             .await?;
         let mut records = Vec::new();
-        while messages.pending > 0 {
-            let Some(message) = messages.next().await? else {
-                break;
-            };
+        while let Some(message) = messages.next_pending().await? {
             records.extend(record_of(&message));
         }
         Ok(records)
@@ -373,7 +368,8 @@ impl Messages {
     pub(crate) async fn next(&mut self) -> Result<Option<Message>, ServiceError> {
         match next(&mut self.read).await {
             Some(Ok(mut message)) => {
-                self.pending = self.pending.saturating_sub(1);
+                let reported = message.info().ok().map(|info| info.pending);
+                self.pending = left(self.pending, reported);
                 let headers = message.headers.as_ref();
                 if headers.is_some_and(|headers| is_copy(headers, &message.subject)) {
                     (message.message.headers, message.message.payload) = (None, Bytes::new());
@@ -387,6 +383,31 @@ impl Messages {
             None => Ok(None),
         }
     }
+
+    /// Waits for the next of those that were there already; `None` after the last of them.
+    ///
+    /// # Errors
+    ///
+    /// Fails if none comes for a minute: the rest may have aged out since they were counted.
+    pub(crate) async fn next_pending(&mut self) -> Result<Option<Message>, ServiceError> {
+        if self.pending == 0 {
+            return Ok(None);
+        }
+        match timeout(PATIENCE, self.next()).await {
+            Ok(Ok(None)) | Err(_) => {
+                let message = "the fleet's server does not send all that it has: try again";
+                Err(ServiceError::unreachable(message))
+            }
+            Ok(message) => message,
+        }
+    }
+}
+
+/// Returns how many of the counted messages are left after one more was read, with which the server reports how many it
+/// has: those that have aged out since then do not come.
+fn left(pending: u64, reported: Option<u64>) -> u64 {
+    let left = pending.saturating_sub(1);
+    reported.map_or(left, |reported| left.min(reported))
 }
 
 /// Reads the record in a message of the bucket.
@@ -428,4 +449,19 @@ fn found(revision: u64, headers: &HeaderMap, payload: &[u8]) -> Found {
 pub(crate) fn not_found(run: &str) -> ServiceError {
     let message = format!("no run \"{run}\"");
     ServiceError::new(ProblemCode::RunNotFound, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_that_aged_out_are_not_waited_for() {
+        assert_eq!(left(5, Some(4)), 4);
+        assert_eq!(left(5, Some(0)), 0);
+        // What came later is not waited for either.
+        assert_eq!(left(5, Some(9)), 4);
+        assert_eq!(left(5, None), 4);
+        assert_eq!(left(0, Some(3)), 0);
+    }
 }

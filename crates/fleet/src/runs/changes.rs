@@ -39,8 +39,7 @@ impl FleetRuns {
                 .await?;
             let mut absent: HashSet<String> = HashSet::new();
             let mut all = Vec::new();
-            while records.pending > 0 {
-                let Some(message) = records.next().await? else { break };
+            while let Some(message) = records.next_pending().await? {
                 if let Some((key, found)) = record_of(&message)
                     && let Some(record) = found.record
                 {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::RawMessageErrorKind;
+use bytes::Bytes;
 use teamster_api::ServiceError;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -25,7 +26,7 @@ const RIGHT: &str = "$KV.tm_workers.=care";
 /// Pause between two passes.
 const EVERY: Duration = Duration::from_secs(10);
 /// Time for which one worker has the right. It is renewed before it is over: another one would read all headings first. It is
-/// shorter than the time after which a worker is absent, so a killed one delays no repair.
+/// shorter than the time after which a worker is absent, so a killed one delays repairs by a few seconds at most.
 const TERM: Duration = Duration::from_secs(20);
 /// Time for which a queued record must be the same until the hints of its queue are read: most are taken before.
 const QUIET: Duration = Duration::from_secs(30);
@@ -269,20 +270,34 @@ async fn settle(fleet: &Fleet, key: &RunKey, seen: Seen, mut record: Record) {
 async fn has_right(shared: &Shared) -> Result<bool, ServiceError> {
     let last = shared.fleet.last(WORKERS, RIGHT).await?;
     let own = shared.instance.to_string();
-    let (expected, is_taken) = last.map_or((0, false), |message| {
-        // After its time there is a marker without content. The own one is renewed, even if it has not passed yet: a pass
-        // that only waits for that would forget what this process has seen.
-        let is_free = message.payload.is_empty() || message.payload == own.as_bytes();
-        (message.sequence, !is_free)
+    let (expected, holder) = last.map_or((0, Bytes::new()), |message| {
+        (message.sequence, message.payload)
     });
-    if is_taken {
+    // After its time there is a marker without content. The own one is renewed, even if it has not passed yet: a pass that
+    // only waits for that would forget what this process has seen.
+    let is_own = holder == own.as_bytes();
+    if !holder.is_empty() && !is_own {
         return Ok(false);
     }
     let message = PublishMessage::build()
         .payload(own.into())
         .expected_last_subject_sequence(expected)
         .ttl(TERM);
-    Ok(shared.fleet.publish(RIGHT, message).await.is_some())
+    let stored = shared.fleet.publish(RIGHT, message).await;
+    is_taken(is_own, stored.is_some())
+}
+
+/// Returns whether the right was taken, which this process had or not, and whose entry is certainly stored or not.
+///
+/// # Errors
+///
+/// Fails if this process may still have it: the answer may be lost, and what was seen so far still counts.
+fn is_taken(was_own: bool, is_stored: bool) -> Result<bool, ServiceError> {
+    if was_own && !is_stored {
+        let message = "the right to repair was not renewed: no answer, or another worker has it";
+        return Err(ServiceError::unreachable(message));
+    }
+    Ok(is_stored)
 }
 
 /// Returns the queues that have hints, with their number.
@@ -325,6 +340,14 @@ async fn hinted_in(shared: &Shared, queue: &str) -> Result<HashSet<String>, Serv
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lost_answer_to_a_renewal_does_not_end_the_right() {
+        assert!(is_taken(true, false).unwrap_err().retryable);
+        assert!(!is_taken(false, false).unwrap());
+        assert!(is_taken(true, true).unwrap());
+        assert!(is_taken(false, true).unwrap());
+    }
 
     #[test]
     fn hints_of_no_run_do_not_hide_a_missing_one_for_long() {

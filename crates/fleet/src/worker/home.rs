@@ -13,7 +13,7 @@ use teamster_host::state;
 use tokio::time::sleep;
 
 use super::{Shared, unwritable};
-use crate::homes::{ConversationKey, FoundHome, unknown_session};
+use crate::homes::{ConversationKey, FoundHome, instead_of, unknown_session};
 use crate::names::RunKey;
 use crate::protocol::{Conversation, Home, Settle, Tag, settle};
 use crate::record::Record;
@@ -123,7 +123,7 @@ pub(super) async fn find(
                 found.directory = Some(root);
             }
         }
-        Settle::Forward(other) => return Ok(Found::elsewhere(reachable(other)?)),
+        Settle::Forward(other) => return Ok(Found::elsewhere(reachable(other, wants)?)),
         other => return Err(refused(other)),
     }
     Ok(found)
@@ -175,7 +175,7 @@ pub(super) async fn take(
                 }
                 sleep(PAUSE).await;
             }
-            Settle::Forward(other) => return Ok(Place::Elsewhere(reachable(other)?)),
+            Settle::Forward(other) => return Ok(Place::Elsewhere(reachable(other, wants)?)),
             other => return Err(refused(other)),
         }
     }
@@ -185,13 +185,13 @@ pub(super) async fn take(
 }
 
 /// Returns the name of the worker to which a run is left, if that can be reached.
-fn reachable(worker: String) -> Result<String, ServiceError> {
+fn reachable(worker: String, wants: Conversation) -> Result<String, ServiceError> {
     let Some(name) = worker.strip_prefix(EARLIER) else {
         return Ok(worker);
     };
     let message = format!(
-        "another machine, or another state directory, was the worker {name} and has this conversation: use another \
-         `session_key`, or begin it again with `new_session`"
+        "another machine, or another state directory, was the worker {name} and has this conversation: {}",
+        instead_of(wants)
     );
     Err(ServiceError::new(ProblemCode::RunnerNotResponding, message))
 }
