@@ -3,7 +3,7 @@
 use agent_client_protocol_schema::v1::{Error, ErrorCode, McpServer as SchemaServer, RequestId};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 use teamster_core::McpServer;
 use teamster_core::text::{excerpt, one_line};
 
@@ -68,11 +68,9 @@ pub(crate) fn params<T: DeserializeOwned>(method: &str, params: Value) -> Result
 /// Takes the MCP servers out of the parameters of a request. One of an unknown form is left out, and `left_out` gets a
 /// line for it.
 pub(crate) fn take_servers(params: &mut Value, left_out: &mut Vec<String>) -> Vec<McpServer> {
-    let Some(params) = params.as_object_mut() else {
-        return Vec::new();
-    };
-    let servers = params.insert("mcpServers".to_owned(), json!([]));
-    let Some(Value::Array(servers)) = servers else {
+    // What is no array stays: it is refused with the other parameters.
+    let servers = params.get_mut("mcpServers").and_then(Value::as_array_mut);
+    let Some(servers) = servers.map(std::mem::take) else {
         return Vec::new();
     };
     let known = servers.into_iter().filter_map(|raw| {

@@ -28,6 +28,18 @@ fn a_new_session_is_refused_where_the_agent_cannot_begin() {
             .unwrap()
             .contains("cwd")
     );
+    // Made by hand: MCP servers of another form, and none at all.
+    for (id, params) in [
+        (4, json!({"cwd": "/w", "mcpServers": "x"})),
+        (
+            5,
+            json!({"cwd": "/w", "mcpServers": {"a": {"command": "/bin/a"}}}),
+        ),
+        (6, json!({"cwd": "/w"})),
+    ] {
+        editor.call(id, "session/new", params);
+        assert_eq!(editor.answer(id)["error"]["code"], -32602, "{id}");
+    }
 }
 
 #[test]
