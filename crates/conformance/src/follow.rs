@@ -154,15 +154,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
                 }
                 Err(error) => return Err(error),
             }
+            // It may be ended before all were played.
+            report::write(&played, &failed)?;
         }
     }
     if !failed.is_empty() {
         code = code.max(1);
     }
-    let page = report::page(&Results::read()?, &played, &failed)?;
-    let path = crate::target().join("follow.md");
-    fs::create_dir_all(crate::target())?;
-    fs::write(&path, &page).with_context(|| format!("cannot write {}", path.display()))?;
+    let page = report::write(&played, &failed)?;
     writeln!(std::io::stdout().lock(), "\n{page}")?;
     Ok(ExitCode::from(code))
 }

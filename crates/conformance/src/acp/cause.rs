@@ -253,7 +253,9 @@ impl<'a> Evidence<'a> {
         if asked || self.played.has_no_listener || self.needs_no_model {
             return None;
         }
-        let message = excerpt(&error.message);
+        // What it prints on stderr has times and paths of one machine.
+        let message = error.message.split("; stderr: ").next().unwrap_or_default();
+        let message = excerpt(message);
         Some((Cause::Setup, format!("it did not ask the model: {message}")))
     }
 

@@ -1,7 +1,9 @@
 //! The page at the end of a run: what is the same, changed and broken in each version.
 
 use std::fmt::Write as _;
+use std::fs;
 
+use anyhow::Context as _;
 use teamster_mock_model::Cli;
 
 use super::results::{Results, Schema, ShapeChanges, Version};
@@ -58,8 +60,17 @@ fn shapes_of(version: &Version) -> ShapeChanges {
     shapes
 }
 
+/// Writes the page of what was played so far. Returns it.
+pub(super) fn write(played: &[(Cli, String)], failed: &[String]) -> anyhow::Result<String> {
+    let text = page(&Results::read()?, played, failed)?;
+    let path = crate::target().join("follow.md");
+    fs::create_dir_all(crate::target())?;
+    fs::write(&path, &text).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(text)
+}
+
 /// Returns the page of these versions, and of what could not be played.
-pub(super) fn page(
+fn page(
     results: &Results,
     played: &[(Cli, String)],
     failed: &[String],
