@@ -42,8 +42,13 @@ pub(crate) struct Args {
     /// Print the targets
     #[arg(long)]
     list: bool,
-    /// Try these inputs alone, each once
-    #[arg(long, value_name = "FILE", conflicts_with = "list")]
+    /// Try these inputs of the named target alone, each once
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "list",
+        requires = "targets"
+    )]
     input: Vec<PathBuf>,
 }
 
@@ -54,6 +59,10 @@ struct Target {
 }
 
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> Result<Outcome> {
+    ensure!(
+        args.input.is_empty() || !args.targets.iter().any(|target| target == MARKDOWN),
+        "{MARKDOWN} takes no `--input`: it prints a fault with the name of its file when it finds it"
+    );
     if !has("c++") {
         writeln!(out, "not run: libFuzzer needs a C++ compiler (`c++`)")?;
         return Ok(Outcome::NotRun);
@@ -235,4 +244,31 @@ fn has(program: &str) -> bool {
         .arg("--version")
         .output()
         .is_ok_and(|output| output.status.success())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    #[test]
+    fn an_input_is_of_a_named_target_of_the_program() {
+        let parse = |words: &[&str]| Line::try_parse_from(["fuzz"].iter().chain(words));
+        let error = parse(&["--input", "f"]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::MissingRequiredArgument);
+        let line = parse(&["log", "--input", "f"]).unwrap();
+        assert_eq!(line.args.targets, ["log"]);
+        // Before, it was ignored.
+        let line = parse(&[MARKDOWN, "--input", "f"]).unwrap();
+        let error = run(&line.args, &mut Vec::new()).err().unwrap();
+        assert!(error.to_string().starts_with("markdown takes no `--input`"));
+    }
 }
