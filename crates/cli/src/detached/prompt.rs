@@ -144,7 +144,7 @@ impl UserPrompt {
 /// Returns the command for the file of an image.
 fn image(file: &Path) -> InputLine {
     let file = file.to_string_lossy();
-    InputLine::Command(Command::Image(shell_words::quote(&file).into_owned()))
+    InputLine::Command(Command::Image(Some(shell_words::quote(&file).into_owned())))
 }
 
 /// Shows the prompt, and waits until a key is pressed. Cancel-safe.

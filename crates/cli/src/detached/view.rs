@@ -346,7 +346,7 @@ impl View {
         if self.owner.is_none() {
             self.screen
                 .report(&anyhow!("not sent: {error} (press Up to edit the message)"));
-            return;
+            return self.remark_images();
         }
         match error.code {
             // The agent has just begun a turn by itself.
@@ -360,6 +360,7 @@ impl View {
             _ => self.code = exit_code::AGENT_ERROR,
         }
         self.screen.report(&error.into());
+        self.remark_images();
     }
 
     /// Asks the oldest request. Returns the exit code if a signal ends the view.

@@ -23,17 +23,17 @@ pub(crate) const COMMANDS: [(&str, &str, &str); 8] = [
     (
         "/model",
         "[NAME]",
-        "list models, or use another one from the next message on",
+        "list models, or use another one from the next turn on",
     ),
     (
         "/permission",
         "MODE",
-        "default, read-only, accept-edits or bypass, from now on",
+        "default, read-only, accept-edits or bypass,\nfrom the next turn on",
     ),
     (
         "/image",
-        "FILE",
-        "send an image with the next message; or drop its file",
+        "[FILE]",
+        "add an image to the next message; without FILE, remove all",
     ),
     ("/cost", "", "show the tokens and cost of this chat"),
     ("/session", "", "show the session's id and how to resume it"),
@@ -58,7 +58,8 @@ pub(crate) enum Command {
     Clear,
     /// The model, or its number in the list; the list without one.
     Model(Option<String>),
-    Image(String),
+    /// The file of an image to add; to remove all images without one.
+    Image(Option<String>),
     Permission(PermissionMode),
     Cost,
     Session,
@@ -122,10 +123,10 @@ fn command(name: &str, argument: &str) -> Result<Option<Command>, String> {
             let model = Some(argument.to_owned()).filter(|it| !it.is_empty());
             Ok(Some(Command::Model(model)))
         }
-        "/image" if argument.is_empty() => {
-            Err("/image needs a file, as in `/image picture.png`".to_owned())
+        "/image" => {
+            let file = Some(argument.to_owned()).filter(|it| !it.is_empty());
+            Ok(Some(Command::Image(file)))
         }
-        "/image" => Ok(Some(Command::Image(argument.to_owned()))),
         "/permission" => match argument.to_ascii_lowercase().parse() {
             Ok(mode) => Ok(Some(Command::Permission(mode))),
             Err(_) => Err(format!("/permission needs a mode: {}", modes().join(", "))),
@@ -153,7 +154,9 @@ pub(crate) fn completions(
         return (start, modes.collect());
     }
     if let Some(prefix) = line.strip_prefix("/model ") {
-        let models = models().into_iter().filter(|it| it.starts_with(prefix));
+        // A name with control characters would move the cursor.
+        let is_shown = |it: &String| it.starts_with(prefix) && words::one_line(it) == *it;
+        let models = models().into_iter().filter(is_shown);
         return (line.len() - prefix.len(), models.collect());
     }
     if let Some(prefix) = line.strip_prefix("/image ") {
@@ -187,6 +190,7 @@ pub(crate) fn completions(
 
 fn help_line((name, argument, description): (&str, &str, &str)) -> String {
     let command = format!("{name} {argument}");
+    let description = description.replace('\n', &format!("\n{}", " ".repeat(20)));
     format!("  {:<18}{description}", command.trim_end())
 }
 
@@ -209,7 +213,8 @@ pub(crate) fn help() -> String {
     format!(
         "{}\n\nA line that ends with `\\` continues in the next one. Write `//` to send a\n\
          message that begins with a slash. Tab completes commands, models, and files\n\
-         after `@`. Ctrl-C interrupts the agent; at the prompt Ctrl-D ends the chat.",
+         after `@`. The file of an image can be dropped here. Ctrl-C interrupts the\n\
+         agent; at the prompt Ctrl-D ends the chat.",
         commands.join("\n")
     )
 }
@@ -240,8 +245,9 @@ mod tests {
         assert_eq!(parse("/model"), InputLine::Command(Command::Model(None)));
         assert_eq!(
             parse("/image 'a b.png'"),
-            InputLine::Command(Command::Image("'a b.png'".into()))
+            InputLine::Command(Command::Image(Some("'a b.png'".into())))
         );
+        assert_eq!(parse("/image "), InputLine::Command(Command::Image(None)));
         assert_eq!(
             parse(" /compact now "),
             InputLine::Other("/compact now".into())
@@ -268,7 +274,6 @@ mod tests {
             "{why}"
         );
         assert_eq!(error_of("/clear all"), "/clear takes no argument");
-        assert!(error_of("/image").contains("`/image picture.png`"));
         assert!(error_of("/model a b").contains("`/model NAME`"));
         assert_eq!(
             error_of("/permission all"),
@@ -282,7 +287,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.rs"), "").unwrap();
         let completions = |line: &str| {
-            let models = || vec!["opus".to_owned(), "sonnet".to_owned()];
+            let models = ["opus", "sonnet", "s\u{1b}[2J"].map(str::to_owned);
+            let models = || models.to_vec();
             completions(line, models, folder.path())
         };
         assert_eq!(

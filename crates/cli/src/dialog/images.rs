@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use teamster::Image;
@@ -12,8 +12,10 @@ use teamster_host::params;
 use super::paths;
 use crate::words;
 
-/// Maximum size of an image, in bytes.
+/// Maximum size of an image, and of all images of a message together, in bytes.
 const MAX_SIZE: u64 = 20 << 20;
+/// Maximum number of images of a message.
+const MAX_IMAGES: usize = 8;
 
 /// Reads the image of `/image FILE`. A relative path is one of the directory in which the program runs.
 ///
@@ -27,25 +29,49 @@ pub(crate) fn read(file: &str) -> anyhow::Result<Image> {
         _ => file,
     };
     let path = paths::expanded(file);
-    let image = params::image(&path)?;
+    read_file(&path, MAX_SIZE)
+}
+
+/// Reads the image of a file that has at most `most` bytes.
+///
+/// # Errors
+///
+/// Fails if the type of the file is not supported, or if it is larger or cannot be read.
+pub(crate) fn read_file(path: &Path, most: u64) -> anyhow::Result<Image> {
+    let image = params::image(path)?;
     let cannot = || format!("cannot read {}", path.display());
     // To open a FIFO would block forever.
-    if !fs::metadata(&path).with_context(cannot)?.is_file() {
+    if !fs::metadata(path).with_context(cannot)?.is_file() {
         bail!("{} is not a file", path.display());
     }
-    let file = File::open(&path).with_context(cannot)?;
+    let file = File::open(path).with_context(cannot)?;
     let mut bytes = Vec::new();
-    file.take(MAX_SIZE + 1)
+    file.take(most.saturating_add(1))
         .read_to_end(&mut bytes)
         .with_context(cannot)?;
-    if bytes.len() as u64 > MAX_SIZE {
+    if bytes.len() as u64 > most {
         bail!(
             "{} is larger than {} MiB: make it smaller",
             path.display(),
-            MAX_SIZE >> 20
+            most >> 20
         );
     }
     Ok(Image::bytes(image.media_type, bytes))
+}
+
+/// Returns why an image cannot be added to those of a message.
+pub(crate) fn refusal(images: &[Image], more: &Image) -> Option<String> {
+    let total: u64 = images.iter().chain([more]).map(size).sum();
+    let limit = if images.len() >= MAX_IMAGES {
+        format!("{MAX_IMAGES} images")
+    } else if total > MAX_SIZE {
+        format!("{} MiB of images", MAX_SIZE >> 20)
+    } else {
+        return None;
+    };
+    Some(format!(
+        "a message takes at most {limit}: send it, or remove them with `/image`"
+    ))
 }
 
 /// Returns the path of an image if it is all of a line, as terminals type it when a file is dropped on them.
@@ -84,6 +110,23 @@ pub(crate) fn added(file: &str, image: &Image) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_has_a_limited_number_and_size_of_images() {
+        let image = |size: u64| {
+            let size = usize::try_from(size).unwrap();
+            Image::bytes("image/png", vec![0; size])
+        };
+        assert_eq!(refusal(&[], &image(MAX_SIZE)), None);
+        assert_eq!(refusal(&vec![image(1); MAX_IMAGES - 1], &image(1)), None);
+        let many = refusal(&vec![image(1); MAX_IMAGES], &image(1)).unwrap();
+        assert!(many.contains("at most 8 images"), "{many}");
+        let large = refusal(&[image(MAX_SIZE)], &image(1)).unwrap();
+        assert!(
+            large.contains("20 MiB") && large.contains("`/image`"),
+            "{large}"
+        );
+    }
 
     #[test]
     fn a_dropped_file_is_an_image_that_is_all_of_the_line() {
@@ -136,5 +179,8 @@ mod tests {
         let large = folder.path().join("large.png");
         File::create(&large).unwrap().set_len(MAX_SIZE + 1).unwrap();
         assert!(error(&large).ends_with("is larger than 20 MiB: make it smaller"));
+        let directory = folder.path().join("d.png");
+        fs::create_dir(&directory).unwrap();
+        assert!(error(&directory).ends_with("d.png is not a file"));
     }
 }

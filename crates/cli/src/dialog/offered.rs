@@ -1,4 +1,4 @@
-//! What the session's CLI offers, for the prompt: its models and its own commands.
+//! Offers of the session's CLI, for the prompt: its models and its own commands.
 
 use std::sync::{LazyLock, Mutex};
 
@@ -10,7 +10,7 @@ use crate::words;
 /// The offers of the one session that this process shows.
 static OFFERED: LazyLock<Mutex<Offers>> = LazyLock::new(Mutex::default);
 
-/// Records what a session offers; its commands only if it `takes_commands`.
+/// Records the offers of a session; its commands only if it `takes_commands`.
 pub(crate) fn record(offers: &Offers, takes_commands: bool) {
     let mut offered = lock(&OFFERED);
     offered.update(offers);

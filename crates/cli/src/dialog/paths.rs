@@ -35,13 +35,16 @@ pub(crate) fn completions(typed: &str, directory: &Path) -> Vec<String> {
             let is_hidden = file.starts_with('.') && !name.starts_with('.');
             // A name with control characters would move the cursor.
             let is_shown = file.starts_with(name) && !is_hidden && words::one_line(&file) == file;
-            let slash = if entry.path().is_dir() { "/" } else { "" };
-            is_shown.then(|| format!("{folder}{file}{slash}"))
+            is_shown.then(|| (file, entry.path()))
         })
-        .take(MOST)
         .collect();
     found.sort_unstable();
-    found
+    found.truncate(MOST);
+    let typed = |(file, path): (String, PathBuf)| {
+        let slash = if path.is_dir() { "/" } else { "" };
+        format!("{folder}{file}{slash}")
+    };
+    found.into_iter().map(typed).collect()
 }
 
 #[cfg(test)]
@@ -62,6 +65,14 @@ mod tests {
         assert_eq!(of("src/b"), ["src/b.rs"]);
         assert_eq!(of("."), [".hidden"]);
         assert_eq!(of("gone/"), [""; 0]);
+        let many = directory.join("many");
+        fs::create_dir(&many).unwrap();
+        for i in (100..=MOST + 100).rev() {
+            fs::write(many.join(i.to_string()), "").unwrap();
+        }
+        let found = of("many/");
+        assert_eq!((found.len(), &*found[0]), (MOST, "many/100"));
+        assert_eq!(found[MOST - 1], format!("many/{}", MOST + 99));
         // Tests run in the folder of the crate.
         assert_eq!(completions("Cargo.t", Path::new("")), ["Cargo.toml"]);
         let absolute = format!("{}/se", directory.display());

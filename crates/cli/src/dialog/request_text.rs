@@ -1,6 +1,7 @@
-//! What a person is shown of a request: the changes of an edit as a diff, and every other argument of the tool.
+//! Text of a request for a person: the changes of an edit as a diff, and every other argument of the tool.
 //!
-//! Nothing is left out without a count, and nothing of the agent reaches the terminal as a control character.
+//! Nothing is left out without a count, and nothing of the agent reaches the terminal as a control character or as one
+//! that cannot be seen.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,7 +9,6 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use teamster::PermissionRequest;
 use teamster_api::tool_input::{self, Change, Shown};
-use teamster_core::text::{excerpt, is_bidi_control};
 
 use super::change_lines::{ChangeLine, lines_of};
 use crate::style::{ADDED, BOLD, DELETED, DIM, HUNK};
@@ -81,18 +81,20 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn line(&mut self, indent: usize, line: impl std::fmt::Display) {
         // Writing to a string cannot fail.
-        let _ = writeln!(self.text, "{:indent$}{line}", "");
+        let _ = writeln!(self.text, "{}{line}", " ".repeat(indent));
     }
 
     fn request(&mut self, request: &PermissionRequest) {
-        let name = words::one_line(&request.tool_name);
+        let name = visible(&words::one_line(&request.tool_name));
         self.text.push('\n');
         match &request.schema {
             Some(_) => self.line(0, "Input needed"),
             None => self.line(0, format_args!("{BOLD}Allow {name}?{BOLD:#}")),
         }
         if let Some(message) = &request.message {
-            self.line(2, words::one_line(&excerpt(message, MAX_ARGUMENT)));
+            let message = visible(&words::one_line(message));
+            let message = self.shortened(&message, MAX_ARGUMENT);
+            self.line(2, message);
         }
         if let Some(schema) = &request.schema {
             match &schema["properties"] {
@@ -224,7 +226,7 @@ impl Writer<'_> {
                 MAX_ARGUMENT
             };
             let value = self.shortened(visible(&value).trim_end(), most);
-            let between = format!("\n{:1$}", "", indent + 2);
+            let between = format!("\n{}", " ".repeat(indent + 2));
             let value = value.replace('\n', &between);
             self.line(indent, format_args!("{}: {value}", in_one_line(name)));
         }
@@ -270,8 +272,21 @@ fn in_one_line(text: &str) -> String {
     visible(text).replace('\n', "^J")
 }
 
-/// Returns the text with visible forms of control characters, except newlines and tabs. A carriage return before a
-/// newline is left out.
+/// Returns `true` if the character cannot be seen, or looks like a space and is none.
+///
+/// Source: format characters, spaces and default-ignorable code points of Unicode 16.
+fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}'
+        | '\u{890}'..='\u{891}' | '\u{8e2}' | '\u{115f}'..='\u{1160}' | '\u{1680}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}'
+        | '\u{2800}' | '\u{3000}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Returns the text with visible forms of control characters, except newlines and tabs, and of characters that cannot be
+/// seen. A carriage return before a newline is left out.
 fn visible(text: &str) -> String {
     let text = text.replace("\r\n", "\n");
     let mut seen = String::with_capacity(text.len());
@@ -283,7 +298,7 @@ fn visible(text: &str) -> String {
                 seen.push('^');
                 seen.push(char::from(c as u8 ^ 0x40));
             }
-            c if c.is_control() || is_bidi_control(c) => {
+            c if c.is_control() || is_hidden(c) => {
                 let _ = write!(seen, "<U+{:04X}>", u32::from(c));
             }
             c => seen.push(c),

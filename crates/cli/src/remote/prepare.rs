@@ -1,16 +1,15 @@
 //! Descriptions of runs and sessions as a server, or a fleet, takes them. `remote` is the option that names it.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, bail};
 use teamster_api::{RunSpec, SessionSpec, Trusted, Workspace};
-use teamster_core::{Image, ImageSource};
+use teamster_core::Image;
 use teamster_host::params;
 
 use super::absolute;
 use crate::args::{OutputArgs, STORE_VARIABLE};
+use crate::dialog::images;
 use crate::hints;
 use crate::spec::Local;
 
@@ -58,19 +57,9 @@ pub(crate) fn prepare_session(
 
 /// Reads an image of this machine.
 pub(crate) fn read_image(file: &Path) -> anyhow::Result<Image> {
-    let mut image = params::image(file)?;
-    let mut bytes = Vec::new();
-    File::open(file)
-        .and_then(|opened| opened.take(LARGEST_IMAGE + 1).read_to_end(&mut bytes))
-        .with_context(|| format!("--image: cannot read {}", file.display()))?;
-    ensure!(
-        bytes.len() as u64 <= LARGEST_IMAGE,
-        "--image: {} has more than {} MiB; give a smaller image",
-        file.display(),
-        LARGEST_IMAGE >> 20
-    );
-    image.source = ImageSource::Bytes(bytes);
-    Ok(image)
+    // Its error names the option.
+    params::image(file)?;
+    images::read_file(file, LARGEST_IMAGE).context("--image")
 }
 
 /// Rejects what cannot be chosen over HTTP. What the server's owner may allow is left to the server.

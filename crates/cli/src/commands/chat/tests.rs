@@ -24,7 +24,7 @@ use crate::render::tests::{Screen, view};
 use crate::render::{Narrator, Plain, Sink};
 use crate::signals::StopSignal;
 
-/// A session with scripted turns and records its calls.
+/// A session with scripted turns that records its calls.
 #[derive(Clone)]
 struct ScriptedSession {
     capabilities: SessionCapabilities,
@@ -91,7 +91,7 @@ impl AgentSession for ScriptedSession {
     }
 
     fn send(&self, turn: Turn) -> EventStream {
-        self.record(turn.prompt);
+        self.record(turn.prompt + &" [image]".repeat(turn.images.len()));
         let next = self.turns.lock().unwrap().pop_front();
         stream(next.expect("no turn is left"), None)
     }
@@ -273,8 +273,8 @@ async fn commands_are_carried_out() {
         ]
     );
     for expected in [
-        "model from the next message on: opus\n",
-        "permission from the next message on: read-only\n",
+        "model from the next turn on: opus\n",
+        "permission from the next turn on: read-only\n",
         "a new session begins\n",
         "2 turns in 0.0s\n",
         "  input tokens          not reported\n",
@@ -324,6 +324,22 @@ async fn invalid_input_does_not_end_the_chat() {
         "error: unknown command `/nope`: /help",
         "error: /cost takes no argument\n",
     ] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn images_go_with_one_message_unless_they_are_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.png");
+    std::fs::write(&file, b"png").unwrap();
+    let mut session = ScriptedSession::new([turn("x"), turn("y")]);
+    session.capabilities.images = true;
+    let add = format!("/image '{}'\n", file.display());
+    let (shown, code) = chat(&session, &format!("{add}{add}a\n{add}/image\n/image\nb\n")).await;
+    assert_eq!(code, 0, "{shown}");
+    assert_eq!(session.calls(), ["a [image] [image]", "b", "[close]"]);
+    for expected in ["1 image removed\n", "0 images removed\n"] {
         assert!(shown.contains(expected), "{expected}: {shown}");
     }
 }

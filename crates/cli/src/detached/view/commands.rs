@@ -1,4 +1,4 @@
-//! What a typed command does.
+//! Effects of typed commands.
 
 use anyhow::anyhow;
 use teamster::ModelChoice;
@@ -24,7 +24,12 @@ impl View {
             (Command::Session, Some(owner)) => return self.screen.print(&owner.session()),
             (Command::Cost | Command::Session, None) => return self.show_status().await,
             (Command::Clear, _) => RunCommand::Clear,
-            (Command::Image(file), _) => return self.add_image(&file),
+            (Command::Image(Some(file)), _) => return self.add_image(&file),
+            (Command::Image(None), _) => {
+                let count = words::plural(self.images.len() as u64, "image");
+                self.images.clear();
+                return self.screen.print(&format!("{count} removed"));
+            }
             (Command::Model(None), _) => return self.list_models(reader).await,
             (Command::Model(Some(model)), _) => RunCommand::SetModel {
                 model: self.model_of(model),
@@ -54,10 +59,10 @@ impl View {
             (Ok(_), _) if self.owner.is_none() => {}
             (Ok(_), RunCommand::SetModel { model }) => {
                 let model = words::one_line(&model);
-                (self.screen).print(&format!("model from the next message on: {model}"));
+                (self.screen).print(&format!("model from the next turn on: {model}"));
             }
             (Ok(_), RunCommand::SetPermission { mode }) => {
-                (self.screen).print(&format!("permission from the next message on: {mode}"));
+                (self.screen).print(&format!("permission from the next turn on: {mode}"));
             }
             (Ok(_), _) => {
                 self.screen.clear_session();
@@ -70,12 +75,27 @@ impl View {
         if let Some(why) = self.owner.as_ref().and_then(Owner::no_images) {
             return self.screen.report(&anyhow!(why));
         }
-        match images::read(file) {
+        let image =
+            images::read(file).and_then(|image| match images::refusal(&self.images, &image) {
+                Some(why) => Err(anyhow!(why)),
+                None => Ok(image),
+            });
+        match image {
             Ok(image) => {
                 self.screen.print(&images::added(file, &image));
                 self.images.push(image);
             }
             Err(error) => self.screen.report(&error),
+        }
+    }
+
+    /// Prints how to send a message without its images, if it has some.
+    pub(super) fn remark_images(&mut self) {
+        if !self.images.is_empty() {
+            let count = words::plural(self.images.len() as u64, "image");
+            (self.screen).print(&format!(
+                "{count} kept for the next message: `/image` removes all"
+            ));
         }
     }
 
@@ -126,7 +146,7 @@ impl View {
     }
 }
 
-/// Returns the list of models, each with what the CLI calls it.
+/// Returns the list of models, each with its name in the CLI.
 fn models_text(title: &str, models: &[(String, String)]) -> String {
     if models.is_empty() {
         return "no earlier run has named a model: `/model NAME` takes what the agent's CLI takes"

@@ -26,6 +26,10 @@ fn arguments_are_shown_without_control_characters() {
         text_of(json!({"command": "echo \u{1b}]52;c;x\u{7}one\nrm -rf x\u{202e}", "timeout": 5})),
         "  command: echo ^[]52;c;x^Gone\n    rm -rf x<U+202E>\n  timeout: 5\n"
     );
+    assert_eq!(
+        text_of(json!({"command": "rm\u{a0}-rf\u{200b} 日本\u{feff}\u{e0041}"})),
+        "  command: rm<U+00A0>-rf<U+200B> 日本<U+FEFF><U+E0041>\n"
+    );
     assert_eq!(text_of(Value::Null), "");
     assert_eq!(text_of(json!(["x"])), "  [\"x\"]\n");
     // A text that looks like nothing or like another value.
@@ -119,6 +123,15 @@ fn cut_text_is_counted_and_can_be_shown() {
         "{short}"
     );
     assert!(whole.ends_with("  k19: 19\n"), "{whole}");
+
+    let mut long_reason = request(Value::Null);
+    long_reason.message = Some("m".repeat(MAX_ARGUMENT + 9));
+    let (short, is_cut) = text(&long_reason, None, false);
+    assert!(
+        is_cut && short.contains("m… (9 characters more)\n"),
+        "{short}"
+    );
+    assert!(super::whole(&long_reason, None).contains(&"m".repeat(MAX_ARGUMENT + 9)));
 
     let content: String = (0..50).map(|n| n.to_string() + "\n").collect();
     let (short, whole) = cut(json!({"path": "/a", "content": content, "mode": 1}));

@@ -228,7 +228,7 @@ fn models_images_and_the_commands_of_the_cli_in_a_chat() {
     terminal.see("  1  opus");
     terminal.see(PROMPT);
     terminal.press("/model 1\r");
-    terminal.see("model from the next message on: opus");
+    terminal.see("model from the next turn on: opus");
     terminal.see(PROMPT);
     for (typed, sent) in [
         ("/compact the rest\r", r#""content":"/compact the rest""#),
