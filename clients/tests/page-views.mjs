@@ -211,6 +211,26 @@ export async function checkViews(chromium, server) {
     const {title, sessionKey, maxTurns} = (await other).postDataJSON();
     assert.deepEqual([title, sessionKey, maxTurns], [undefined, undefined, 3]);
     await page.waitForSelector('main.run .card.done:has-text("Completed")');
+    // Made by hand: the branch exists already, and the commit at which a worktree starts may be the same.
+    const workspace = {kind: 'worktree', directory: server.work, from: 'main', branch: 'fix'};
+    for (const [fields, note, sent] of [
+      [{worktree: 'fix'}, 'Like this run. Not taken over: worktree.branch.', {worktree: true}],
+      [{workspace}, 'Like this run, also in workspace. Not taken over: workspace.branch.', {workspace: {kind: 'worktree', directory: server.work, from: 'main'}}],
+    ]) {
+      await page.route('**/spec', (route) => route.fulfill({json: {version: 1, what: {run: {provider: 'claude', prompt: 'echo on a branch', ...fields}}}}));
+      await go(page, '#/now');
+      await page.waitForSelector('.calm');
+      await go(page, `#/new/${titled}`);
+      await page.waitForSelector(`.note:has-text("${note}")`);
+      await page.waitForSelector('option[value=claude]', {state: 'attached'});
+      await page.route('**/v1/runs', (route) => route.fulfill({status: 422, json: {detail: 'not now'}}));
+      const started = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/v1/runs'));
+      await page.click('form.start .primary');
+      assert.deepEqual((await started).postDataJSON(), {...sent, provider: 'claude', permission: 'default', prompt: 'echo on a branch'});
+      await page.waitForSelector('form.start .error:has-text("not now")');
+      await page.unroute('**/v1/runs');
+      await page.unroute('**/spec');
+    }
     // A session is followed by a session.
     const {runId} = await server.api('/sessions', {provider: 'claude', workingDirectory: server.work});
     await server.api(`/sessions/${runId}/turns`, {prompt: 'echo in a session'});

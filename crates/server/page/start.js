@@ -90,9 +90,10 @@ export function start(main, like) {
 
   const filling = like === undefined ? Promise.resolve() : get(`/v1/runs/${encodeURIComponent(like)}/spec`).then(({what, withheld = []}) => {
     // What there is no field for goes along; a server refuses what it does not let through.
-    const {prompt: text, provider: agent, workingDirectory, model: itsModel, worktree: itsWorktree, permission: its, images, continues, depth, title, sessionId, sessionKey, newSession, fork, ...others} = what.run ?? what.session;
+    const {prompt: text, provider: agent, workingDirectory, model: itsModel, worktree: itsWorktree, permission: its, images, continues, depth, title, sessionId, sessionKey, newSession, fork, workspace: {branch, ...workspace} = {}, ...others} = what.run ?? what.session;
     // It has a session, a title and a branch of its own.
-    const left = Object.entries({title, sessionId, sessionKey, newSession, fork, 'worktree.branch': typeof itsWorktree === 'string'}).filter(([, value]) => value).map(([name]) => name);
+    if (workspace.kind) others.workspace = workspace;
+    const left = Object.entries({title, sessionId, sessionKey, newSession, fork, 'worktree.branch': typeof itsWorktree === 'string', 'workspace.branch': branch}).filter(([, value]) => value).map(([name]) => name);
     before.provider = agent;
     prompt.value = text ?? '';
     directory.value = workingDirectory ?? '';
