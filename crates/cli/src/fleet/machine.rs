@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_has_the_title_and_the_directory_by_which_it_is_found() {
+    fn a_record_has_the_title_and_directory_by_which_it_is_found() {
         let mut info = RunInfo::new("r", "claude");
         info.title = Some("Fix the login".to_owned());
         info.directory = Some("/w/site/api".into());

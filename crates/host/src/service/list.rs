@@ -116,7 +116,7 @@ mod tests {
     use crate::Host;
 
     #[tokio::test]
-    async fn a_text_is_found_page_by_page_in_more_runs_than_are_read_at_once() {
+    async fn a_text_is_found_in_more_runs_than_are_read_at_once() {
         let dir = tempfile::tempdir().unwrap();
         let runs = Runs::at(dir.path());
         let mut expected = Vec::new();
