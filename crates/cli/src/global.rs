@@ -27,7 +27,7 @@ pub(crate) fn set_host(host: Host) {
     drop(HOST.set(host));
 }
 
-/// Whether commands are about the runs of a fleet.
+/// Set if commands are about the runs of a fleet.
 static USES_FLEET: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether commands are about the runs of a fleet.

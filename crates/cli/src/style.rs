@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 
 /// The name of something.
 pub(crate) const BOLD: Style = Style::new().bold();
-/// What is beside the text.
+/// Text of less importance.
 pub(crate) const DIM: Style = Style::new().dimmed();
 /// The head of a hunk.
 pub(crate) const HUNK: Style = AnsiColor::Cyan.on_default();

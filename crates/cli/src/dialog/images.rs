@@ -163,9 +163,7 @@ mod tests {
             added("a b.PNG", &image),
             "a b.PNG (3 bytes) goes with the next message"
         );
-        let error = |file: &std::path::Path| {
-            format!("{:#}", read(&file.display().to_string()).unwrap_err())
-        };
+        let error = |file: &Path| format!("{:#}", read(&file.display().to_string()).unwrap_err());
         assert!(
             error(&other).contains("is not an image"),
             "{}",

@@ -28,7 +28,7 @@ const PROMPT_WITH_REASON: &str =
     "  y: yes, this once; a: always, in this session; n: no, n REASON: no, and why > ";
 
 const SERVER_PROMPT: &str = "  the answer, or a JSON object with all fields; n: no answer > ";
-/// What precedes the prompt of a request of which a part is shown.
+/// Text before the prompt of a request of which a part is shown.
 const ALL: &str = "  d: all of it;";
 
 /// Asks at the terminal. Returns `None` at the end of input, or when `withdrawal` completes. If it is dropped, the terminal

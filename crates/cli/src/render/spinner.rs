@@ -29,12 +29,12 @@ const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 pub(crate) struct TermSpinner {
     term: Term,
     frame: usize,
-    shown: Option<Place>,
+    shown: Option<Location>,
 }
 
-/// The place of the spinner.
+/// Location of the spinner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Location {
     /// A line of its own.
     Line,
     /// The last columns of a line, of this number.
@@ -71,7 +71,7 @@ impl Spinner for TermSpinner {
         let room = usize::from(columns).saturating_sub(4);
         // An error is ignored: the spinner is optional.
         let _ = self.term.write_str(&truncate_str(&line, room, "…"));
-        self.shown = Some(Place::Line);
+        self.shown = Some(Location::Line);
     }
 
     fn show_after(&mut self, text: &str, room: usize) {
@@ -81,15 +81,15 @@ impl Spinner for TermSpinner {
         // Two spaces and the frame.
         if columns > 2 && self.term.size_checked().is_some() {
             let _ = self.term.write_str(&line);
-            self.shown = Some(Place::After(columns));
+            self.shown = Some(Location::After(columns));
         }
     }
 
     fn hide(&mut self) {
         let _ = match self.shown.take() {
-            Some(Place::Line) => self.term.clear_line(),
+            Some(Location::Line) => self.term.clear_line(),
             // Relative moves: the text before it stays wherever it is.
-            Some(Place::After(columns)) => {
+            Some(Location::After(columns)) => {
                 self.term.write_str(&format!("\u{1b}[{columns}D\u{1b}[K"))
             }
             None => Ok(()),

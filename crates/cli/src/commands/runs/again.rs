@@ -14,7 +14,7 @@ use crate::{hints, report, words};
 /// Starts a run with the spec that is kept of another one, and prints its id.
 pub(super) async fn main(args: &RunsAgainArgs, machine: &Machine) -> anyhow::Result<u8> {
     let runs = machine.runs();
-    let id = runs.resolve(&args.run.id).await?.run_id;
+    let id = runs.resolve(&args.id).await?.run_id;
     let mut kept = runs.spec(&id).await?;
     if !kept.withheld.is_empty() {
         let id = words::one_line(&id);

@@ -76,8 +76,10 @@ pub(crate) struct RunsRenameArgs {
 /// `teamster run`.
 #[derive(Debug, Args)]
 pub(crate) struct RunsAgainArgs {
-    #[command(flatten)]
-    pub(crate) run: RunIdArgs,
+    // Without --store: the new run has that of its spec.
+    /// The run's id, or a unique prefix of it
+    #[arg(add = ArgValueCandidates::new(completion::runs))]
+    pub(crate) id: String,
 }
 
 /// Show what a run has changed in its worktree.

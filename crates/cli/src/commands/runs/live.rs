@@ -42,7 +42,7 @@ struct Live {
     /// Sequence number of the newest log entry.
     seq: u64,
     /// Time of the last write to the log, in milliseconds since the Unix epoch.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "changedAt", skip_serializing_if = "Option::is_none")]
     changed_at_ms: Option<u64>,
     /// Current status; `None` if the runner is of an older version.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -189,6 +189,17 @@ mod tests {
     use teamster_api::QueueReason;
 
     use super::*;
+
+    #[test]
+    fn json_keys_are_those_of_the_api() {
+        let mut run = RunSummary::new(RunInfo::new("one", "codex"), ViewState::Running);
+        run.info.accepted_at_ms = 3;
+        (run.seq, run.changed_at_ms) = (7, Some(5));
+        let ours = serde_json::to_value(Live::from(run)).unwrap();
+        assert_eq!(ours["changedAt"], 5, "{ours}");
+        assert_eq!(ours["acceptedAt"], 3, "{ours}");
+        assert_eq!(ours["seq"], 7, "{ours}");
+    }
 
     #[test]
     fn fleet_runs_show_their_machine_or_why_they_wait() {

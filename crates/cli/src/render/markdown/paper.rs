@@ -15,7 +15,7 @@ pub(super) struct Paper {
     width: usize,
     out: String,
     column: usize,
-    /// What begins each further line of the paragraph.
+    /// The beginning of each further line of the paragraph.
     hang: Vec<Piece>,
     /// The line has only what begins it.
     is_empty: bool,
