@@ -177,7 +177,8 @@ impl Worker {
             runs: Arc::new(LocalRuns::new(host)?.of_owners()),
             known_agents: None,
             machine: LocalMachine::new(host).without_versions(None),
-            with_versions: LocalMachine::new(host),
+            // An agent that no run may have is not started.
+            with_versions: LocalMachine::new(host).with_agents(config.policy.agents.clone()),
             instance: Tag::random(),
             machine_tag,
             reported: Mutex::default(),

@@ -41,7 +41,7 @@ impl LocalMachine {
     pub fn new(host: &Host) -> Self {
         Self {
             host: host.clone(),
-            agents: Examined::All,
+            agents: Examined::WithVersions(None),
             loops: None,
             zone: OnceLock::new(),
             store: Source::default(),
@@ -60,6 +60,13 @@ impl LocalMachine {
     #[must_use]
     pub fn without_versions(mut self, agent: Option<&str>) -> Self {
         self.agents = Examined::WithoutVersions(agent.map(str::to_owned));
+        self
+    }
+
+    /// Reports and starts only the agents with these ids; `None` for all. Default: all.
+    #[must_use]
+    pub fn with_agents(mut self, ids: Option<Vec<String>>) -> Self {
+        self.agents = Examined::WithVersions(ids);
         self
     }
 

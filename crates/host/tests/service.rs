@@ -166,6 +166,10 @@ fn a_machine_without_loops_and_history_has_none() {
         let agents = machine.agents().await.unwrap();
         let claude = agents.iter().find(|agent| agent.facts.id == "claude");
         assert!(claude.unwrap().facts.path.is_some());
+        let chosen = LocalMachine::new(&host).with_agents(Some(vec!["claude".to_owned()]));
+        let chosen = chosen.agents().await.unwrap();
+        let ids: Vec<_> = chosen.iter().map(|agent| &*agent.facts.id).collect();
+        assert_eq!(ids, ["claude"]);
         let loops = machine.loops(Command::Status).await.unwrap();
         assert_eq!((loops.config, loops.agents), (None, Vec::new()));
         assert_eq!(machine.history(RunFilter::default()).await.unwrap(), []);

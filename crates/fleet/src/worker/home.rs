@@ -299,3 +299,20 @@ pub(super) async fn keep_session(
         sleep(PAUSE).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_to_do_instead_is_of_the_field_that_the_run_has() {
+        let refused = |wants| reachable("=w1".to_owned(), wants).unwrap_err().message;
+        let session = refused(Conversation::Session);
+        assert!(
+            session.ends_with(": start a run without `session_id`"),
+            "{session}"
+        );
+        let key = refused(Conversation::Key);
+        assert!(key.contains("use another `session_key`"), "{key}");
+    }
+}

@@ -16,7 +16,24 @@ use crate::{Host, error_chain};
 ///
 /// Fails if a report cannot be converted, which is a fault of this program.
 pub async fn examine_agents(host: &Host) -> Result<Vec<ProviderFacts>, ServiceError> {
-    let mut reports = examine_all(host.providers(), &options(host)).await;
+    examine(host, None).await
+}
+
+/// Examines all agents, or those with these ids alone.
+async fn examine(host: &Host, ids: Option<&[String]>) -> Result<Vec<ProviderFacts>, ServiceError> {
+    let options = options(host);
+    let mut reports = match ids {
+        None => examine_all(host.providers(), &options).await,
+        Some(ids) => {
+            let mut reports = Vec::new();
+            for provider in host.providers().all() {
+                if ids.iter().any(|id| id == provider.info().id) {
+                    reports.push(doctor::examine(&*provider, &options).await);
+                }
+            }
+            reports
+        }
+    };
     let is_missing = |report: &&mut AgentReport| report.path.is_none() && !report.in_process;
     for report in reports.iter_mut().filter(is_missing) {
         let provider = host.providers().get(report.id);
@@ -36,8 +53,8 @@ fn facts(reports: &[AgentReport]) -> Result<Vec<ProviderFacts>, ServiceError> {
 /// Selection of the agents to examine, and options for that.
 #[derive(Debug)]
 pub(super) enum Examined {
-    /// All, which are started to find their versions.
-    All,
+    /// All or those with these ids, which are started to find their versions.
+    WithVersions(Option<Vec<String>>),
     /// All or the named one, without starting them.
     WithoutVersions(Option<String>),
 }
@@ -71,7 +88,7 @@ pub(super) async fn reports(
 ) -> Result<Vec<ProviderReport>, ServiceError> {
     let mut reports = Vec::new();
     let examined = match examined {
-        Examined::All => examine_agents(host).await?,
+        Examined::WithVersions(ids) => examine(host, ids.as_deref()).await?,
         Examined::WithoutVersions(agent) => facts(&find_agents(host, agent.as_deref()))?,
     };
     for facts in examined {
