@@ -33,7 +33,7 @@ pub(crate) fn read(blocks: &[Value], left_out: &mut Vec<String>) -> Result<Promp
                 return Err(errors::invalid(format!("prompt: {kind}: {error}")));
             }
             Err(_) => {
-                left_out.push(unknown(kind));
+                left_out.push(unreadable(kind));
                 continue;
             }
         };
@@ -85,10 +85,9 @@ pub(crate) fn read(blocks: &[Value], left_out: &mut Vec<String>) -> Result<Promp
                         );
                     }
                 },
-                _ => left_out.push(unknown(kind)),
+                _ => left_out.push(unreadable(kind)),
             },
-            ContentBlock::Audio(_) => left_out.push("audio is left out".to_owned()),
-            _ => left_out.push(unknown(kind)),
+            _ => left_out.push(unreadable(kind)),
         }
     }
     prompt.text.push_str(&embedded);
@@ -102,9 +101,18 @@ pub(crate) fn read(blocks: &[Value], left_out: &mut Vec<String>) -> Result<Promp
     Ok(prompt)
 }
 
-fn unknown(kind: &str) -> String {
-    let kind = excerpt(&one_line(kind), 40);
-    format!("content of the unknown type \"{kind}\" is left out")
+/// Returns the line for content of a type that no agent takes, or that cannot be read.
+fn unreadable(kind: &str) -> String {
+    match kind {
+        "audio" => "audio is left out".to_owned(),
+        "resource" => {
+            "content of the type \"resource\" is left out: its form is unknown".to_owned()
+        }
+        kind => {
+            let kind = excerpt(&one_line(kind), 40);
+            format!("content of the unknown type \"{kind}\" is left out")
+        }
+    }
 }
 
 fn image_of(media_type: String, data: &str) -> Result<Image, Error> {
@@ -189,6 +197,7 @@ mod tests {
             {"type": "audio", "mimeType": "audio/wav", "data": ""},
             {"type": "hologram", "depth": 3},
             {"type": "resource", "resource": {"uri": "x:y", "odd": true}},
+            {"type": "audio"},
             {"type": "text", "text": "Hello"},
         ]);
         let prompt = read(blocks.as_array().unwrap(), &mut left_out).unwrap();
@@ -198,7 +207,8 @@ mod tests {
             [
                 "audio is left out",
                 "content of the unknown type \"hologram\" is left out",
-                "content of the unknown type \"resource\" is left out",
+                "content of the type \"resource\" is left out: its form is unknown",
+                "audio is left out",
             ]
         );
     }

@@ -31,6 +31,8 @@ pub(crate) struct Call {
     changes: Vec<FileChange>,
     /// The end of the sub-agent's text or of the command's output so far.
     live: String,
+    /// The index of the update with it, in a replay.
+    pub(crate) live_at: Option<usize>,
     /// The session's working directory. Some agents name files relative to it; editors need absolute paths.
     directory: PathBuf,
 }
@@ -62,6 +64,7 @@ impl Call {
             },
             changes: Vec::new(),
             live: String::new(),
+            live_at: None,
             directory: PathBuf::new(),
         }
     }

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use agent_client_protocol_schema::v1::{
     ContentBlock, ContentChunk, Cost, MessageId, Meta, Notice, NoticeSeverity, Plan, PlanEntry,
-    PlanEntryPriority, PlanEntryStatus, SessionInfoUpdate, SessionUpdate, UsageUpdate,
+    PlanEntryPriority, PlanEntryStatus, SessionInfoUpdate, SessionUpdate, ToolCallUpdate,
+    UsageUpdate,
 };
 use serde_json::{Value, json};
 use teamster_api::{RunEvent, RunLogEntry, title_of};
@@ -65,6 +66,8 @@ pub(crate) struct UpdateContext<'a> {
     pub(crate) compactions: bool,
     /// The editor's own name: it already shows messages from this source.
     pub(crate) own_source: Option<&'a str>,
+    /// All updates of the entries so far are in one list, which is sent later.
+    pub(crate) is_replay: bool,
 }
 
 impl View {
@@ -119,10 +122,10 @@ impl View {
             }
             AgentEvent::Text(text) => {
                 if let Some(parent) = &text.parent_tool_id {
-                    let call = self.calls.get_mut(parent);
-                    out.extend(call.map(|call| {
-                        SessionUpdate::ToolCallUpdate(call.sub_agent_text(&text.text))
-                    }));
+                    if let Some(call) = self.calls.get_mut(parent) {
+                        let update = call.sub_agent_text(&text.text);
+                        show_live(call, update, context, out);
+                    }
                 } else if !self.is_hidden(text.message_id.as_ref()) {
                     let id = self.message_id(text.message_id.as_ref(), "m");
                     out.push(SessionUpdate::AgentMessageChunk(chunk(&text.text, id)));
@@ -164,7 +167,7 @@ impl View {
             AgentEvent::ToolOutput(output) => {
                 if let Some(call) = self.calls.get_mut(&output.tool_id) {
                     let update = call.live_output(&output.text);
-                    out.push(SessionUpdate::ToolCallUpdate(update));
+                    show_live(call, update, context, out);
                 }
             }
             AgentEvent::ToolResult(result) => {
@@ -386,6 +389,29 @@ pub(crate) fn result_meta(result: &RunResult) -> Meta {
         known["stopReason"] = json!(reason);
     }
     meta(known)
+}
+
+/// Appends an update with a call's text or output so far. In a replay, one call has one of these: each replaces the one
+/// before.
+fn show_live(
+    call: &mut Call,
+    mut update: ToolCallUpdate,
+    context: UpdateContext<'_>,
+    out: &mut Vec<SessionUpdate>,
+) {
+    if !context.is_replay {
+        return out.push(SessionUpdate::ToolCallUpdate(update));
+    }
+    // It has the last piece alone.
+    update.meta = None;
+    let update = SessionUpdate::ToolCallUpdate(update);
+    match call.live_at.and_then(|at| out.get_mut(at)) {
+        Some(before) => *before = update,
+        None => {
+            call.live_at = Some(out.len());
+            out.push(update);
+        }
+    }
 }
 
 fn call_meta(kind: ToolKind, mcp: Option<&teamster_core::McpTool>, parent: Option<&Id>) -> Meta {

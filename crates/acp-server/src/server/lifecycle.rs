@@ -14,7 +14,7 @@ use teamster_core::{AgentError, McpServer, Offers};
 
 use super::{AcpServer, ClientRequest, Operation};
 use crate::session::Session;
-use crate::updates::meta;
+use crate::updates::{UpdateContext, meta};
 use crate::{Action, Found, Output, SessionPage, Setup, Ticket, errors, requests};
 
 impl AcpServer {
@@ -198,7 +198,10 @@ impl AcpServer {
         setup.settings.model = found.model.or(setup.settings.model);
         let mut session = Session::new(setup);
         session.view.hide_retracted(&found.entries);
-        let context = self.context();
+        let context = UpdateContext {
+            is_replay: true,
+            ..self.context()
+        };
         // A session that is resumed without its log has the usage and the title of it too.
         let mut updates = Vec::new();
         for entry in &found.entries {

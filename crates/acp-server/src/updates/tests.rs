@@ -212,6 +212,49 @@ fn a_retracted_message_is_not_replayed() {
 }
 
 #[test]
+fn what_a_call_printed_is_in_one_update_of_a_replay() {
+    let piece = |id: &str, text: &str| json!({"type": "tool_output", "toolId": id, "text": text});
+    let begin = |id: &str| json!({"type": "tool_use", "toolName": "Bash", "toolId": id, "kind": "execute", "input": {"command": "make"}});
+    let said =
+        |text: &str| json!({"type": "text", "text": text, "messageId": "m", "parentToolId": "b"});
+    let context = UpdateContext {
+        is_replay: true,
+        ..UpdateContext::default()
+    };
+    let shown = shown_in(
+        context,
+        &[
+            begin("a"),
+            piece("a", "one\n"),
+            json!({"type": "tool_use", "toolName": "Task", "toolId": "b", "kind": "task", "input": {}}),
+            said("I "),
+            piece("a", "two\n"),
+            said("look"),
+            piece("a", "three\n"),
+            json!({"type": "tool_result", "toolId": "a", "output": "one\ntwo\nthree\n"}),
+            // Its result never came.
+            begin("c"),
+            piece("c", "half"),
+        ],
+    );
+    let shown: Vec<_> = (shown.iter())
+        .map(|it| {
+            let text = it["content"][0]["content"]["text"].clone();
+            (it["toolCallId"].clone(), text)
+        })
+        .filter(|(_, text)| text.is_string())
+        .collect();
+    let whole = "```\none\ntwo\nthree\n\n```";
+    let expected = [
+        (json!("a"), json!(whole)),
+        (json!("b"), json!("I look")),
+        (json!("a"), json!(whole)),
+        (json!("c"), json!("```\nhalf\n```")),
+    ];
+    assert_eq!(shown, expected);
+}
+
+#[test]
 fn a_compaction_is_an_update_of_its_own_or_a_notice() {
     let notice = |code: &str, message: &str| json!({"type": "notice", "level": "info", "source": "stdout", "message": message, "code": code});
     let entries = [
