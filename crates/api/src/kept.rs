@@ -108,8 +108,8 @@ impl KeptSpec {
         }
     }
 
-    /// Returns the spec without the part that no stranger may choose, and without its callback, of which the path alone may be
-    /// a secret. What of them is set is named as withheld, such as `trusted.program`.
+    /// Returns the spec without the part that no stranger may choose, and without its callback, of which the path
+    /// alone may be a secret. What of them is set is named as withheld, such as `trusted.program`.
     #[must_use]
     pub fn for_strangers(mut self) -> Self {
         let (callback, trusted) = callback_and_trusted(&mut self.what);

@@ -46,8 +46,8 @@ impl RunFolder {
     ///
     /// # Errors
     ///
-    /// Fails if the run was removed, or its file cannot be written: then the title stays as it was. Also fails if readers that
-    /// keep titles cannot be notified: then the run has the new title, and a repetition notifies them.
+    /// Fails if the run was removed, or its file cannot be written: then the title stays as it was. Also fails if
+    /// readers that keep titles cannot be notified: then the run has the new title, and a repetition notifies them.
     pub fn set_title(&self, title: Option<&str>) -> Result<(), RunsError> {
         let file = self.path().join(FILE);
         let changed = match title {

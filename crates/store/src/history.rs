@@ -75,8 +75,8 @@ impl Store {
             let exists = self.run_exists(run_id).await?;
             // No run of an older version has a title.
             return if exists && title.is_some() {
-                let reason = "its tables are those of an older version of this program: start a run that is kept in it, which \
-                              brings them up to date, then repeat this";
+                let reason = "its tables are those of an older version of this program: start a run that is kept in \
+                              it, which brings them up to date, then repeat this";
                 Err(StoreError::Query {
                     doing: WRITE_TITLE,
                     place: self.place(),

@@ -123,7 +123,7 @@ mod tests {
         for number in 0..AT_ONCE as u64 * 2 + 6 {
             let mut info = RunInfo::new(format!("r{number}"), "claude");
             info.accepted_at_ms = number;
-            if number % 10 == 0 {
+            if number.is_multiple_of(10) {
                 info.title = Some(format!("Fix {number}"));
                 expected.insert(0, info.run_id.clone());
             }
