@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teamster::{AgentEvent, ErrorCode};
 
-use super::check::{self, excerpt};
+use super::check::{self, excerpt, without_stderr};
 use super::figures::{cost, sum_of};
 use super::plain;
 use crate::json::{find, holds};
@@ -253,9 +253,7 @@ impl<'a> Evidence<'a> {
         if asked || self.played.has_no_listener || self.needs_no_model {
             return None;
         }
-        // What it prints on stderr has times and paths of one machine.
-        let message = error.message.split("; stderr: ").next().unwrap_or_default();
-        let message = excerpt(message);
+        let message = excerpt(without_stderr(&error.message));
         Some((Cause::Setup, format!("it did not ask the model: {message}")))
     }
 

@@ -94,6 +94,12 @@ pub(crate) fn excerpt(text: &str) -> String {
     format!("{begin}…")
 }
 
+/// Returns the message of an error without what the CLI has printed on stderr, which may have times of a single run.
+pub(crate) fn without_stderr(message: &str) -> &str {
+    let parts = message.split_once("; stderr: ");
+    parts.map_or(message, |(message, _)| message)
+}
+
 /// Removes the random suffix that the folder of all runs has while another task uses its name.
 fn without_suffix(text: &str) -> String {
     let mut parts = text.split(crate::FOLDER);
@@ -126,6 +132,14 @@ mod tests {
         ] {
             assert_eq!(excerpt(text), shown);
         }
+    }
+
+    #[test]
+    fn evidence_has_no_stderr() {
+        // Made by hand.
+        let silent = "printed nothing for 4s; stderr: 22:29:06 [INFO] no file; stderr: x";
+        assert_eq!(without_stderr(silent), "printed nothing for 4s");
+        assert_eq!(without_stderr("no model"), "no model");
     }
 
     #[test]

@@ -48,8 +48,8 @@ impl Fleet {
         }
         if self.reports(&worker, record.worker_machine).await? != Reports::Yes {
             let message = format!(
-                "worker {worker}, which has the worktree of run \"{shown}\", does not report: try again when it is back, or \
-                 begin a new session"
+                "worker {worker}, which has the worktree of run \"{shown}\", does not report, or is another machine now: \
+                 try again when it is back, or begin a new session"
             );
             return Err(ServiceError::new(ProblemCode::RunnerNotResponding, message));
         }
