@@ -111,6 +111,10 @@ fn callback_is_sent_for_a_request_and_at_the_end() {
         .as_str()
         .unwrap()
         .to_owned();
+    // The address may be a secret, which another client does not get.
+    let spec = served.get(&format!("/v1/runs/{id}/spec")).json();
+    assert_eq!(spec["withheld"], json!(["callback"]));
+    assert_eq!(spec["what"]["run"].get("callback"), None);
     let first = came.recv_timeout(LIMIT).unwrap();
     first.is_signed(served.folder());
     let again = came.recv_timeout(LIMIT).unwrap();
