@@ -159,17 +159,14 @@ fn turn_with(text: &str, result: RunResult) -> Vec<AgentEvent> {
 }
 
 /// Runs a chat with this input and returns its output and exit code.
-async fn chat(session: &ScriptedSession, input: &'static str) -> (String, u8) {
+async fn chat(session: &ScriptedSession, input: &str) -> (String, u8) {
     chat_until(session, input, Signals::new().0).await
 }
 
-async fn chat_until(
-    session: &ScriptedSession,
-    input: &'static str,
-    signals: Signals,
-) -> (String, u8) {
+async fn chat_until(session: &ScriptedSession, input: &str, signals: Signals) -> (String, u8) {
     let screen = Screen::default();
-    let input = Input::new(move || Lines::new(input.as_bytes(), None)).unwrap();
+    let input = io::Cursor::new(input.to_owned());
+    let input = Input::new(move || Lines::new(input, None)).unwrap();
     let user_prompt = UserPrompt::new(input, false);
     let code = chat_on(
         session,

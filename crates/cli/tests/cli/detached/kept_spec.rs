@@ -38,9 +38,10 @@ fn the_spec_of_a_detached_run_is_kept_without_secrets() {
     assert_eq!(spec["what"]["run"]["prompt"], "Fix it\nplease");
 
     // The store is that of the spec.
-    let store = about(&claude, ["runs", "again", &id, "--store", "off"]);
-    assert_eq!(store.code, Some(2), "{}", store.stderr);
-    assert!(store.stderr.contains("'--store'"), "{}", store.stderr);
+    let refused = about(&claude, ["runs", "again", &id, "--store", "off"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let error = refused.stderr;
+    assert!(error.contains("'--store'"), "{error}");
     let again = about(&claude, ["runs", "again", &id]);
     assert!(
         again.stderr.contains("give env.API_KEY to"),
