@@ -47,8 +47,12 @@ fn words_of(outline: &Value, words: &mut Vec<String>) {
         Value::String(text) => words.extend(text.split_whitespace().map(str::to_owned)),
         Value::Array(all) => all.iter().for_each(|one| words_of(one, words)),
         Value::Object(fields) => {
+            // The language of code is shown before it.
+            if let Some(language) = fields.get("info") {
+                words_of(language, words);
+            }
             for (name, value) in fields {
-                if !matches!(&**name, "links" | "align" | "list") {
+                if !matches!(&**name, "links" | "align" | "list" | "info") {
                     words_of(value, words);
                 }
             }
