@@ -328,6 +328,12 @@ fn two_terminals_speak_in_turn() {
         terminal.see("claude> ");
     }
 
+    let image = agent.path("a.png");
+    fs::write(&image, b"png").unwrap();
+    two.press(&format!("/image {}\r", image.display()));
+    two.see("goes with the next message");
+    two.see("claude> ");
+
     // What is typed while another speaks is not sent.
     two.press("mor");
     two.see("mor");
@@ -335,6 +341,7 @@ fn two_terminals_speak_in_turn() {
     one.see("waiting");
     two.press("e\r");
     two.see("not sent: terminal pts/");
+    two.see("1 image kept for the next message: `/image` removes all");
     two.see("waiting");
     // Either can interrupt the turn.
     two.press("\x03");
