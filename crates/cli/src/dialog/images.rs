@@ -51,7 +51,7 @@ pub(crate) fn read_file(path: &Path, most: u64) -> anyhow::Result<Image> {
         .with_context(cannot)?;
     if bytes.len() as u64 > most {
         bail!(
-            "{} is larger than {} MiB: make it smaller",
+            "{} has more than {} MiB; give a smaller image",
             path.display(),
             most >> 20
         );
@@ -176,7 +176,7 @@ mod tests {
         );
         let large = folder.path().join("large.png");
         File::create(&large).unwrap().set_len(MAX_SIZE + 1).unwrap();
-        assert!(error(&large).ends_with("is larger than 20 MiB: make it smaller"));
+        assert!(error(&large).ends_with("has more than 20 MiB; give a smaller image"));
         let directory = folder.path().join("d.png");
         fs::create_dir(&directory).unwrap();
         assert!(error(&directory).ends_with("d.png is not a file"));
