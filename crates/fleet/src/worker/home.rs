@@ -305,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_to_do_instead_is_of_the_field_that_the_run_has() {
+    fn advice_for_a_conversation_elsewhere_names_its_field() {
         let refused = |wants| reachable("=w1".to_owned(), wants).unwrap_err().message;
         let session = refused(Conversation::Session);
         assert!(
