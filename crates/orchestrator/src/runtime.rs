@@ -22,7 +22,7 @@ impl Orchestrator {
     /// - An id that an earlier attempt has used gets a suffix, such as `#2`.
     /// - `done` has the summed figures of all attempts, and everything else of the last one.
     /// - An error after which the agent continued is passed through.
-    /// - Entries have their numbers in the run's [log](Self::log), which also numbers the events of the run itself.
+    /// - Entries have their numbers in the run's [log](Self::start_log), which also numbers the events of the run itself.
     ///
     /// The run starts when the stream is first polled, on the Tokio runtime that polls it. Without a Tokio runtime the
     /// stream has an error and `done`. Dropping the stream, its `abort` and its handle stop the run.
