@@ -11,7 +11,7 @@ use async_nats::jetstream::message::StreamMessage;
 use teamster_api::{LogLine, Placement, ProblemCode, RunHandle, RunService, RunSpec};
 use teamster_core::{Image, RunStatus, Stopping};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::chaos::processes::most_mebibytes;
 use super::machine::{
@@ -290,15 +290,18 @@ fn reader_of_a_live_log_gets_a_reset_for_what_is_gone() {
     block_on(async {
         let (_fleet, service, _machine) = with_worker(&server, &shared.agent()).await;
         let run = submit(&service, "run").await;
-        let mut early = run.follow(0);
-        for _ in 0..10 {
-            timeout(LIMIT, early.next())
-                .await
-                .unwrap()
-                .unwrap()
-                .unwrap();
-        }
-        let logs = jetstream(&server).await.get_stream("TM_LOG").await.unwrap();
+        let jetstream = jetstream(&server).await;
+        // A message has all lines of some time.
+        let several = async {
+            loop {
+                let logs = jetstream.get_stream("TM_LOG").await.unwrap();
+                if logs.cached_info().state.messages > 2 {
+                    return logs;
+                }
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let logs = timeout(LIMIT, several).await.unwrap();
         logs.purge().keep(1).await.unwrap();
         let mut log = run.follow(0);
         let reset = timeout(LIMIT, log.next()).await.unwrap().unwrap().unwrap();
