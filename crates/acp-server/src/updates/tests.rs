@@ -212,7 +212,7 @@ fn a_retracted_message_is_not_replayed() {
 }
 
 #[test]
-fn what_a_call_printed_is_in_one_update_of_a_replay() {
+fn a_replay_has_what_a_call_printed_in_one_update() {
     let piece = |id: &str, text: &str| json!({"type": "tool_output", "toolId": id, "text": text});
     let begin = |id: &str| json!({"type": "tool_use", "toolName": "Bash", "toolId": id, "kind": "execute", "input": {"command": "make"}});
     let said =

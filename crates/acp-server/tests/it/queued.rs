@@ -198,7 +198,7 @@ async fn a_prompt_that_waits_for_a_machine_is_cancelled_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn settings_of_a_queued_session_are_applied_once_a_machine_has_it() {
+async fn settings_of_a_queued_session_wait_for_its_machine() {
     let fleet = Fleet::new();
     let mut editor = fleet.editor().await;
     let (thread, id) = waiting(&mut editor).await;
@@ -239,7 +239,7 @@ async fn a_mode_that_changes_while_a_prompt_waits_is_that_of_its_turn() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_setting_that_needs_another_process_keeps_the_place_in_the_queue() {
+async fn a_setting_of_another_process_keeps_its_turn_in_the_queue() {
     let fleet = Fleet::new();
     let mut editor = fleet.editor().await;
     let (thread, id) = waiting(&mut editor).await;

@@ -11,7 +11,7 @@ use async_nats::jetstream::message::StreamMessage;
 use teamster_api::{LogLine, Placement, ProblemCode, RunHandle, RunService, RunSpec};
 use teamster_core::{Image, RunStatus, Stopping};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
-use tokio::time::{sleep, timeout};
+use tokio::time::{interval, timeout};
 
 use super::chaos::processes::most_mebibytes;
 use super::machine::{
@@ -293,12 +293,13 @@ fn reader_of_a_live_log_gets_a_reset_for_what_is_gone() {
         let jetstream = jetstream(&server).await;
         // A message has all lines of some time.
         let several = async {
+            let mut looks = interval(Duration::from_millis(20));
             loop {
+                looks.tick().await;
                 let logs = jetstream.get_stream("TM_LOG").await.unwrap();
                 if logs.cached_info().state.messages > 2 {
                     return logs;
                 }
-                sleep(Duration::from_millis(20)).await;
             }
         };
         let logs = timeout(LIMIT, several).await.unwrap();

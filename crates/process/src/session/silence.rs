@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_agent_reports_of_its_session_does_not_delay_the_end_of_a_turn() {
+    fn reports_about_a_session_do_not_delay_the_end_of_a_turn() {
         assert!(is_of_the_agent(&AgentEvent::Text(Text::new("a"))));
         assert!(!is_of_the_agent(&Offers::new().into()));
         assert!(!is_of_the_agent(&ContextUse::new(1, 2).into()));
