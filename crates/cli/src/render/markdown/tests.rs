@@ -44,7 +44,15 @@ fn plain(text: &str, width: usize) -> String {
 /// Collects the words of an outline.
 fn words_of(outline: &Value, words: &mut Vec<String>) {
     match outline {
-        Value::String(text) => words.extend(text.split_whitespace().map(str::to_owned)),
+        Value::String(text) => {
+            // An address stands between a word and its comma.
+            let bare = |word: &str| {
+                word.trim_matches(|c: char| c.is_ascii_punctuation())
+                    .to_owned()
+            };
+            let bare = text.split_whitespace().map(bare);
+            words.extend(bare.filter(|word| !word.is_empty()));
+        }
         Value::Array(all) => all.iter().for_each(|one| words_of(one, words)),
         Value::Object(fields) => {
             // The language of code is shown before it.
