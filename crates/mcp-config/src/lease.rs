@@ -136,7 +136,7 @@ pub enum Released {
 ///     },
 ///     entries: vec![("docs".to_owned(), json!({"command": "docs-mcp"}))],
 ///     new_file: "",
-///     location: ConfigPlace::Lease,
+///     place: ConfigPlace::Lease,
 /// })?;
 /// // Run the CLI here.
 /// assert_eq!(lease.release()?, Released::Restored);
