@@ -96,14 +96,14 @@ mod tests {
     #[test]
     fn runs_are_selected_by_agent_and_by_directory_tree() {
         let mut run = RunInfo::new("r", "claude");
-        run.directory = Some("/work/site/api".into());
+        run.directory = Some("/srv/site/api".into());
         for (agent, directory, selects) in [
             (Some("claude"), None, true),
             (Some("codex"), None, false),
-            (None, Some("/work/site/api"), true),
-            (None, Some("/work/site/"), true),
-            (None, Some("/work/si"), false),
-            (None, Some("/work/site/api/x"), false),
+            (None, Some("/srv/site/api"), true),
+            (None, Some("/srv/site/"), true),
+            (None, Some("/srv/si"), false),
+            (None, Some("/srv/site/api/x"), false),
             (Some("codex"), Some("/work"), false),
         ] {
             let query = RunQuery {
