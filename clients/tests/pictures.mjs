@@ -59,8 +59,8 @@ try {
     jobs[name] = await server.run(prompt, more);
     await server.reaches(jobs[name], state);
   };
-  await make('failed', 'fail', 'ended');
-  await make('first', 'story', 'waiting', {model: 'opus'});
+  await make('failed', 'fail', 'ended', {title: 'Update the lock file'});
+  await make('first', 'story', 'waiting', {model: 'opus', title: 'Read dates in Retry-After'});
   await server.api(`/requests/${jobs.first}/1`, {decision: 'allow'});
   await server.reaches(jobs.first, 'ended');
   await make('small', 'echo Which crate reads HTTP dates?', 'ended', {permission: 'read-only'});
@@ -101,7 +101,7 @@ try {
   };
   await mkdir(out, {recursive: true});
   await all(views);
-  await make('text', 'markdown', 'ended', {model: 'opus'});
+  await make('text', 'markdown', 'ended', {model: 'opus', title: 'Explain the retry policy'});
   await all(found);
   // What a run has left is made up.
   for (const [form, options] of forms) {
@@ -116,8 +116,8 @@ try {
     await page.context().route('**/v1/fleet', (route) => route.fulfill({json: status()}));
     await page.reload();
   });
-  await make('quiet', 'wait', 'running', {model: 'sonnet'});
-  await make('waiting', 'story', 'waiting', {model: 'opus'});
+  await make('quiet', 'wait', 'running', {model: 'sonnet', title: 'Watch the nightly build'});
+  await make('waiting', 'story', 'waiting', {model: 'opus', title: 'Read dates in Retry-After'});
   await all(busy);
 } finally {
   await chromium.close();
