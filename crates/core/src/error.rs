@@ -39,6 +39,7 @@ pub struct AgentError {
 }
 
 setters! {
+    #[doc(hidden)]
     AgentError {
         into message: String,
         set code: ErrorCode,
@@ -180,6 +181,7 @@ impl AgentError {
     }
 
     /// Sets the subject of the error.
+    #[doc(hidden)]
     #[must_use]
     pub fn detail(mut self, detail: ErrorDetail) -> Self {
         self.detail = Some(Box::new(detail));
@@ -187,6 +189,7 @@ impl AgentError {
     }
 
     /// Sets the underlying error.
+    #[doc(hidden)]
     #[must_use]
     pub fn cause(mut self, cause: AgentError) -> Self {
         self.cause = Some(Box::new(cause));

@@ -11,6 +11,22 @@
 //! - [`RunAssembler`] and [`SessionAssembler`]: the pure code between a decoder and the stream, which every live
 //!   run, replay, test and benchmark uses;
 //! - [`grammar`]: a checker of streams.
+//!
+//! # Making events
+//!
+//! An event is made with the `new` of its payload and converted with `into`. Each optional field of a payload, a
+//! result, its figures and an [`AgentError`](crate::AgentError) has a setter of its name, which takes the value or an
+//! option of it. They are here and not at the types, which show what readers of events need.
+//!
+//! ```
+//! use teamster_core::{AgentEvent, Id, Text};
+//!
+//! let missing: Option<Id> = None;
+//! let text = Text::new("hi").message_id("m1").parent_tool_id(missing);
+//! assert_eq!(text.message_id.as_deref(), Some("m1"));
+//! let event: AgentEvent = text.into();
+//! # assert!(matches!(event, AgentEvent::Text(_)));
+//! ```
 
 mod args;
 mod assemble;

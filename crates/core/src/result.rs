@@ -99,13 +99,16 @@ impl RunResult {
     /// use teamster_core::{RunResult, RunStatus};
     ///
     /// assert!(!RunResult::default().is_success());
-    /// assert!(RunResult::default().status(RunStatus::Completed).is_success());
+    /// let mut result = RunResult::default();
+    /// result.status = RunStatus::Completed;
+    /// assert!(result.is_success());
     /// ```
     pub fn is_success(&self) -> bool {
         self.status == RunStatus::Completed
     }
 
-    /// Sets the [`text`](#structfield.text) field of this struct, as one message.
+    /// Sets the [`text`](#structfield.text) field, as one message.
+    #[doc(hidden)]
     #[must_use]
     pub fn text(mut self, text: impl Into<String>) -> Self {
         self.text = text.into();
@@ -358,13 +361,12 @@ fn is_zero(count: &u64) -> bool {
 }
 
 setters! {
+    #[doc(hidden)]
     RunResult {
         option final_message: String,
         option session_id: Id,
         option model: String,
-        option api_duration_ms: u64,
         option usage: Usage,
-        option session_usage: Usage,
         option total_cost_usd: f64,
         option cost_source: CostSource,
         option num_turns: u32,
@@ -380,18 +382,13 @@ setters! {
         set aborted: bool,
         set errors: Vec<AgentError>,
         set permission_denials: Vec<PermissionDenial>,
-        set open_tool_ids: Vec<Id>,
-        set diagnostics: Diagnostics,
     }
-    TextPiece { option message_id: Id, set bytes: u64 }
+    #[doc(hidden)]
+    TextPiece { option message_id: Id }
+    #[doc(hidden)]
     PermissionDenial { option tool_id: Id, option reason: String }
-    Diagnostics {
-        set lines: u64,
-        set malformed: u64,
-        set oversize: u64,
-        set unknown: u64,
-        set unfinished_calls: u64,
-    }
+    #[doc(hidden)]
+    Diagnostics { set lines: u64, set malformed: u64, set unknown: u64 }
 }
 
 impl PermissionDenial {

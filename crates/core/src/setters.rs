@@ -11,14 +11,7 @@ use crate::{
 };
 
 /// A value for an optional field of an output type: the value itself, or an [`Option`] of it.
-///
-/// ```
-/// use teamster_core::{Id, Text};
-///
-/// let missing: Option<Id> = None;
-/// let text = Text::new("hi").message_id("m1").parent_tool_id(missing);
-/// assert_eq!(text.message_id.as_deref(), Some("m1"));
-/// ```
+#[doc(hidden)]
 pub trait IntoOption<T>: private::Sealed<T> {
     /// Converts the value to an option.
     fn into_option(self) -> Option<T>;
@@ -77,12 +70,19 @@ values! {
 /// - `some f: T` and `some_into f: T` do the same for a field that is an `Option<T>`;
 /// - `option f: T` also takes an `Option<T>` ([`IntoOption`]);
 /// - `… f as name: T` defines the setter `name`.
+///
+/// Those of an output type have `#[doc(hidden)]` before the type: its documentation is for readers of it, and
+/// [`provider`](crate::provider) describes them.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! setters {
-    ($($type:ident { $($kind:ident $field:ident $(as $name:ident)?: $value:ty),* $(,)? })*) => {
+    ($(
+        $(#[$attribute:meta])*
+        $type:ident { $($kind:ident $field:ident $(as $name:ident)?: $value:ty),* $(,)? }
+    )*) => {
         $(
             /// Setters of single fields.
+            $(#[$attribute])*
             impl $type {
                 $($crate::setter! { $kind $field $(as $name)?: $value })*
             }

@@ -96,6 +96,7 @@ impl ModelUsage {
 }
 
 setters! {
+    #[doc(hidden)]
     Usage {
         option input_tokens: u64,
         option output_tokens: u64,
@@ -103,11 +104,11 @@ setters! {
         option cache_write_tokens: u64,
         option reasoning_tokens: u64,
     }
+    #[doc(hidden)]
     ModelUsage {
         option cost_usd: f64,
         option context_window: u64,
         option max_output_tokens: u64,
-        set usage: Usage,
     }
 }
 

@@ -27,6 +27,7 @@ pub struct LifecycleEntry {
 }
 
 teamster_core::setters! {
+    #[doc(hidden)]
     LifecycleEntry { set seq: u64, set at_ms: u64, set attempt: u32 }
 }
 

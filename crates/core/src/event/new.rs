@@ -25,7 +25,7 @@ macro_rules! payloads {
                 }
             }
         )*
-        setters! { $($type { $(option $optional: $value),* })* }
+        setters! { $(#[doc(hidden)] $type { $(option $optional: $value),* })* }
     };
 }
 
@@ -54,7 +54,9 @@ payloads! {
 }
 
 setters! {
+    #[doc(hidden)]
     PermissionEvent { option tool_id: Id, option reason: String, option request_id: String }
+    #[doc(hidden)]
     Retry { option max_attempts: u32, option delay_ms: u64 }
 }
 

@@ -106,12 +106,15 @@ impl ModelChoice {
 }
 
 setters! {
+    #[doc(hidden)]
     Offers {
         option commands: Vec<SlashCommand>,
         option models: Vec<ModelChoice>,
         option efforts: Vec<String>,
     }
+    #[doc(hidden)]
     SlashCommand { option description: String, option input_hint: String }
+    #[doc(hidden)]
     ModelChoice { option name: String, option description: String, option efforts: Vec<String> }
 }
 
