@@ -1587,7 +1587,7 @@ export interface ProviderReport {
   id: string;
   /** The CLI's own name. */
   name: string;
-  /** The agent can be used: its program reported a version or, without a program, a key for a model service exists. */
+  /** The agent can be used: its program reported a version, or `versionFrom` has it, or, without a program, a key for a model service exists. */
   usable: boolean;
   /** The agent has no program and runs in the process of the run. */
   inProcess: boolean;
@@ -1597,6 +1597,8 @@ export interface ProviderReport {
   resolvedPath?: string | null;
   /** The version that the program reports. */
   version?: string | null;
+  /** The `package.json` that has the version of a program that was not started. */
+  versionFrom?: string | null;
   /** The decoder is tested with recordings of this version. */
   tested: boolean;
   /** The versions whose recordings the decoder is tested with. */

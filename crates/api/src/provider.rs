@@ -67,7 +67,8 @@ pub struct ProviderFacts {
     pub id: String,
     /// The CLI's own name.
     pub name: String,
-    /// The agent can be used: its program reported a version or, without a program, a key for a model service exists.
+    /// The agent can be used: its program reported a version, or `versionFrom` has it, or, without a program, a key for a
+    /// model service exists.
     pub usable: bool,
     /// The agent has no program and runs in the process of the run.
     pub in_process: bool,
@@ -80,6 +81,9 @@ pub struct ProviderFacts {
     /// The version that the program reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// The `package.json` that has the version of a program that was not started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version_from: Option<PathBuf>,
     /// The decoder is tested with recordings of this version.
     pub tested: bool,
     /// The versions whose recordings the decoder is tested with.

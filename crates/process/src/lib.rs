@@ -202,7 +202,7 @@ pub use inherited::InheritedMark;
 pub use launch::{leasable_files, run_mark, with_advice};
 pub use leftovers::{Descendants, Leftover, leftovers, sweep_leftovers};
 pub use live::live_runs;
-pub use node::node_problem;
+pub use node::{NodePackage, node_package, node_problem};
 pub use observe::{LineObserver, StartObserver, StartedProcess};
 pub use one_turn::OneTurn;
 pub use pool::{PoolConfig, SessionPool};

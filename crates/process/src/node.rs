@@ -1,4 +1,4 @@
-//! Node.js of a CLI: whether it is new enough.
+//! Node.js of a CLI: whether it is new enough, and the package that npm has installed.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -47,13 +47,79 @@ pub async fn node_problem(program: &Path, stderr: &str, path: Option<&OsStr>) ->
     ))
 }
 
+/// The npm package of a CLI that Node.js runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NodePackage {
+    /// Name of the package, such as `@google/gemini-cli`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The `package.json` that has both.
+    pub file: PathBuf,
+}
+
+/// Returns the npm package of a program, if its files prove that it starts: the program is a script for Node.js that
+/// the package installs, and the Node.js on `path` works and is one that the package supports.
+pub async fn node_package(program: &Path, path: Option<&OsStr>) -> Option<NodePackage> {
+    let program = program.canonicalize().ok()?;
+    let node = node_of(&program, path)?;
+    let (file, package) = package_of(&program)?;
+    let folder = file.parent()?;
+    let is_program = |value: &Value| {
+        let target = value.as_str().map(|target| folder.join(target));
+        target
+            .and_then(|target| target.canonicalize().ok())
+            .as_ref()
+            == Some(&program)
+    };
+    let is_installed = match &package["bin"] {
+        Value::Object(programs) => programs.values().any(is_program),
+        one => is_program(one),
+    };
+    let found = parse(&version_of(&node).await?)?;
+    let range = package["engines"]["node"].as_str();
+    if !is_installed
+        || range.is_some_and(|range| !satisfies(range, found))
+        || !has_native_program(folder, &package)
+    {
+        return None;
+    }
+    Some(NodePackage {
+        name: package["name"].as_str()?.to_owned(),
+        version: package["version"].as_str()?.to_owned(),
+        file,
+    })
+}
+
+/// Returns `false` if a package lacks the program for this machine: its optional dependencies have one package for each
+/// kind of machine, with the version of the package itself, and npm has installed none.
+fn has_native_program(folder: &Path, package: &Value) -> bool {
+    let Some(all) = package["optionalDependencies"].as_object() else {
+        return true;
+    };
+    let mut programs = (all.iter())
+        .filter(|(_, version)| **version == package["version"])
+        .map(|(name, _)| Path::new("node_modules").join(name).join("package.json"))
+        .peekable();
+    let is_installed =
+        |file: &PathBuf| folder.ancestors().any(|folder| folder.join(file).is_file());
+    programs.peek().is_none() || programs.any(|file| is_installed(&file))
+}
+
 /// Returns the versions of Node.js that the package of this program supports.
 fn required(program: &Path) -> Option<String> {
-    let package = (program.ancestors().skip(1).take(LEVELS))
+    let (_, package) = package_of(program)?;
+    Some(package["engines"]["node"].as_str()?.to_owned())
+}
+
+/// Returns the nearest `package.json` above a program, and its content.
+fn package_of(program: &Path) -> Option<(PathBuf, Value)> {
+    let file = (program.ancestors().skip(1).take(LEVELS))
         .map(|folder| folder.join("package.json"))
         .find(|file| file.is_file())?;
-    let package: Value = serde_json::from_slice(&fs::read(package).ok()?).ok()?;
-    Some(package["engines"]["node"].as_str()?.to_owned())
+    let package = serde_json::from_slice(&fs::read(&file).ok()?).ok()?;
+    Some((file, package))
 }
 
 /// Returns the program that the first line of this script names, if that is `node`.
@@ -220,5 +286,25 @@ mod tests {
         assert_eq!(for_people(">=22.19.0"), "22.19 or newer");
         assert_eq!(for_people(">= 20"), "20 or newer");
         assert_eq!(for_people("^20.17.0 || >=22.9.0"), "^20.17.0 || >=22.9.0");
+    }
+
+    #[test]
+    fn a_launcher_without_its_native_program_is_recognized() {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("lib/node_modules/cline");
+        fs::create_dir_all(&folder).unwrap();
+        let with = |dependencies: Value| {
+            let package =
+                serde_json::json!({"version": "3.0.65", "optionalDependencies": dependencies});
+            has_native_program(&folder, &package)
+        };
+        let of_another_version = serde_json::json!({"node-pty": "1.0.0"});
+        assert!(with(of_another_version));
+        let native = serde_json::json!({"@cline/cli-x": "3.0.65", "@cline/cli-y": "3.0.65"});
+        assert!(!with(native.clone()));
+        let beside = root.path().join("lib/node_modules/@cline/cli-y");
+        fs::create_dir_all(&beside).unwrap();
+        fs::write(beside.join("package.json"), "{}").unwrap();
+        assert!(with(native));
     }
 }

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use teamster_core::text::{error_of_stack, excerpt, one_line, without_colors};
 use teamster_core::{AgentError, CliInfo, CliProvider};
 use teamster_process::{
-    ProcessGroup, SHIM_GUARDS, find_cli, find_program, native_program, node_problem, on_path,
-    shim_manager,
+    ProcessGroup, SHIM_GUARDS, find_cli, find_program, native_program, node_package, node_problem,
+    on_path, shim_manager,
 };
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
@@ -48,11 +48,15 @@ pub struct DoctorOptions {
     pub programs: BTreeMap<String, PathBuf>,
     /// Environment variables that the CLIs do not inherit. Default: none.
     pub env_remove: Vec<String>,
+    /// Start every CLI. If false, a script for Node.js whose npm package and Node.js show that it starts is not started,
+    /// which saves up to seconds. Default: true.
+    pub start_all: bool,
 }
 
 teamster_core::setters! {
     DoctorOptions {
         set limit: Duration,
+        set start_all: bool,
     }
 }
 
@@ -78,6 +82,7 @@ impl Default for DoctorOptions {
             limit: Duration::from_secs(20),
             programs: BTreeMap::new(),
             env_remove: Vec::new(),
+            start_all: true,
         }
     }
 }
@@ -91,8 +96,8 @@ pub struct AgentReport {
     pub id: &'static str,
     /// The CLI's own name.
     pub name: &'static str,
-    /// The CLI was found and printed its version. For an agent in this process: there is a key for a model's
-    /// service.
+    /// The CLI was found and printed its version, or `version_from` has it. For an agent in this process: there is a
+    /// key for a model's service.
     pub usable: bool,
     /// The agent runs in this process and has no program.
     pub in_process: bool,
@@ -106,6 +111,9 @@ pub struct AgentReport {
     /// Version that the CLI prints.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// The `package.json` that has the version of a CLI that was not started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version_from: Option<PathBuf>,
     /// The decoder is tested with real output of this version.
     pub tested: bool,
     /// Versions with whose real output the decoder is tested.
@@ -143,6 +151,7 @@ impl AgentReport {
             path: None,
             resolved_path: None,
             version: None,
+            version_from: None,
             tested: false,
             tested_versions: info.tested_versions,
             oldest_version: info.oldest_version,
@@ -154,6 +163,14 @@ impl AgentReport {
             login,
             how_to_log_in: info.login,
         }
+    }
+
+    /// Records the version of a CLI that can be used.
+    fn has_version(&mut self, info: &CliInfo, version: String) {
+        self.tested = info.tested_versions.contains(&&*version);
+        self.too_old = info.is_too_old(&version);
+        self.version = Some(version);
+        self.usable = true;
     }
 }
 
@@ -179,8 +196,9 @@ pub async fn examine_all(providers: &Providers, options: &DoctorOptions) -> Vec<
     reports
 }
 
-/// Examines one CLI: finds its program and runs it with `--version`. A program that exceeds the limit is
-/// killed, with its child processes.
+/// Examines one CLI: finds its program and runs it with `--version`, unless
+/// [`start_all`](DoctorOptions::start_all) is unset and its npm package has the version. A program that exceeds the
+/// limit is killed, with its child processes.
 ///
 /// ```no_run
 /// use teamster_providers::doctor::{DoctorOptions, examine};
@@ -223,6 +241,17 @@ pub async fn examine(provider: &dyn CliProvider, options: &DoctorOptions) -> Age
     let extended =
         on_path(&path, search_path.as_deref()).filter(|_| !options.programs.contains_key(info.id));
     report.outside_path = extended.is_some();
+    if !options.start_all
+        && let Some(package) =
+            node_package(&program, extended.as_deref().or(search_path.as_deref())).await
+        && info.install.split(' ').any(|word| word == package.name)
+        && is_version(&package.version)
+    {
+        report.has_version(info, package.version);
+        report.version_from = Some(package.file);
+        report.path = Some(path);
+        return report;
+    }
     if let Some(extended) = &extended {
         command.env("PATH", extended);
     }
@@ -237,10 +266,7 @@ pub async fn examine(provider: &dyn CliProvider, options: &DoctorOptions) -> Age
                 report.path = Some(path);
                 return report;
             };
-            report.tested = info.tested_versions.contains(&&*version);
-            report.too_old = info.is_too_old(&version);
-            report.version = Some(version);
-            report.usable = true;
+            report.has_version(info, version);
         }
         Err(failure) => {
             let search_path = extended.or(search_path);

@@ -1550,7 +1550,7 @@ class ProviderReport(TypedDict):
     id: str
     #: The CLI's own name.
     name: str
-    #: The agent can be used: its program reported a version or, without a program, a key for a model service exists.
+    #: The agent can be used: its program reported a version, or `versionFrom` has it, or, without a program, a key for a model service exists.
     usable: bool
     #: The agent has no program and runs in the process of the run.
     inProcess: bool
@@ -1560,6 +1560,8 @@ class ProviderReport(TypedDict):
     resolvedPath: NotRequired[Union[str, None]]
     #: The version that the program reports.
     version: NotRequired[Union[str, None]]
+    #: The `package.json` that has the version of a program that was not started.
+    versionFrom: NotRequired[Union[str, None]]
     #: The decoder is tested with recordings of this version.
     tested: bool
     #: The versions whose recordings the decoder is tested with.

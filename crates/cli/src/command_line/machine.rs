@@ -126,6 +126,7 @@ fn of_this_machine(command: &Command) -> Option<&'static str> {
         Command::Loop(_) => "loop",
         Command::Supervise(_) => "supervise",
         Command::Doctor(args) if args.agent.is_some() => "doctor --try",
+        Command::Doctor(args) if args.start => "doctor --start",
         Command::Doctor(args) if args.kill_leftovers => "doctor --kill-leftovers",
         Command::Mcp(args) => match args.command {
             McpCommand::Serve(_) => return None,

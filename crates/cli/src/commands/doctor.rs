@@ -54,7 +54,7 @@ pub(crate) fn main(args: &DoctorArgs, machine: &Machine) -> anyhow::Result<u8> {
     let guard = Guard::watch(host, None);
     // Processes that a CLI leaves behind after `--version` become children of this process, and are ended.
     teamster_host::adopt_orphans();
-    let providers = tokio_runtime()?.block_on(examine_agents(host));
+    let providers = tokio_runtime()?.block_on(examine_agents(host, args.start));
     teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     drop(guard);
     let directory = env::current_dir().ok();
@@ -99,7 +99,11 @@ fn plain(mut facts: ProviderFacts) -> ProviderFacts {
     for text in all.chain(&mut facts.tested_versions) {
         *text = words::one_line(text);
     }
-    for path in [&mut facts.path, &mut facts.resolved_path] {
+    for path in [
+        &mut facts.path,
+        &mut facts.resolved_path,
+        &mut facts.version_from,
+    ] {
         *path = (path.as_ref()).map(|path| words::one_line(&path.display().to_string()).into());
     }
     facts
@@ -150,6 +154,9 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
     let Some(here) = &report.here else {
         return Ok(());
     };
+    if (report.providers.iter()).any(|provider| provider.version_from.is_some()) {
+        writeln!(out, "`teamster doctor --start` starts every program.")?;
+    }
     let is_missing = |provider: &ProviderFacts| !provider.usable && !provider.in_process;
     if report.providers.iter().any(is_missing) {
         let path = words::one_line(&here.search_path);
@@ -259,6 +266,10 @@ fn print_agent(
     if provider.outside_path {
         let note = "not on PATH: found where its installer puts it";
         writeln!(out, "    {dim}note{dim:#}     {}", text(note))?;
+    }
+    if provider.version_from.is_some() {
+        let known = text("by its package.json; the program was not started");
+        writeln!(out, "    {dim}version{dim:#}  {known}")?;
     }
     if !provider.in_process {
         let tested = provider.tested_versions.join(", ");

@@ -10,25 +10,32 @@ use teamster_providers::doctor::{self, AgentReport, DoctorOptions, LoginState, e
 use crate::environment::{STORE_VARIABLE, program_variable};
 use crate::{Host, error_chain};
 
-/// Examines all agents: whether they are installed, their versions and logins.
+/// Examines all agents: whether they are installed, their versions and logins. With `start_all`, also CLIs whose npm
+/// package shows their version are started.
 ///
 /// # Errors
 ///
 /// Fails if a report cannot be converted, which is a fault of this program.
-pub async fn examine_agents(host: &Host) -> Result<Vec<ProviderFacts>, ServiceError> {
-    examine(host, None).await
+pub async fn examine_agents(
+    host: &Host,
+    start_all: bool,
+) -> Result<Vec<ProviderFacts>, ServiceError> {
+    examine(host, &options(host).start_all(start_all), None).await
 }
 
 /// Examines all agents, or those with these ids alone.
-async fn examine(host: &Host, ids: Option<&[String]>) -> Result<Vec<ProviderFacts>, ServiceError> {
-    let options = options(host);
+async fn examine(
+    host: &Host,
+    options: &DoctorOptions,
+    ids: Option<&[String]>,
+) -> Result<Vec<ProviderFacts>, ServiceError> {
     let mut reports = match ids {
-        None => examine_all(host.providers(), &options).await,
+        None => examine_all(host.providers(), options).await,
         Some(ids) => {
             let mut reports = Vec::new();
             for provider in host.providers().all() {
                 if ids.iter().any(|id| id == provider.info().id) {
-                    reports.push(doctor::examine(&*provider, &options).await);
+                    reports.push(doctor::examine(&*provider, options).await);
                 }
             }
             reports
@@ -88,7 +95,7 @@ pub(super) async fn reports(
 ) -> Result<Vec<ProviderReport>, ServiceError> {
     let mut reports = Vec::new();
     let examined = match examined {
-        Examined::WithVersions(ids) => examine(host, ids.as_deref()).await?,
+        Examined::WithVersions(ids) => examine(host, &options(host), ids.as_deref()).await?,
         Examined::WithoutVersions(agent) => facts(&find_agents(host, agent.as_deref()))?,
     };
     for facts in examined {

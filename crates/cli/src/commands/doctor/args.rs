@@ -10,9 +10,10 @@ use crate::args::value;
 /// is tested with; for a missing one, how to install it. Also lists processes that earlier runs left
 /// behind, and configuration files that killed runs left changed.
 ///
-/// No agent is started and nothing is sent over the network: each CLI only prints its version. Logins are
-/// detected by the CLI's files and the environment; if a keychain may hold a login, it is `unknown`. The
-/// exit code is 0 if at least one CLI can be used, else 3.
+/// No agent is started and nothing is sent over the network: each CLI only prints its version. One that npm has
+/// installed, and that Node.js runs, is not even started if its `package.json` and Node.js show that it works; `--start`
+/// starts it too. Logins are detected by the CLI's files and the environment; if a keychain may hold a login, it is
+/// `unknown`. The exit code is 0 if at least one CLI can be used, else 3.
 ///
 /// With `--remote`, the agents are those of another machine, with the version of teamster there; with `--fleet`, those
 /// of all its workers, as they report them.
@@ -28,6 +29,9 @@ pub(crate) struct DoctorArgs {
     /// Limit until the agent answers, such as 5s; `off` disables it
     #[arg(long, value_name = "DURATION", default_value = "30s", requires = "agent", value_parser = value::limit)]
     pub(crate) limit: std::time::Duration,
+    /// Start every CLI, also where its package.json has the version
+    #[arg(long, conflicts_with = "agent")]
+    pub(crate) start: bool,
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,

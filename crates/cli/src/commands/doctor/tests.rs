@@ -84,6 +84,17 @@ Restore them with `teamster mcp restore`.
 }
 
 #[test]
+fn a_version_of_a_package_is_reported_as_such() {
+    let mut unstarted = agent(true);
+    unstarted.version_from = Some("/lib/claude/package.json".into());
+    let shown = printed(&report(vec![unstarted], "/bin"));
+    let version = "\n    version  by its package.json; the program was not started\n";
+    assert!(shown.contains(version), "{shown}");
+    let next = "\n1 of 1 agents ready\n`teamster doctor --start` starts every program.\n";
+    assert!(shown.contains(next), "{shown}");
+}
+
+#[test]
 fn an_old_version_is_reported_with_the_update() {
     let mut old = agent(true);
     old.version = Some("2.1.9".to_owned());

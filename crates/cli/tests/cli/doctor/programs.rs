@@ -1,9 +1,62 @@
 //! Programs of CLIs: where they are found, what starts them, and their versions.
 
+use serde_json::Value;
 use teamster_testkit::fake_agent::Script;
 
 use super::about_claude;
 use crate::cli::{Claude, run, teamster};
+
+/// A script of npm's with its package, as npm installs them, and a stand-in for Node.js. `--version` of the CLI fails.
+#[test]
+fn a_cli_of_npm_is_not_started_for_its_version() {
+    let claude = Claude::new(&Script::new());
+    let package = claude.path("lib/gemini-cli");
+    std::fs::create_dir_all(package.join("dist")).unwrap();
+    let describe = |engine: &str| {
+        let text = serde_json::json!({
+            "name": "@google/gemini-cli", "version": "9.8.7", "bin": {"gemini": "dist/main.js"},
+            "engines": {"node": engine},
+        });
+        std::fs::write(package.join("package.json"), text.to_string()).unwrap();
+    };
+    describe(">=22");
+    let bin = claude.path("bin");
+    std::fs::create_dir(&bin).unwrap();
+    crate::cli::program(
+        &bin.join("node"),
+        "[ \"$1\" = --version ] && echo v22.23.3 && exit
+        echo 'Error: cannot find module x' >&2; exit 1",
+    );
+    let main = package.join("dist/main.js");
+    teamster_testkit::proc::write_program(&main, "#!/usr/bin/env node\nmain();\n").unwrap();
+    std::os::unix::fs::symlink(&main, bin.join("gemini")).unwrap();
+    let report = |args: &[&str]| {
+        let ended =
+            run(teamster(args.iter().copied())
+                .env("PATH", format!("{}:/usr/bin:/bin", bin.display())));
+        let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+        let providers = report["providers"].as_array().unwrap();
+        providers
+            .iter()
+            .find(|it| it["id"] == "gemini")
+            .unwrap()
+            .clone()
+    };
+    let gemini = report(&["doctor", "--json"]);
+    assert_eq!(gemini["usable"], true, "{gemini}");
+    assert_eq!(gemini["version"], "9.8.7");
+    let file = package.canonicalize().unwrap().join("package.json");
+    assert_eq!(gemini["versionFrom"], file.to_str().unwrap());
+    let gemini = report(&["doctor", "--json", "--start"]);
+    let failed = "reports no version (exit status: 1): Error: cannot find module x";
+    assert_eq!(gemini["problem"], failed);
+    assert_eq!(gemini["versionFrom"], Value::Null);
+    // The package does not prove that it starts with this Node.js.
+    describe(">=23");
+    let gemini = report(&["doctor", "--json"]);
+    assert_eq!(gemini["usable"], false, "{gemini}");
+    assert_eq!(gemini["versionFrom"], Value::Null);
+}
 
 /// A CLI whose package needs a newer Node.js than the one on PATH, which is a stand-in.
 #[test]
