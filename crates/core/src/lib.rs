@@ -7,7 +7,8 @@
 //!   [`LogEntry`]: an event with its place and time in the log;
 //! - [`ExecuteParams`]: the parameters of a run; [`Capabilities`]: the parameters that a provider supports;
 //! - [`RunResult`], [`Usage`], [`AgentError`]: the outcome of a run, its usage and its errors;
-//! - [`AgentRuntime`] and [`EventStream`]: running an agent;
+//! - [`AgentRuntime`] and [`EventStream`]: running an agent; with the feature `typed`, `run` returns its answer as a
+//!   value of a Rust type, and with `blocking`, code that is not async waits for it;
 //! - [`SessionRuntime`] and [`AgentSession`]: live sessions, whose process is kept between turns;
 //! - [`CliProvider`] and [`SessionProvider`]: the description of one CLI.
 //!
@@ -28,6 +29,10 @@
 //! [`provider::grammar::Checker`] verifies them in tests and in replay.
 #![warn(missing_docs)]
 
+#[cfg(feature = "typed")]
+mod answer;
+#[cfg(feature = "blocking")]
+pub mod blocking;
 mod capabilities;
 mod cli_info;
 mod constants;
@@ -55,6 +60,8 @@ pub mod time;
 mod usage;
 mod workspace;
 
+#[cfg(feature = "typed")]
+pub use answer::{Answer, AnswerError, run};
 pub use capabilities::{Capabilities, SystemPromptSupport};
 pub use cli_info::CliInfo;
 pub use error::{AgentError, BudgetKind, ErrorCode, ErrorDetail, ErrorKind, NotRetried};

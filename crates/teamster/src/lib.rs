@@ -49,6 +49,8 @@
 //! | `doctor` | which CLIs are on this machine and whether they can be used | `doctor` |
 //! | `mcp-client` | starts MCP servers and calls their tools | `mcp_client` |
 //! | `acp-probe` | a check of agents of the Agent Client Protocol | `acp_probe` |
+//! | `typed` | answers of runs as values of Rust types (`run`) | |
+//! | `blocking` | runs and sessions from code that is not async | `blocking` |
 //! | `schema` | JSON Schemas of the wire types | |
 //! | `tracing` | spans and events of runs | |
 #![warn(missing_docs)]
@@ -70,11 +72,15 @@ pub use teamster_core::{
     SystemPrompt, SystemPromptSupport, Text, TextPiece, Thinking, Timeouts, ToolKind, ToolOutput,
     ToolResult, ToolUse, Turn, TurnEnd, Unknown, Usage, UsageReport,
 };
+#[cfg(feature = "typed")]
+pub use teamster_core::{Answer, AnswerError, run};
 pub use teamster_process::{EnvPolicy, RuntimeConfig};
 
 pub use reexports::*;
 #[cfg(feature = "host")]
 pub use teamster_api as api;
+#[cfg(feature = "blocking")]
+pub use teamster_core::blocking;
 #[cfg(feature = "host")]
 pub use teamster_host as host;
 #[cfg(feature = "loop")]
@@ -103,7 +109,9 @@ struct Readme;
     doctest,
     repository,
     feature = "all-providers",
+    feature = "blocking",
     feature = "orchestrator",
+    feature = "typed",
     feature = "usage"
 ))]
 #[doc = include_str!("../../../docs/library.md")]

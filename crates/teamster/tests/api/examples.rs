@@ -10,5 +10,8 @@ mod own_provider;
 mod runtime_under_test;
 #[path = "../../examples/session_permissions.rs"]
 mod session_permissions;
+#[cfg(feature = "typed")]
+#[path = "../../examples/typed_answer.rs"]
+mod typed_answer;
 #[path = "../../examples/web_handler.rs"]
 mod web_handler;

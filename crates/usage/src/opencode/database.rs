@@ -7,17 +7,14 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::future::Future;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::pin::pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::thread;
 use std::time::Duration;
 
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
+use teamster_core::blocking::wait;
 
 use super::{Reader, Session, Sessions};
 use crate::source::{Sink, Source};
@@ -75,7 +72,8 @@ fn read_once(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
             url(&copy, "mode=ro")?
         }
     };
-    block_on(messages(&url, source, sink)).map_err(io::Error::other)
+    // SQLite works on its own thread without a runtime, and the caller may be within one.
+    wait(messages(&url, source, sink)).map_err(io::Error::other)
 }
 
 /// Returns the path of a file that SQLite keeps beside a database.
@@ -157,26 +155,6 @@ async fn pages(
         after = *last;
         for (_, session, data) in &rows {
             reader.message(session, data.as_bytes(), sink);
-        }
-    }
-}
-
-/// Waits for a future on this thread. SQLite works on its own thread without a runtime, and the caller may be within
-/// one.
-fn block_on<F: Future>(future: F) -> F::Output {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    let mut context = Context::from_waker(&waker);
-    let mut future = pin!(future);
-    loop {
-        match future.as_mut().poll(&mut context) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => thread::park(),
         }
     }
 }
