@@ -16,8 +16,6 @@ use futures_core::Stream;
 use teamster_api::{ProblemCode, ServiceError};
 #[cfg(feature = "worker")]
 use teamster_api::{RunSummary, ViewState};
-#[cfg(feature = "worker")]
-use teamster_core::RunResult;
 use teamster_core::sync::lock;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
@@ -25,8 +23,6 @@ use tokio::time::{Instant, sleep, timeout};
 #[cfg(feature = "worker")]
 use crate::follow::lines;
 use crate::frame::Frame;
-#[cfg(feature = "worker")]
-use crate::frame::Frames;
 use crate::layout::{LOG_AGE, RECORD_AGE};
 use crate::names::{LOG, RUNS, RunKey};
 use crate::protocol::{Change, Seen, Settled, Tail};
@@ -281,15 +277,6 @@ impl Fleet {
             records.extend(record_of(&message));
         }
         Ok(records)
-    }
-
-    /// Returns the result in the last message of a run's log; `None` if it is not in that alone, or cannot be read.
-    #[cfg(feature = "worker")]
-    pub(crate) async fn last_done(&self, key: &RunKey) -> Option<Box<RunResult>> {
-        let message = self.log_tail(key).await.ok()??;
-        let frame = Frame::read(&message.headers, &message.payload)?;
-        let lines = Frames::default().add(frame, &key.run).ok()?;
-        lines.last()?.result()
     }
 
     /// Returns the record of a run with what its complete log tells of its end.

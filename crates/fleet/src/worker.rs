@@ -33,6 +33,7 @@ use teamster_core::sync::lock;
 use teamster_host::{Host, LocalMachine, LocalRuns, state};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
+use tokio::time::sleep;
 
 use crate::names::{RunKey, presence, token};
 use crate::presence::PresentAgent;
@@ -49,6 +50,9 @@ use secrets::Secrets;
 const FOLDER: &str = "teamster/fleet";
 /// The folder of the directories of conversations that name none.
 const CONVERSATIONS: &str = "teamster/fleet-conversations";
+
+/// Pause after an error of this machine or of the server.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// What a worker offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -312,6 +316,28 @@ impl Shared {
     /// Reports something about a run to the person who looks after the worker.
     fn notice(&self, key: &RunKey, text: impl fmt::Display) {
         (self.on_notice)(format!("run {} of {}: {text}", key.run, key.owner));
+    }
+
+    /// Does something on the disk of this machine until it succeeds: a full disk may have space again.
+    async fn until_done(
+        self: &Arc<Self>,
+        key: &RunKey,
+        work: impl Fn(&Self, &RunKey) -> std::io::Result<()> + Send + Sync + 'static,
+    ) {
+        let work = Arc::new(work);
+        loop {
+            let (shared, of, work) = (self.clone(), key.clone(), work.clone());
+            let done = tokio::task::spawn_blocking(move || work(&shared, &of)).await;
+            match done {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => {
+                    let text = format!("its state cannot be written: {error}");
+                    self.notice(key, text);
+                }
+                Err(_) => {}
+            }
+            sleep(RETRY).await;
+        }
     }
 
     fn let_go(&self, key: &RunKey) {

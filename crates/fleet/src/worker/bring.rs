@@ -35,20 +35,23 @@ async fn bring_uploads(shared: &Shared, key: &RunKey) -> Result<(), ServiceError
     Ok(())
 }
 
-/// Brings the changes and the files of an ended run to the fleet, before its end is known there.
+/// Brings the changes and the files of an ended run to the fleet, before its end is known there. Those are skipped that an
+/// earlier process of the worker has brought for this claim: an ended run changes no more, and the room for them may be gone.
 pub(super) async fn results(shared: &Shared, key: &RunKey, nonce: Tag) -> Result<(), ServiceError> {
     let files = Files::Results(Results {
         nonce,
         are_marked: true,
     });
     let run = &key.local();
-    match shared.runs.diff(run, DiffQuery::default()).await {
-        Ok(diff) => {
-            let json = serde_json::to_vec(&diff).unwrap_or_default();
-            shared.fleet.put_file(key, files, DIFF, &json).await?;
+    if !is_there(shared, key, files, DIFF).await? {
+        match shared.runs.diff(run, DiffQuery::default()).await {
+            Ok(diff) => {
+                let json = serde_json::to_vec(&diff).unwrap_or_default();
+                shared.fleet.put_file(key, files, DIFF, &json).await?;
+            }
+            Err(error) if is_none(&error) => {}
+            Err(error) => return Err(error),
         }
-        Err(error) if is_none(&error) => {}
-        Err(error) => return Err(error),
     }
     let list = match shared.runs.files(run).await {
         Ok(list) => list.files,
@@ -56,10 +59,26 @@ pub(super) async fn results(shared: &Shared, key: &RunKey, nonce: Tag) -> Result
         Err(error) => return Err(error),
     };
     for file in list {
-        bring_file(shared, key, files, &file.name).await?;
+        if !is_there(shared, key, files, &file.name).await? {
+            bring_file(shared, key, files, &file.name).await?;
+        }
     }
     // Last: if there is no room for it, the copy of the log is left.
+    if is_there(shared, key, files, LOG).await? {
+        return Ok(());
+    }
     log(shared, key, files).await
+}
+
+/// Returns whether a file of this claim is complete in the fleet.
+async fn is_there(
+    shared: &Shared,
+    key: &RunKey,
+    files: Files,
+    name: &str,
+) -> Result<bool, ServiceError> {
+    let manifest = shared.fleet.manifest(key, files, name).await?;
+    Ok(manifest.is_some())
 }
 
 /// Brings the whole log, which is complete on this machine, block by block.

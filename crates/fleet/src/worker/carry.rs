@@ -15,13 +15,13 @@ use teamster_host::state;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep};
 
-use super::Shared;
 use super::control::Control;
 use super::copy::{Copy, release};
-use super::folder::is_damaged;
+use super::folder::{Brought, is_damaged};
 use super::home::Held;
 use super::outside::Outside;
 use super::pull::forget;
+use super::{RETRY, Shared};
 use crate::frame::Frame;
 use crate::names::RunKey;
 use crate::protocol::{Carrier, Change, Effect, Folder, Next, Outcome, Seen, Step, Tag, Verdict};
@@ -29,8 +29,6 @@ use crate::record::Record;
 use crate::records::PAUSE;
 pub(super) use start::refused_result;
 
-/// Pause after an error of this machine or of the server.
-const RETRY: Duration = Duration::from_secs(1);
 /// Time after which a record that is not found is gone, and was not only missed by a stale read.
 const MISSED: Duration = Duration::from_secs(30);
 /// Number of deliveries of a hint after which its record is taken for gone.
@@ -181,25 +179,13 @@ impl Carry {
         }
     }
 
-    /// Does something on the disk until it succeeds: a full disk may have space again.
+    /// Does something on the disk until it succeeds.
     async fn until_done(
         &self,
         work: impl Fn(&Shared, &RunKey) -> std::io::Result<()> + Send + Sync + 'static,
     ) -> Outcome {
-        let work = Arc::new(work);
-        loop {
-            let (shared, key, work) = (self.shared.clone(), self.key.clone(), work.clone());
-            let done = tokio::task::spawn_blocking(move || work(&shared, &key)).await;
-            match done {
-                Ok(Ok(())) => return Outcome::Done,
-                Ok(Err(error)) => {
-                    let text = format!("its state cannot be written: {error}");
-                    self.shared.notice(&self.key, text);
-                }
-                Err(_) => {}
-            }
-            sleep(RETRY).await;
-        }
+        self.shared.until_done(&self.key, work).await;
+        Outcome::Done
     }
 
     async fn look(&self) -> Option<Folder> {
@@ -363,12 +349,24 @@ impl Carry {
             let outside = Outside::of(&self.key).with_clock(&self.shared.fleet).await;
             let mut view = outside.view(view);
             let summary = Arc::make_mut(&mut view.summary);
-            // As its readers see it: also what is missing in the fleet.
-            if let Some(result) = self.shared.fleet.last_done(&self.key).await {
-                summary.workspace.clone_from(&result.workspace);
-                view.result = Some(result);
+            // As in the end of the log.
+            let brought = self.brought().await;
+            brought.add_to(summary.workspace.as_mut());
+            if let Some(result) = &mut view.result {
+                brought.add_to(result.workspace.as_mut());
             }
             record.ended(Arc::unwrap_or_clone(view.summary), view.result);
+        }
+    }
+
+    /// Returns what was brought to the fleet before the end of the log.
+    async fn brought(&self) -> Brought {
+        loop {
+            match self.shared.folders.brought(&self.key) {
+                Ok(brought) => return brought.unwrap_or_default(),
+                Err(error) if is_damaged(&error) => return Brought::default(),
+                Err(error) => self.unreadable(&error).await,
+            }
         }
     }
 

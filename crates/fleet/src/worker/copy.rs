@@ -1,6 +1,7 @@
 //! The copy of a run's log into the fleet.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::Subscriber;
@@ -11,11 +12,12 @@ use teamster_core::sync::lock;
 use teamster_core::{AgentError, AgentEvent, Done, LogEntry};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::Shared;
 use super::bring;
 use super::carry::refused_result;
+use super::folder::{Brought, is_damaged};
 use super::home::keep_session;
 use super::outside::Outside;
+use super::{RETRY, Shared};
 use crate::follow::WATCH_EVERY;
 use crate::frame::Frame;
 use crate::names::RunKey;
@@ -30,14 +32,12 @@ const GATHER_UNREAD: Duration = Duration::from_millis(500);
 const FRAME_BYTES: usize = 512 * 1024;
 /// Interval in which the record is read: a person may have wanted a stop that did not reach this machine.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
-/// Pause after an error of this machine.
-const RETRY: Duration = Duration::from_secs(1);
 
 type Lines = BoxStream<'static, Result<LogLine, ServiceError>>;
 
 /// The copy of one log.
 pub(super) struct Copy<'a> {
-    shared: &'a Shared,
+    shared: &'a Arc<Shared>,
     key: &'a RunKey,
     nonce: Tag,
     /// The id of the run on this machine.
@@ -57,7 +57,7 @@ pub(super) struct Copy<'a> {
 }
 
 impl<'a> Copy<'a> {
-    pub(super) fn new(shared: &'a Shared, key: &'a RunKey, nonce: Tag) -> Self {
+    pub(super) fn new(shared: &'a Arc<Shared>, key: &'a RunKey, nonce: Tag) -> Self {
         Self {
             shared,
             key,
@@ -119,10 +119,8 @@ impl<'a> Copy<'a> {
                             if refused.is_none()
                                 && let Some(end) = lines.pop_if(|line| line.is_end())
                             {
-                                lines.push(match self.bring_results().await {
-                                    None => end,
-                                    Some(missing) => with_missing(end, &missing, &self.key.run),
-                                });
+                                let brought = self.brought().await;
+                                lines.push(with_missing(end, &brought, &self.key.run));
                             }
                             self.send(copier, expected, &lines).await
                         }
@@ -269,6 +267,32 @@ impl<'a> Copy<'a> {
         }
     }
 
+    /// Brings the results to the fleet, unless that was done for this claim: what its log tells of them at its end, a reader
+    /// may have seen, and what was left out is not brought later.
+    async fn brought(&mut self) -> Brought {
+        loop {
+            match self.shared.folders.brought(self.key) {
+                Ok(Some(brought)) => return brought,
+                Ok(None) => break,
+                Err(error) if is_damaged(&error) => break,
+                Err(error) => {
+                    let text = format!("its state cannot be read: {error}");
+                    self.shared.notice(self.key, text);
+                    sleep(RETRY).await;
+                }
+            }
+        }
+        let missing = self.bring_results().await;
+        let brought = Brought { missing };
+        let kept = brought.clone();
+        self.shared
+            .until_done(self.key, move |shared, key| {
+                shared.folders.keep_brought(key, &kept)
+            })
+            .await;
+        brought
+    }
+
     /// Brings the results to the fleet. What cannot be read here, or has no room there, is left out: returns why, and where
     /// it is. For the fleet's server it waits.
     async fn bring_results(&mut self) -> Option<String> {
@@ -289,19 +313,20 @@ impl<'a> Copy<'a> {
 }
 
 /// Adds to the end of a log what is missing in the fleet, if the run has a workspace.
-fn with_missing(end: LogLine, missing: &str, run: &str) -> LogLine {
+fn with_missing(end: LogLine, brought: &Brought, run: &str) -> LogLine {
+    if brought.missing.is_none() {
+        return end;
+    }
     let Ok(RunLogEntry::Agent(mut entry)) = end.entry() else {
         return end;
     };
     let AgentEvent::Done(done) = &mut entry.event else {
         return end;
     };
-    let Some(workspace) = &mut done.result.workspace else {
+    if done.result.workspace.is_none() {
         return end;
-    };
-    let error = workspace.error.take();
-    let known = error.map(|error| format!("{error}; ")).unwrap_or_default();
-    workspace.error = Some(format!("{known}{missing}"));
+    }
+    brought.add_to(done.result.workspace.as_mut());
     LogLine::of_entry(RunLogEntry::Agent(entry), run)
 }
 

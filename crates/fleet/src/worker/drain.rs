@@ -10,16 +10,14 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::Shared;
 use super::control::is_inbox;
+use super::{RETRY, Shared};
 use crate::names::{RunKey, drain};
 use crate::protocol::Verdict;
 use crate::records::next;
 
 /// Time that an interrupted agent has until it is killed.
 const GRACE: Duration = Duration::from_secs(20);
-/// Pause before a run is interrupted again: it may not have begun.
-const RETRY: Duration = Duration::from_secs(1);
 
 /// Begins to listen for requests to drain this worker. Each is received.
 pub(super) async fn listen(

@@ -8,8 +8,9 @@ use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use teamster_core::AgentError;
+use teamster_core::{AgentError, WorkspaceResult};
 
 use crate::names::RunKey;
 use crate::protocol::{Folder, Tag};
@@ -26,6 +27,8 @@ const BEGUN: &str = "begun";
 const SPAWNS: &str = "spawns";
 /// File with the reason why no agent is started.
 const REFUSED: &str = "refused.json";
+/// File with what was brought to the fleet.
+const BROUGHT: &str = "brought.json";
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Kept {
@@ -43,6 +46,25 @@ pub(super) struct Decided {
     pub(super) directory: Option<PathBuf>,
     /// The longest time, in milliseconds.
     pub(super) max_time_ms: Option<u64>,
+}
+
+/// What became of the changes and files of an ended run. The end of the log in the fleet and the record both have it: it is
+/// found out once for each claim.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Brought {
+    /// Why not all of them are in the fleet, and where they are; `None` if they are.
+    pub(super) missing: Option<String>,
+}
+
+impl Brought {
+    /// Adds what is missing to what a run has left in its workspace.
+    pub(super) fn add_to(&self, workspace: Option<&mut WorkspaceResult>) {
+        if let (Some(missing), Some(workspace)) = (&self.missing, workspace) {
+            let known = workspace.error.take();
+            let known = known.map(|error| format!("{error}; ")).unwrap_or_default();
+            workspace.error = Some(format!("{known}{missing}"));
+        }
+    }
 }
 
 /// The folders of a worker.
@@ -134,10 +156,7 @@ impl Folders {
     }
 
     fn kept(&self, key: &RunKey) -> io::Result<Option<Kept>> {
-        match fs::read(self.path(key).join(CLAIM)) {
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            json => Ok(Some(serde_json::from_slice(&json?)?)),
-        }
+        self.read(key, CLAIM)
     }
 
     /// Tries whether a folder can be made: a claim to a run would be of no use else.
@@ -192,20 +211,39 @@ impl Folders {
 
     /// Writes down why no agent is started. The first reason stays.
     pub(super) fn refuse(&self, key: &RunKey, error: &AgentError) -> io::Result<()> {
-        let path = self.path(key);
-        if path.join(REFUSED).try_exists()? {
+        if self.path(key).join(REFUSED).try_exists()? {
             return Ok(());
         }
-        // Complete or not there.
-        let draft = path.join(format!("{HIDDEN}refused-{}", Tag::random()));
-        write_synced(&draft, &serde_json::to_vec(error)?)?;
-        fs::rename(&draft, path.join(REFUSED))?;
-        sync_folder(&path)
+        self.write(key, REFUSED, error)
     }
 
     /// Returns the reason why no agent is started; `None` if one may be.
     pub(super) fn refusal(&self, key: &RunKey) -> io::Result<Option<AgentError>> {
-        match fs::read(self.path(key).join(REFUSED)) {
+        self.read(key, REFUSED)
+    }
+
+    /// Writes down what was brought to the fleet.
+    pub(super) fn keep_brought(&self, key: &RunKey, brought: &Brought) -> io::Result<()> {
+        self.write(key, BROUGHT, brought)
+    }
+
+    /// Returns what was brought to the fleet; `None` before that is known.
+    pub(super) fn brought(&self, key: &RunKey) -> io::Result<Option<Brought>> {
+        self.read(key, BROUGHT)
+    }
+
+    /// Writes a file, which is complete or not there.
+    fn write(&self, key: &RunKey, name: &str, content: &impl Serialize) -> io::Result<()> {
+        let path = self.path(key);
+        let draft = path.join(format!("{HIDDEN}{name}-{}", Tag::random()));
+        write_synced(&draft, &serde_json::to_vec(content)?)?;
+        fs::rename(&draft, path.join(name))?;
+        sync_folder(&path)
+    }
+
+    /// Reads a file; `None` if it is not there.
+    fn read<T: DeserializeOwned>(&self, key: &RunKey, name: &str) -> io::Result<Option<T>> {
+        match fs::read(self.path(key).join(name)) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             json => Ok(Some(serde_json::from_slice(&json?)?)),
         }
@@ -312,6 +350,17 @@ mod tests {
         assert!(folders.look(&key).unwrap().unwrap().is_refused);
         let kept = folders.refusal(&key).unwrap().unwrap();
         assert_eq!(kept.message, "no agent");
+        assert_eq!(folders.brought(&key).unwrap(), None);
+        let brought = Brought {
+            missing: Some("no room".to_owned()),
+        };
+        folders.keep_brought(&key, &brought).unwrap();
+        assert_eq!(folders.brought(&key).unwrap(), Some(brought));
+        // Another claim finds out itself.
+        folders
+            .make(&key, Tag::of(2), 9, Decided::default())
+            .unwrap();
+        assert_eq!(folders.brought(&key).unwrap(), None);
         // What a killed worker has left is no run.
         fs::create_dir(dir.path().join("w1/.new-x")).unwrap();
         assert_eq!(folders.keys().unwrap(), std::slice::from_ref(&key));
@@ -320,9 +369,11 @@ mod tests {
         for content in ["", "{\"version\":1", "nonsense", "\0\0\0"] {
             fs::write(folders.path(&key).join(CLAIM), content).unwrap();
             fs::write(folders.path(&key).join(REFUSED), content).unwrap();
+            fs::write(folders.path(&key).join(BROUGHT), content).unwrap();
             assert!(is_damaged(&folders.look(&key).unwrap_err()), "{content}");
             assert!(is_damaged(&folders.decided(&key).unwrap_err()), "{content}");
             assert!(is_damaged(&folders.refusal(&key).unwrap_err()), "{content}");
+            assert!(is_damaged(&folders.brought(&key).unwrap_err()), "{content}");
             let found = folders.of_claim(&key, Tag::of(2), 9).unwrap();
             assert!(found.is_refused && !found.has_begun);
         }

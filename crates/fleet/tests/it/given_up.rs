@@ -5,14 +5,15 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use teamster_api::{
-    Change, LiveState, Placement, ProblemCode, RunHandle, RunService, RunSpec, RunSummary,
+    Change, LiveState, Placement, ProblemCode, RunHandle, RunService, RunSpec, RunSummary, RunView,
     ServiceError, ViewState,
 };
 use teamster_core::{PermissionMode, RunStatus};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use teamster_testkit::proc::wait_until;
+use tempfile::TempDir;
 use tokio::time::{Instant, timeout};
 
 use super::contract::{limits, repository};
@@ -329,38 +330,49 @@ while IFS= read -r line; do
 done
 "#;
 
+/// Starts a worker with these variables in a fleet that has little room for files, and a run there whose changes have none.
+async fn without_room(
+    server: &Server,
+    variables: &[(&str, &str)],
+) -> (Fleet, RunHandle, Machine, TempDir) {
+    let fleet = Fleet::connect(FleetOptions::new(&server.url, "ann"));
+    let fleet = fleet.await.unwrap();
+    let mut limits = limits();
+    limits.file_bytes = Some(1 << 20);
+    fleet.init(&limits).await.unwrap();
+    let files = tempfile::tempdir().unwrap();
+    let repository = repository(files.path());
+    let machine = Machine::with(server, "w1", WRITES, Some(&repository), variables);
+    until_workers(&fleet, 1).await;
+    let mut spec = RunSpec::new("claude", "hello");
+    let place = json!({ "kind": "worktree", "directory": repository });
+    spec.workspace = Some(serde_json::from_value(place).unwrap());
+    let service: Arc<dyn RunService> = Arc::new(FleetRuns::new(&fleet));
+    let run = RunHandle::start(service, "run", spec).await.unwrap();
+    (fleet, run, machine, files)
+}
+
+/// Returns a run whose record has its end: for a moment, it is still the machine that answers.
+async fn until_ended(run: &RunHandle) -> RunView {
+    let until = Instant::now() + LIMIT;
+    loop {
+        let view = run.view().await.unwrap();
+        if view.result.is_some() {
+            return view;
+        }
+        assert!(Instant::now() < until, "{:?}", view.summary);
+    }
+}
+
 #[test]
 fn a_run_for_whose_changes_the_fleet_has_no_room_says_where_they_are() {
     let Some(server) = Server::start() else {
         return;
     };
     block_on(async {
-        let fleet = Fleet::connect(FleetOptions::new(&server.url, "ann"))
-            .await
-            .unwrap();
-        let mut limits = limits();
-        limits.file_bytes = Some(1 << 20);
-        fleet.init(&limits).await.unwrap();
-        let files = tempfile::tempdir().unwrap();
-        let repository = repository(files.path());
-        let _machine = Machine::with(&server, "w1", WRITES, Some(&repository), &[]);
-        until_workers(&fleet, 1).await;
-        let mut spec = RunSpec::new("claude", "hello");
-        let place = json!({ "kind": "worktree", "directory": repository });
-        spec.workspace = Some(serde_json::from_value(place).unwrap());
-        let service: Arc<dyn RunService> = Arc::new(FleetRuns::new(&fleet));
-        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        let (_fleet, run, _machine, _files) = without_room(&server, &[]).await;
         let text = String::from_utf8(read(&run).await).unwrap();
-        // For a moment, it is still the machine that answers.
-        let until = Instant::now() + LIMIT;
-        let view = loop {
-            let view = run.view().await.unwrap();
-            let workspace = view.summary.workspace.as_ref();
-            if workspace.is_some_and(|workspace| workspace.error.is_some()) {
-                break view;
-            }
-            assert!(Instant::now() < until, "{workspace:?}");
-        };
+        let view = until_ended(&run).await;
         for workspace in [&view.summary.workspace, &view.result.unwrap().workspace] {
             let workspace = workspace.as_ref().unwrap();
             assert_eq!(workspace.branch.as_deref(), Some("teamster/run"));
@@ -371,5 +383,32 @@ fn a_run_for_whose_changes_the_fleet_has_no_room_says_where_they_are() {
             );
             assert!(text.lines().last().unwrap().contains(error), "{text}");
         }
+    });
+}
+
+#[test]
+fn a_log_and_a_record_say_the_same_of_files_when_there_is_room_after_the_end() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    block_on(async {
+        let dies = [("WORKER_DIES_BEFORE", "step: End")];
+        let (fleet, run, mut machine, _files) = without_room(&server, &dies).await;
+        let seen = String::from_utf8(read(&run).await).unwrap();
+        assert!(seen.contains("but on worker w1"), "{seen}");
+        machine.until_dead();
+        fleet.init(&limits()).await.unwrap();
+        // The next process of the worker cannot see what the first one has told.
+        let logs = jetstream(&server).await.get_stream("TM_LOG").await.unwrap();
+        logs.purge().await.unwrap();
+        machine.restart(WRITES);
+        let view = until_ended(&run).await;
+        let copy = String::from_utf8(read(&run).await).unwrap();
+        assert_eq!(copy, seen);
+        let result = view.result.unwrap();
+        let done: Value = serde_json::from_str(seen.lines().last().unwrap()).unwrap();
+        assert_eq!(done["result"], serde_json::to_value(&result).unwrap());
+        assert_eq!(view.summary.workspace, result.workspace);
+        assert_eq!(FleetRuns::new(&fleet).files("run").await.unwrap().files, []);
     });
 }

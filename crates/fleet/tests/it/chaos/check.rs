@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use teamster_api::{RunHandle, RunService};
+use teamster_core::RunResult;
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -34,6 +35,8 @@ pub(crate) struct Found {
     pub(crate) originals: Vec<String>,
     /// The status of the result, and its text, or why there is none.
     pub(crate) result: Result<(String, String), String>,
+    /// The result that the record has, as JSON.
+    pub(crate) kept: Option<Value>,
     /// The result tells that not all files had room, and where they are.
     pub(crate) is_left_out: bool,
     /// What is wrong with the branch and the file; `None` of a run that brings none back.
@@ -53,6 +56,7 @@ impl Found {
             copy: Err("not read".to_owned()),
             originals: Vec::new(),
             result: Err("not read".to_owned()),
+            kept: None,
             is_left_out: false,
             files: None,
             live: String::new(),
@@ -63,6 +67,14 @@ impl Found {
 fn type_of(line: &str) -> String {
     let line: Value = serde_json::from_str(line).unwrap_or_default();
     line["type"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Returns the result in the end of a log.
+fn result_of(line: &str) -> Value {
+    let line: Value = serde_json::from_str(line).unwrap_or_default();
+    // As this version writes it.
+    let result: Option<RunResult> = serde_json::from_value(line["result"].clone()).ok();
+    serde_json::to_value(result).unwrap_or_default()
 }
 
 /// Returns the first line of a text that is not in another one, in its order. One that is in place of what is gone, may be
@@ -115,6 +127,13 @@ pub(crate) fn judge(found: &Found) -> Vec<String> {
     if ends != 1 || !copy.lines().last().is_some_and(|line| is_end(&line)) {
         say(format!(
             "its log has {ends} ends, of which one must be its last entry"
+        ));
+    }
+    let told = copy.lines().last().map(|end| result_of(end));
+    if found.kept.is_some() && found.kept != told {
+        say(format!(
+            "its record has another result than the end of its log: {:?}",
+            found.kept
         ));
     }
     // The end tells what had no room in the fleet.
@@ -244,6 +263,8 @@ pub(crate) async fn look(
                 }
                 let handle = RunHandle::new(service.clone(), &**run);
                 if let Ok(Ok(result)) = timeout(READ, handle.result()).await {
+                    let kept = serde_json::to_string(&result).unwrap();
+                    found.kept = serde_json::from_str(&kept.replace(&local, run)).ok();
                     let error = result.workspace.and_then(|workspace| workspace.error);
                     found.is_left_out = error.is_some_and(|error| error.contains("but on worker"));
                 }
@@ -388,7 +409,7 @@ mod tests {
             change(&mut found);
             judge(&found).join("; ")
         };
-        let cases: [Case<'_>; 11] = [
+        let cases: [Case<'_>; 12] = [
             (&|found| found.starts = 2, "started 2 times"),
             (
                 &|found| found.state = None,
@@ -426,6 +447,10 @@ mod tests {
             (
                 &|found| found.live = "{\"seq\":1,\"type\":\"other\"}\n".to_owned(),
                 "a reader got what is not in its log",
+            ),
+            (
+                &|found| found.kept = serde_json::to_value(RunResult::default()).ok(),
+                "its record has another result than the end of its log",
             ),
         ];
         for (change, expected) in cases {
