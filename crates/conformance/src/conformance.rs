@@ -15,6 +15,7 @@ use crate::differences::{Differences, Verdict};
 use crate::install;
 use crate::isolation::Network;
 use crate::play::{Played, Which};
+use crate::results::{self, Cells, Results};
 use crate::scenario::{self, Scenario};
 use crate::schedule::{self, Done};
 use crate::{acp, hot, matrix, say, story, times};
@@ -59,14 +60,13 @@ pub(crate) struct Args {
     /// is reported all the same
     #[arg(long)]
     again: bool,
-    /// Write nothing: the matrix in docs/conformance.md must be as this run gives it, its date aside
+    /// Write nothing: the stored results must be those of this run, their date aside
     #[arg(long)]
     check: bool,
-    /// Write the cells of the scenarios and providers that are played, and keep the others of the matrix that is
-    /// there
+    /// Store the results of the scenarios and providers that are played, and keep the others
     #[arg(long, conflicts_with_all = ["cold", "hot", "check"])]
     merge: bool,
-    /// Play nothing: write docs/conformance.md again from its own cells, after a change of texts or of its form
+    /// Play nothing: write docs/conformance.md again from the stored results, after a change of texts or of its form
     #[arg(long, exclusive = true)]
     render: bool,
     /// Keep what the CLIs print in this folder: one folder a run, in the form of a fixture
@@ -89,24 +89,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if args.render {
-        let scenarios: Vec<_> = scenarios.into_iter().map(Arc::new).collect();
-        let columns = Column::of(&install::matrix(), true, true);
-        let mut versions = install::pinned()?;
-        for cli in Cli::ALL {
-            // A CLI without a program has the version of this repository.
-            let own = || env!("CARGO_PKG_VERSION").to_owned();
-            versions.entry(cli).or_insert_with(own);
-        }
-        let differences = differences.of_versions(&versions);
-        let run_on = matrix::run_on()?;
-        let page = matrix::page(
-            &scenarios,
-            &columns,
-            &BTreeMap::new(),
-            &differences,
-            &run_on,
-        )?;
-        matrix::write(&page)?;
+        crate::write_page(&Results::read()?)?;
         return Ok(ExitCode::SUCCESS);
     }
     match (&args.inner.programs, args.inner.network) {
@@ -218,11 +201,16 @@ fn play_all(
     ));
     let mut fine = failed == 0 && unused.is_empty();
     if complete || args.merge {
-        let all: Vec<_> = scenario::read(&[])?.into_iter().map(Arc::new).collect();
-        let columns = Column::of(&install::matrix(), true, true);
-        let run_on = matrix::run_now(network);
-        let page = matrix::page(&all, &columns, &cells, differences, &run_on)?;
-        fine &= matrix::settle(&page, args.check, "cargo xtask conformance")?;
+        let mut now = Cells::new();
+        for ((column, scenario), verdict) in cells {
+            let is_declared = verdict.undeclared.is_empty();
+            let of_column = now.entry(column.to_string()).or_default();
+            of_column.insert(scenario, is_declared.then_some(verdict.declared));
+        }
+        let mut stored = Results::read()?;
+        stored.run_on = matrix::run_now(network);
+        results::merge(&mut stored.scenarios, now);
+        fine &= crate::settle(&stored, args.check, "cargo xtask conformance")?;
     }
     Ok(if fine {
         ExitCode::SUCCESS

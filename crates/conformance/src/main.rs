@@ -21,11 +21,13 @@ mod image;
 mod install;
 mod isolation;
 mod json;
+mod markdown;
 mod matrix;
 mod place;
 mod play;
 mod process;
 mod resilience;
+mod results;
 mod scenario;
 mod schedule;
 mod story;
@@ -40,6 +42,7 @@ use clap::{Parser, Subcommand};
 use teamster_mock_model::Cli;
 
 use crate::isolation::Network;
+use crate::results::Results;
 
 /// Play scenarios with the real CLIs against a scripted model.
 #[derive(Debug, Parser)]
@@ -90,6 +93,37 @@ fn here() -> &'static Path {
 /// Returns the root of the repository.
 fn root() -> &'static Path {
     here().ancestors().nth(2).unwrap_or(here())
+}
+
+/// Stores results, and writes the page of them. With `check`, only returns whether they are the stored ones.
+fn settle(results: &Results, check: bool, command: &str) -> anyhow::Result<bool> {
+    if check {
+        return results.are_stored(command);
+    }
+    results.write()?;
+    write_page(results)?;
+    Ok(true)
+}
+
+/// Writes `docs/conformance.md`.
+fn write_page(results: &Results) -> anyhow::Result<()> {
+    let path = root().join("docs/conformance.md");
+    std::fs::write(&path, page(results)?)
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn page(results: &Results) -> anyhow::Result<String> {
+    let sections = [
+        matrix::section(results)?,
+        resilience::section(&results.resilience),
+        agent_loop::section(&results.agent_loop),
+        times::section(&results.times),
+    ];
+    Ok(sections
+        .each_ref()
+        .map(|section| section.trim_end())
+        .join("\n\n")
+        + "\n")
 }
 
 /// Returns the folder of installations.
@@ -167,4 +201,17 @@ fn alone_code(programs: &Path, further: &[&str]) -> anyhow::Result<u8> {
         .and_then(|code| u8::try_from(code).ok())
         .unwrap_or(2);
     Ok(code)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn stored_results_give_the_page_in_the_docs() {
+        let stored = std::fs::read_to_string(root().join("docs/conformance.md")).unwrap();
+        assert_eq!(page(&Results::read().unwrap()).unwrap(), stored);
+    }
 }

@@ -15,7 +15,7 @@ mod repeated;
 mod side_effects;
 mod stage;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -27,9 +27,12 @@ use tokio::task::JoinSet;
 
 use crate::bench::Bench;
 use crate::isolation::Network;
-use crate::{install, matrix, say};
+use crate::results::{self, Cells, Results};
+use crate::{install, say};
 use case::Case;
 use checks::Findings;
+
+pub(crate) use page::section;
 
 /// Let runs of the real CLIs fail, and see that they go on and do nothing twice.
 ///
@@ -54,10 +57,10 @@ pub(crate) struct Args {
     /// List the cases and do nothing
     #[arg(long)]
     list: bool,
-    /// Write nothing: the section on it in docs/conformance.md must be as this run gives it
+    /// Write nothing: the stored results must be those of this run
     #[arg(long)]
     check: bool,
-    /// Write the rows of the cases that are played, and keep the others that are there
+    /// Store the results of the cases that are played, and keep the others
     #[arg(long, requires = "cases", conflicts_with_all = ["providers", "check"])]
     merge: bool,
     #[command(flatten)]
@@ -117,7 +120,7 @@ fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<Exit
         .worker_threads(2)
         .enable_all()
         .build()?;
-    let mut cells = BTreeMap::new();
+    let mut cells = Cells::new();
     runtime.block_on(async {
         let places = Arc::new(Semaphore::new(args.jobs.max(1)));
         let mut plays = JoinSet::new();
@@ -145,8 +148,12 @@ fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<Exit
         while let Some(done) = plays.join_next().await {
             let done = done?;
             report(args, &done);
-            let facts = done.findings.ok().filter(Findings::holds);
-            cells.insert((done.case, done.cli), facts.map(|findings| findings.facts));
+            let holds = done.findings.ok().filter(Findings::holds);
+            let facts = holds.map(|findings| -> BTreeSet<String> {
+                findings.facts.into_iter().map(str::to_owned).collect()
+            });
+            let of_cli = cells.entry(done.cli.id().to_owned()).or_default();
+            of_cli.insert(done.case.name().to_owned(), facts);
         }
         anyhow::Ok(())
     })?;
@@ -155,19 +162,19 @@ fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<Exit
             say(format_args!("{}: {}", fact.name, fact.why));
         }
     }
-    let failed = cells.values().filter(|cell| cell.is_none()).count();
+    let all: Vec<_> = cells.values().flat_map(BTreeMap::values).collect();
+    let failed = all.iter().filter(|cell| cell.is_none()).count();
     say(format_args!(
         "{} runs in {} s, {failed} in which not all holds",
-        cells.len(),
+        all.len(),
         begun.elapsed().as_secs()
     ));
     let mut fine = failed == 0;
     let complete = args.providers.is_empty() && args.cases.is_empty();
     if complete || args.merge {
-        let there = matrix::there()?;
-        let there = matrix::section(&there, matrix::RESILIENCE);
-        let page = matrix::with_section(&page::section(&cells, there)?)?;
-        fine &= matrix::settle(&page, args.check, "cargo xtask resilience")?;
+        let mut stored = Results::read()?;
+        results::merge(&mut stored.resilience, cells);
+        fine &= crate::settle(&stored, args.check, "cargo xtask resilience")?;
     }
     Ok(ExitCode::from(u8::from(!fine)))
 }

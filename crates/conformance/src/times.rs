@@ -1,19 +1,21 @@
 //! `cargo xtask conformance --times`: durations of runs, and of turns of an existing process.
 
-use std::fmt::Write as _;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, bail};
 use teamster::{EventStream, RunResult, RunStatus, Turn};
+use teamster_core::time::millis;
 use teamster_mock_model::{Cli, Script};
 
 use crate::bench::Bench;
 use crate::column::Column;
 use crate::isolation::Network;
+use crate::markdown::{head, row};
 use crate::play::{self, LIMIT, Stage};
+use crate::results::{Results, Times};
 use crate::scenario::{self, Scenario};
-use crate::{hot, matrix, say};
+use crate::{hot, say};
 
 /// The measured scenario.
 const SCENARIO: &str = "text";
@@ -27,8 +29,8 @@ const WHAT: [&str; 4] = [
     "hot, second turn",
 ];
 
-/// The durations of one round, by [`WHAT`]; `None` for turns of CLIs without sessions.
-type Round = [Option<Duration>; WHAT.len()];
+/// The durations of one round in milliseconds, by [`WHAT`]; `None` for turns of CLIs without sessions.
+type Round = [Option<u64>; WHAT.len()];
 
 /// Measures, prints the results, and writes them to the docs if requested.
 pub(crate) fn run(
@@ -42,20 +44,28 @@ pub(crate) fn run(
         .worker_threads(2)
         .enable_all()
         .build()?;
-    let mut rows = Vec::new();
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut times = Times {
+        conditions: format!("on {processors} processors, {}", network.describe()),
+        ..Times::default()
+    };
     for cli in clis {
         bench.prepare(*cli);
         let rounds = runtime.block_on(measure(bench, *cli, &scenario));
         let rounds = rounds.with_context(|| cli.id())?;
         for (number, round) in rounds.iter().enumerate() {
-            say(format_args!("{cli} {}: {}", number + 1, cells(*round)));
+            let cells = cells(round).join(" | ");
+            say(format_args!("{cli} {}: {cells}", number + 1));
         }
-        rows.push((*cli, medians(&rounds)));
+        times.medians.insert(cli.id().to_owned(), medians(&rounds));
     }
-    let section = section(&rows, network)?;
-    say(format_args!("\n{section}"));
+    say(format_args!("\n{}", section(&times)));
     if write {
-        matrix::write(&matrix::with_section(&section)?)?;
+        let stored = Results {
+            times,
+            ..Results::read()?
+        };
+        crate::settle(&stored, false, "cargo xtask conformance --times")?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -102,7 +112,7 @@ async fn cold(
     scenario: &Scenario,
     stage: &Stage,
     session: Option<String>,
-) -> anyhow::Result<(Duration, RunResult)> {
+) -> anyhow::Result<(u64, RunResult)> {
     let run = &scenario.test.run[0];
     let params = play::params(bench, cli, run, &stage.place, &stage.pointing, session)?;
     let begun = Instant::now();
@@ -110,10 +120,11 @@ async fn cold(
     timed(begun, runtime.execute(params)).await
 }
 
-async fn timed(begun: Instant, stream: EventStream) -> anyhow::Result<(Duration, RunResult)> {
+/// Returns the time since `begun` in milliseconds, and the result.
+async fn timed(begun: Instant, stream: EventStream) -> anyhow::Result<(u64, RunResult)> {
     let result = tokio::time::timeout(LIMIT, stream.result()).await;
     let result = result.with_context(|| format!("it was not over after {LIMIT:?}"))?;
-    let time = begun.elapsed();
+    let time = millis(begun.elapsed());
     if result.status != RunStatus::Completed {
         bail!("it ended as {:?}: {:?}", result.status, result.errors);
     }
@@ -140,33 +151,28 @@ fn medians(rounds: &[Round]) -> Round {
     })
 }
 
-fn cells(round: Round) -> String {
-    let cell = |time: &Option<Duration>| {
-        time.map_or_else(|| "none".to_owned(), |time| time.as_millis().to_string())
-    };
-    round.iter().map(cell).collect::<Vec<_>>().join(" | ")
+fn cells(round: &Round) -> [String; WHAT.len()] {
+    round.map(|time| time.map_or_else(|| "none".to_owned(), |time| time.to_string()))
 }
 
-fn section(rows: &[(Cli, Round)], network: Network) -> Result<String, std::fmt::Error> {
-    let mut page = String::new();
-    let out = &mut page;
-    writeln!(
-        out,
-        "{}\n\n\
+/// Renders the section of `docs/conformance.md`.
+pub(crate) fn section(times: &Times) -> String {
+    let mut page = format!(
+        "## Times\n\n\
          Written by `cargo xtask conformance --times`; do not edit.\n\n\
          From the call to `done`, in ms: the median of {ROUNDS} rounds of the scenario `{SCENARIO}`, one \
-         after another on {} processors, {}. The model takes 10 ms between two pieces of its text. The \
-         home is one in which the CLI has been run before. A first turn starts the process.\n",
-        matrix::TIMES,
-        std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
-        network.describe(),
-    )?;
-    writeln!(out, "| | {} |", WHAT.join(" | "))?;
-    writeln!(out, "|---|{}", "---:|".repeat(WHAT.len()))?;
-    for (cli, round) in rows {
-        writeln!(out, "| {cli} | {} |", cells(*round))?;
+         after another {}. The model takes 10 ms between two pieces of its text. The \
+         home is one in which the CLI has been run before. A first turn starts the process.\n\n",
+        times.conditions
+    );
+    head(&mut page, [""].into_iter().chain(WHAT));
+    for cli in Cli::ALL {
+        if let Some(round) = times.medians.get(cli.id()) {
+            let cells = cells(round).into_iter();
+            row(&mut page, [cli.id().to_owned()].into_iter().chain(cells));
+        }
     }
-    Ok(page)
+    page
 }
 
 #[cfg(test)]
@@ -175,10 +181,10 @@ mod tests {
 
     #[test]
     fn of_five_rounds_the_third_counts() {
-        let round = |ms: u64| [Some(Duration::from_millis(ms)), None, None, None];
+        let round = |ms: u64| [Some(ms), None, None, None];
         let rounds = [9, 1, 5, 7, 3].map(round);
         let medians = medians(&rounds);
         assert_eq!(medians, round(5));
-        assert_eq!(cells(medians), "5 | none | none | none");
+        assert_eq!(cells(&medians), ["5", "none", "none", "none"]);
     }
 }

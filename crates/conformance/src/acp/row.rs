@@ -13,7 +13,7 @@ use teamster::CliInfo;
 use super::One;
 use super::cause::{Cause, Finding};
 use crate::isolation::Network;
-use crate::say;
+use crate::{markdown, say};
 
 /// The row of an agent, stored as JSON.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -259,7 +259,7 @@ fn page(rows: &[Row]) -> anyhow::Result<String> {
             sums(row.cells().flatten())
         )?;
     }
-    table(out, rows)?;
+    table(out, rows);
     for row in rows {
         details(out, row)?;
     }
@@ -283,27 +283,21 @@ On 2026-11-28, with Python 3.11 and Node 22:
 | nanocoder 1.30.0 | npm, `@nanocollective/nanocoder` | starts, and has no ACP server: `nanocoder run` prints text for people |
 | OpenHands 1.16.0 | PyPI, `openhands` | not installed: no release of it takes Python 3.11 |";
 
-fn table(out: &mut String, rows: &[Row]) -> anyhow::Result<()> {
+fn table(out: &mut String, rows: &[Row]) {
     let names: BTreeSet<_> = rows.iter().flat_map(|row| row.scenarios.keys()).collect();
-    write!(out, "\n## Scenarios\n\n| Scenario |")?;
-    for row in rows {
-        write!(out, " {} cold | hot |", row.name)?;
-    }
-    writeln!(out, "\n|---|{}", "---|".repeat(rows.len() * 2))?;
+    out.push_str("\n## Scenarios\n\n");
+    let columns = rows
+        .iter()
+        .flat_map(|row| [format!("{} cold", row.name), "hot".to_owned()]);
+    markdown::head(out, ["Scenario".to_owned()].into_iter().chain(columns));
     for name in names {
-        write!(out, "| `{name}` |")?;
-        for row in rows {
-            let cells = row.scenarios.get(name).cloned().unwrap_or_default();
-            write!(
-                out,
-                " {} | {} |",
-                cell(cells.cold.as_ref()),
-                cell(cells.hot.as_ref())
-            )?;
-        }
-        writeln!(out)?;
+        let cells = rows.iter().flat_map(|row| {
+            let cells = row.scenarios.get(name);
+            let (cold, hot) = (cells.map(|it| &it.cold), cells.map(|it| &it.hot));
+            [cold, hot].map(|findings| cell(findings.and_then(Option::as_ref)))
+        });
+        markdown::row(out, [format!("`{name}`")].into_iter().chain(cells));
     }
-    Ok(())
 }
 
 /// Writes the differences by kind, with their scenarios.

@@ -9,7 +9,7 @@ use teamster::Providers;
 use teamster_mock_model::Cli;
 
 use super::results::{Cell, Results, Row, Schema, ShapeChanges, Version};
-use crate::install;
+use crate::{install, markdown};
 
 /// Returns the path of the page.
 pub(super) fn path() -> PathBuf {
@@ -100,18 +100,13 @@ fn of_cli(
             "The oldest version that works as described: {oldest}.\n"
         )?;
     }
-    let names: Vec<_> = columns
-        .iter()
-        .map(|(version, _)| version.as_str())
-        .collect();
-    writeln!(out, "| Scenario | {} |", names.join(" | "))?;
-    writeln!(out, "|---|{}", "---|".repeat(names.len()))?;
+    let names = columns.iter().map(|(version, _)| version.as_str());
+    markdown::head(out, ["Scenario"].into_iter().chain(names));
     for scenario in scenarios {
-        let cells: Vec<_> = columns
+        let cells = columns
             .iter()
-            .map(|(_, version)| cell(version.scenarios.get(scenario)))
-            .collect();
-        writeln!(out, "| `{scenario}` | {} |", cells.join(" | "))?;
+            .map(|(_, version)| cell(version.scenarios.get(scenario)));
+        markdown::row(out, [format!("`{scenario}`")].into_iter().chain(cells));
     }
     writeln!(out)?;
     for (name, version) in columns {
