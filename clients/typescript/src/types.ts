@@ -1419,7 +1419,7 @@ export interface Next {
 export type NotRetried = "out_of_time" | "no_slot" | "side_effects" | "session_lost";
 
 /** Subject of a notice. */
-export type NoticeCode = "compaction_started" | "compacted" | "compaction_failed" | "other";
+export type NoticeCode = "compaction_started" | "compacted" | "compaction_failed" | "untested_version" | "other";
 
 /** Severity of a notice. */
 export type NoticeLevel = "info" | "warning";

@@ -8,6 +8,7 @@ mod line;
 mod markdown;
 mod narrator;
 mod plain;
+mod shown_once;
 mod spinner;
 mod terminal;
 
@@ -29,6 +30,7 @@ use teamster_host::structured_answer;
 pub(crate) use json::Json;
 pub(crate) use narrator::Narrator;
 pub(crate) use plain::Plain;
+pub(crate) use shown_once::is_first;
 pub(crate) use spinner::{Spinner, TermSpinner};
 pub(crate) use terminal::Terminal;
 
@@ -93,6 +95,8 @@ pub(crate) struct View {
     pub(crate) mcp: Option<McpDelivery>,
     /// Returns the current time, in milliseconds since the Unix epoch.
     pub(crate) clock: fn() -> u64,
+    /// Returns whether a notice that a person is shown once was never shown, and remembers it.
+    pub(crate) is_first: fn(&str) -> bool,
 }
 
 impl View {
@@ -109,6 +113,7 @@ impl View {
             asks: false,
             mcp: None,
             clock: epoch_ms,
+            is_first,
         }
     }
 

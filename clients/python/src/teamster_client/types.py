@@ -1383,7 +1383,7 @@ class Next(TypedDict):
 NotRetried: TypeAlias = Literal["out_of_time", "no_slot", "side_effects", "session_lost"]
 
 #: Subject of a notice.
-NoticeCode: TypeAlias = Literal["compaction_started", "compacted", "compaction_failed", "other"]
+NoticeCode: TypeAlias = Literal["compaction_started", "compacted", "compaction_failed", "untested_version", "other"]
 
 #: Severity of a notice.
 NoticeLevel: TypeAlias = Literal["info", "warning"]

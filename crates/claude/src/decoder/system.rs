@@ -101,9 +101,11 @@ impl ClaudeDecoder {
             && let Some(version) = &line.claude_code_version
             && !crate::INFO.tested_versions.contains(&version.as_ref())
         {
-            let tested = crate::INFO.tested_versions.join(", ");
-            let message = format!("this is Claude Code {version}; tested with {tested}");
-            out.notice(NoticeLevel::Info, NoticeSource::Runtime, message);
+            let message = format!(
+                "Claude Code {version} is untested: it should work, new event types show as `unknown`"
+            );
+            let code = NoticeCode::UntestedVersion;
+            out.coded_notice(code, NoticeLevel::Info, NoticeSource::Runtime, message);
         }
         let listed = session.mcp_servers.as_deref().unwrap_or_default();
         let missing = self.servers.missing(listed, &odd_servers);

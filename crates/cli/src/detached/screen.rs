@@ -11,7 +11,7 @@ use teamster_core::time::epoch_ms;
 
 use super::run::Run;
 use crate::args::OutputArgs;
-use crate::render::{Json, Sink, TextIsFinal, View};
+use crate::render::{Json, Sink, TextIsFinal, View, is_first};
 use crate::{drive, exit_code, words};
 
 /// A renderer of log entries, and of the messages of the program beside them.
@@ -89,6 +89,7 @@ impl Screen {
             asks: false,
             mcp: None,
             clock: epoch_ms,
+            is_first,
         };
         let sink = drive::sink(output, view, TextIsFinal::WithMessage);
         Self::with_sink(run, sink, anstream::stderr(), output)

@@ -7,8 +7,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use teamster::{
-    AgentEvent, Decision, ErrorKind, Id, NoticeLevel, PermissionEvent, Plan, PlanStatus, RateLimit,
-    RunResult, RunStatus, SessionStarted, ToolKind, ToolResult, ToolUse,
+    AgentEvent, Decision, ErrorKind, Id, NoticeCode, NoticeLevel, PermissionEvent, Plan,
+    PlanStatus, RateLimit, RunResult, RunStatus, SessionStarted, ToolKind, ToolResult, ToolUse,
 };
 use teamster_api::{LifecycleEntry, RunEvent, RunLogEntry, tool_input};
 use teamster_core::ToolLedger;
@@ -163,6 +163,9 @@ impl Narrator {
             AgentEvent::Permission(permission) => lines.extend(self.permission(permission)),
             AgentEvent::Retry(retry) => lines.push(self.attempts.retry(retry)),
             AgentEvent::RateLimit(limit) => lines.extend(self.rate_limit(limit)),
+            AgentEvent::Notice(notice)
+                if notice.code == Some(NoticeCode::UntestedVersion)
+                    && (self.view.quiet || !(self.view.is_first)(&notice.message)) => {}
             AgentEvent::Notice(notice) => lines.push(match notice.level {
                 NoticeLevel::Warning => {
                     Line::new(Tone::Warning, "warning:", words::printable(&notice.message))

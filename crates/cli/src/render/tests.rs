@@ -51,6 +51,7 @@ pub(crate) fn view() -> View {
         asks: false,
         mcp: None,
         clock: || 1_000_000,
+        is_first: |notice| !notice.contains("again"),
     }
 }
 

@@ -31,6 +31,8 @@ pub enum NoticeCode {
     Compacted,
     /// The conversation could not be compacted.
     CompactionFailed,
+    /// The CLI has a version that its decoder is not tested with. The message is the same for each run of that version.
+    UntestedVersion,
     /// A value added by a newer version.
     #[serde(other)]
     Other,

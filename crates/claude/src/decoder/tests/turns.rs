@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Activity, Decoder, Events, Phase, RunAssembler};
-use teamster_core::{AgentEvent, ErrorKind, PlanStatus, RunStatus};
+use teamster_core::{AgentEvent, ErrorKind, NoticeCode, PlanStatus, RunStatus};
 
 use super::super::ClaudeDecoder;
 use super::{SESSION, complete, end, init, names, run, start, stream, user};
@@ -345,15 +345,13 @@ fn a_version_that_was_not_tested_is_reported_once() {
     let notices: Vec<_> = events
         .iter()
         .filter_map(|e| match e {
-            AgentEvent::Notice(n) => Some(n.message.as_str()),
+            AgentEvent::Notice(n) => Some((n.code, n.message.as_str())),
             _ => None,
         })
         .collect();
-    let tested = crate::INFO.tested_versions.join(", ");
-    assert_eq!(
-        notices,
-        [format!("this is Claude Code 9.9.9; tested with {tested}")]
-    );
+    let message =
+        "Claude Code 9.9.9 is untested: it should work, new event types show as `unknown`";
+    assert_eq!(notices, [(Some(NoticeCode::UntestedVersion), message)]);
 }
 
 #[test]

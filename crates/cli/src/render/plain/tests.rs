@@ -1,5 +1,7 @@
 use serde_json::json;
-use teamster::{ErrorCode, ErrorKind, RunResult, RunStatus};
+use teamster::{
+    ErrorCode, ErrorKind, Notice, NoticeCode, NoticeLevel, NoticeSource, RunResult, RunStatus,
+};
 use teamster_api::LifecycleEntry;
 
 use super::*;
@@ -55,6 +57,16 @@ Claude Code · claude-opus-4-8 · session s-1
   resume with: teamster run claude --resume s-1 PROMPT
 "
     );
+}
+
+#[test]
+fn an_untested_version_is_noticed_once() {
+    let notice = |text: &str| -> AgentEvent {
+        let notice = Notice::new(NoticeLevel::Info, NoticeSource::Runtime, text);
+        notice.code(NoticeCode::UntestedVersion).into()
+    };
+    let (_, err) = shown(view(), &[notice("version 9"), notice("version 9 again")]);
+    assert_eq!(err, "  version 9\n");
 }
 
 #[test]
