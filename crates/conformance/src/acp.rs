@@ -169,7 +169,7 @@ const BY_PROTOCOL: [&str; 6] = [
 pub(crate) fn is_for(name: &str, scenario: &Scenario) -> bool {
     let test = &scenario.test;
     let takes = |run: &crate::scenario::Run| {
-        run.output_schema.is_none() && run.permission == Permission::Bypass && !run.slash_commands
+        run.output_schema.is_none() && run.permission != Permission::ReadOnly && !run.slash_commands
     };
     let only = test.only.as_ref();
     let is_known = only.is_none_or(|only| only.providers.contains_key(name))

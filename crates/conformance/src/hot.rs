@@ -4,13 +4,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use serde_json::json;
+use serde_json::{Value, json};
 use teamster::{
-    AgentSession, EventStream, ExecuteParams, PermissionAnswer, PermissionPolicy, RunResult,
-    RunStatus, SessionOptions, Turn,
+    AgentSession, EventStream, ExecuteParams, PermissionAnswer, PermissionPolicy,
+    PermissionRequest, RunResult, RunStatus, SessionOptions, Turn,
 };
 use teamster_mock_model::{Part, Script, Tokens, Turn as Answer};
-use teamster_process::{ProcessIdentity, children};
+use teamster_process::ProcessIdentity;
 
 use crate::agent::Agent;
 use crate::bench::Bench;
@@ -48,7 +48,7 @@ pub(crate) async fn play(
     let first = &scenario.test.run[0];
     let session = match first.resume {
         Resume::Unknown => Some(play::unknown_session(agent)),
-        Resume::New | Resume::Last => None,
+        Resume::New | Resume::Last | Resume::First => None,
     };
     let resumes = session.is_some();
     let mut params = play::params(bench, agent, first, &stage.place, &stage.pointing, session)?;
@@ -113,8 +113,7 @@ pub(crate) async fn play(
     Ok(played)
 }
 
-/// Opens a session with a CLI. Its process starts with its first turn. `answer`, if any, answers the
-/// questions of MCP servers.
+/// Opens a session with a CLI. Its process starts with its first turn. `answer`, if any, answers all questions.
 pub(crate) fn open(
     bench: &Bench,
     agent: impl Into<Agent>,
@@ -125,16 +124,39 @@ pub(crate) fn open(
     let runtime = agent.sessions(play::config(bench, agent))?;
     let mut options = SessionOptions::new(params);
     if let Some(answer) = answer {
-        let content = json!({"answer": answer});
-        options.permissions = PermissionPolicy::ask(move |request| {
-            let answer = match request.schema {
-                Some(_) => PermissionAnswer::AllowWith(content.clone()),
-                None => PermissionAnswer::Allow,
-            };
-            async { answer }
-        });
+        let answer = answer.to_owned();
+        options.permissions = PermissionPolicy::decide(move |request| answered(request, &answer));
     }
     Ok(runtime.open(options)?)
+}
+
+/// Answers a request: a question in every field of its form, and anything else by permission.
+fn answered(request: &PermissionRequest, answer: &str) -> PermissionAnswer {
+    let fields = request
+        .schema
+        .as_ref()
+        .and_then(|schema| schema["properties"].as_object());
+    if let Some(fields) = fields {
+        let content = fields.iter().map(|(name, schema)| {
+            let value = match schema["type"].as_str() {
+                Some("boolean") => true.into(),
+                Some("array") => json!([answer]),
+                _ => answer.into(),
+            };
+            (name.clone(), value)
+        });
+        return PermissionAnswer::AllowWith(content.collect());
+    }
+    match request.input["questions"].as_array() {
+        // Claude Code's own form: the tool's input with the answers, by question.
+        Some(questions) if request.takes_input => {
+            let mut input = request.input.clone();
+            let asked = questions.iter().filter_map(|it| it["question"].as_str());
+            input["answers"] = asked.map(|it| (it, Value::from(answer))).collect();
+            PermissionAnswer::AllowWith(input)
+        }
+        _ => PermissionAnswer::Allow,
+    }
 }
 
 /// Plays one turn.
@@ -151,7 +173,7 @@ async fn one(
         Which::Ready | Which::Again => 0,
     };
     let home = stage.place.home();
-    let processes = main_processes(&home);
+    let processes = place::main_processes(&home);
     let all_before = place::ids_of(&home);
     let session_id = before.and_then(|before| before.result.session_id.as_deref());
     let now = Before {
@@ -162,7 +184,7 @@ async fn one(
     };
     let stream = session.send(turn);
     let run = &scenario.test.run[number];
-    let events = play::read(stream, run.abort.as_ref(), stage, now.asked).await?;
+    let events = play::read(stream, Some(run), stage, now.asked).await?;
     let asked = now.asked;
     let begun = now.begun;
     let mut played = play::played(stage, scenario, number, now, events)?;
@@ -174,8 +196,8 @@ async fn one(
         played.requests = stage.requests_from(asked);
         played.time = begun.elapsed();
     }
-    let alive = main_processes(&home);
-    if run.abort.is_some() {
+    let alive = place::main_processes(&home);
+    if run.abort.is_some() || run.crash_when_file.is_some() {
         let known = alive.iter().map(|cli| cli.pid()).chain(all_before);
         played.processes_left = left_of_turn(&home, &known.collect::<Vec<_>>()).await;
     }
@@ -237,16 +259,6 @@ fn became(before: &[ProcessIdentity], now: &[ProcessIdentity]) -> Option<Process
         (before, now) if now.iter().all(|process| before.contains(process)) => Some(Process::Same),
         _ => Some(Process::New),
     }
-}
-
-/// Returns the child processes with this home.
-fn main_processes(home: &Path) -> Vec<ProcessIdentity> {
-    let children = children();
-    place::ids_of(home)
-        .into_iter()
-        .filter(|pid| children.contains(pid))
-        .filter_map(ProcessIdentity::of)
-        .collect()
 }
 
 /// Returns the scenario's script, with the answers of the turns around it.
@@ -317,6 +329,8 @@ fn around(
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use teamster::ToolKind;
+
     use super::*;
 
     fn scenario(name: &str) -> Scenario {
@@ -376,6 +390,21 @@ mod tests {
         );
         let hot = story::expected_hot(&scenario("stalled"), 0);
         assert_eq!(hot["process"], "ended");
+    }
+
+    #[test]
+    fn an_answer_has_the_form_of_its_question() {
+        let mut form = PermissionRequest::new(1, "x", ToolKind::Other, json!(null));
+        form.schema =
+            Some(json!({"properties": {"a": {"type": "string"}, "b": {"type": "boolean"}}}));
+        let content = json!({"a": "Yes", "b": true});
+        assert_eq!(answered(&form, "Yes"), PermissionAnswer::AllowWith(content));
+        let asked = json!({"questions": [{"question": "Why?"}]});
+        let mut tool = PermissionRequest::new(2, "x", ToolKind::Other, asked);
+        assert_eq!(answered(&tool, "Yes"), PermissionAnswer::Allow);
+        tool.takes_input = true;
+        let input = json!({"questions": [{"question": "Why?"}], "answers": {"Why?": "Yes"}});
+        assert_eq!(answered(&tool, "Yes"), PermissionAnswer::AllowWith(input));
     }
 
     #[test]

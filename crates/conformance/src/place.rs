@@ -3,6 +3,11 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::{Pid, getpgid};
+use teamster_process::{ProcessIdentity, children};
+
 use crate::bench::Bench;
 
 /// A separate folder for a CLI: home, working directory, temporary files.
@@ -46,6 +51,25 @@ pub(crate) fn processes_of(home: &Path) -> Vec<String> {
 pub(crate) fn command_of(pid: u32) -> String {
     let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&words).replace('\0', " ")
+}
+
+/// Returns the child processes with this home: those of the CLI itself.
+pub(crate) fn main_processes(home: &Path) -> Vec<ProcessIdentity> {
+    let children = children();
+    ids_of(home)
+        .into_iter()
+        .filter(|pid| children.contains(pid))
+        .filter_map(ProcessIdentity::of)
+        .collect()
+}
+
+/// Kills the CLI at any point, like the system when it runs out of memory. It kills the whole process group, because
+/// some of these programs only start another.
+pub(crate) fn kill(home: &Path) -> anyhow::Result<()> {
+    let main = main_processes(home).first().map(ProcessIdentity::pid);
+    let main = main.context("the CLI's process is not there")?;
+    let group = getpgid(Some(Pid::from_raw(main.cast_signed())))?;
+    killpg(group, Signal::SIGKILL).context("cannot kill the CLI")
 }
 
 /// Returns the processes with this home.

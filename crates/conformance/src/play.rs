@@ -17,7 +17,7 @@ use crate::bench::{Bench, COPILOT_PACKAGES};
 use crate::image;
 use crate::install;
 use crate::json::holds;
-use crate::place::{Place, processes_of};
+use crate::place::{self, Place, processes_of};
 use crate::process::Process;
 use crate::scenario::{ANSWERS_AROUND, Abort, Permission, Resume, Run, Scenario, Service};
 
@@ -157,12 +157,14 @@ pub(crate) async fn play(
     }
     let mut played: Vec<Played> = Vec::new();
     for (number, run) in scenario.test.run.iter().enumerate() {
-        let before = played
-            .last()
-            .and_then(|played| played.result.session_id.as_deref());
+        let before = match run.resume {
+            Resume::First => played.first(),
+            _ => played.last(),
+        };
+        let before = before.and_then(|played| played.result.session_id.as_deref());
         let session = match run.resume {
             Resume::New => None,
-            Resume::Last => Some(
+            Resume::Last | Resume::First => Some(
                 before
                     .context("the run before reported no session")?
                     .to_owned(),
@@ -238,9 +240,11 @@ pub(crate) fn params(
     params.extra_args.clone_from(&pointing.args);
     params.permission = match run.permission {
         Permission::Bypass => PermissionMode::Bypass,
+        Permission::Ask => PermissionMode::Default,
         Permission::ReadOnly => PermissionMode::ReadOnly,
     };
     params.session_id = session;
+    params.fork = run.fork;
     if agent.capabilities()?.cli_retries {
         params.cli_retries = run.cli_retries;
     }
@@ -276,7 +280,7 @@ async fn one(
     };
     let runtime = stage.agent.runtime(config)?;
     let stream = runtime.execute(params);
-    let events = read(stream, run.abort.as_ref(), stage, before.asked).await?;
+    let events = read(stream, Some(run), stage, before.asked).await?;
     let mut played = played(stage, scenario, number, before, events)?;
     played.processes_left = processes_of(&stage.place.home());
     // A run that broke off may have used more than it knows. A search is a request of the CLI's own to the model: the
@@ -302,10 +306,10 @@ pub(crate) struct Before {
     pub(crate) session: Option<String>,
 }
 
-/// Reads a stream to its end, and aborts it if the scenario requires that.
+/// Reads a stream to its end, and aborts it or kills the CLI's process if the run requires that.
 pub(crate) async fn read(
     mut stream: EventStream,
-    abort: Option<&Abort>,
+    run: Option<&Run>,
     stage: &Stage,
     asked_before: usize,
 ) -> anyhow::Result<Vec<AgentEvent>> {
@@ -316,16 +320,21 @@ pub(crate) async fn read(
             events.push(event);
         }
     };
-    let aborting = async {
+    let interrupting = async {
+        let abort = run.and_then(|run| run.abort.as_ref());
         if let (Some(when), Some(model)) = (abort, &stage.model) {
             wait_for(when, &stage.place, model, asked_before).await;
             handle.abort();
         }
-        std::future::pending::<()>().await;
+        if let Some(name) = run.and_then(|run| run.crash_when_file.as_deref()) {
+            wait_for_file(&stage.place, name).await;
+            place::kill(&stage.place.home())?;
+        }
+        std::future::pending::<anyhow::Result<()>>().await
     };
     tokio::select! {
         () = reading => {}
-        () = aborting => {}
+        ended = interrupting => ended?,
         () = tokio::time::sleep(LIMIT) => bail!("it was not over after {} s", LIMIT.as_secs()),
     }
     Ok(events)
@@ -455,13 +464,18 @@ async fn wait_for(when: &Abort, place: &Place, model: &MockModel, asked_before: 
             tokio::time::sleep(Duration::from_millis(*ms)).await;
         }
         Abort::WhenFile(name) => {
-            while !place.directory().join(name).exists() {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-            // The CLI writes the call after it has started it.
-            tokio::time::sleep(Duration::from_millis(700)).await;
+            wait_for_file(place, name).await;
         }
     }
+}
+
+/// Waits for a file that a tool creates in the working directory, and for the CLI's report of the call.
+async fn wait_for_file(place: &Place, name: &str) {
+    while !place.directory().join(name).exists() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    // The CLI writes the call after it has started it.
+    tokio::time::sleep(Duration::from_millis(700)).await;
 }
 
 /// Returns whether a request to a model contains the prompt, or `None` without requests. A request that only

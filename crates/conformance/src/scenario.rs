@@ -92,6 +92,9 @@ pub(crate) struct Run {
     /// The session to resume.
     #[serde(default)]
     pub(crate) resume: Resume,
+    /// True if the session continues in a new one.
+    #[serde(default)]
+    pub(crate) fork: bool,
     /// The permission mode.
     #[serde(default)]
     pub(crate) permission: Permission,
@@ -99,7 +102,7 @@ pub(crate) struct Run {
     pub(crate) cli_retries: Option<u32>,
     /// Arguments of the MCP server `tiny`, such as its faults.
     pub(crate) mcp: Option<Vec<String>>,
-    /// The caller's answer to a question of an MCP server, in a session.
+    /// The caller's answer to a question, in a session.
     pub(crate) answer: Option<String>,
     /// True if the prompt has an image.
     #[serde(default)]
@@ -113,6 +116,8 @@ pub(crate) struct Run {
     pub(crate) idle_timeout_ms: Option<u64>,
     /// The trigger of an abort.
     pub(crate) abort: Option<Abort>,
+    /// A file in the working directory, which a tool creates: then the CLI's process is killed.
+    pub(crate) crash_when_file: Option<String>,
     /// Number of `[[turn]]`s of the script in this run, without those with `times`. Default: all, if it is
     /// the only run.
     pub(crate) turns: Option<usize>,
@@ -131,6 +136,7 @@ impl Run {
             prompt: prompt.to_owned(),
             prompt_times: one(),
             resume: Resume::default(),
+            fork: false,
             permission: Permission::default(),
             cli_retries: None,
             mcp: None,
@@ -140,6 +146,7 @@ impl Run {
             slash_commands: false,
             idle_timeout_ms: None,
             abort: None,
+            crash_when_file: None,
             turns: None,
             story: BTreeMap::new(),
             hot: BTreeMap::new(),
@@ -160,6 +167,8 @@ pub(crate) enum Resume {
     New,
     /// The session of the previous run.
     Last,
+    /// The session of the first run.
+    First,
     /// A session that does not exist.
     Unknown,
 }
@@ -170,6 +179,8 @@ pub(crate) enum Resume {
 pub(crate) enum Permission {
     #[default]
     Bypass,
+    /// The CLI asks for permission, which nobody gives.
+    Ask,
     ReadOnly,
 }
 
@@ -217,6 +228,9 @@ impl Scenario {
                 if !crate::fact::is_fact(name) {
                     bail!("unknown fact `{name}`");
                 }
+            }
+            if run.fork && run.resume == Resume::New {
+                bail!("`fork` needs a session to `resume`");
             }
             if !run.story.contains_key("status") {
                 bail!("the story must say the `status`");

@@ -86,8 +86,9 @@ pub(crate) fn expected(scenario: &Scenario, run: usize) -> Story {
     if !complete.is_empty() {
         story.insert("cost".into(), true.into());
     }
-    let first = scenario.test.run[run].resume == crate::scenario::Resume::New;
-    story.insert("session".into(), if first { "new" } else { "same" }.into());
+    let of_run = &scenario.test.run[run];
+    let is_new = of_run.resume == crate::scenario::Resume::New || of_run.fork;
+    story.insert("session".into(), if is_new { "new" } else { "same" }.into());
     story.insert("prompt".into(), true.into());
     if scenario.test.run[run].mcp.is_some() {
         story.insert("warned".into(), false.into());

@@ -128,6 +128,15 @@ pub enum Part {
         /// The complete content.
         content: String,
     },
+    /// Call of the CLI's tool that replaces a piece of a file. The path may be relative to the working directory.
+    EditFile {
+        /// The file. The path may be relative to the working directory.
+        path: String,
+        /// The piece to replace: whole lines, because Codex patches lines.
+        old: String,
+        /// The piece that replaces it.
+        new: String,
+    },
     /// Call of a tool of an MCP server.
     Mcp {
         /// The server's name in the CLI's configuration.
@@ -185,6 +194,7 @@ impl Part {
                 | Self::BackgroundShell(_)
                 | Self::ReadFile(_)
                 | Self::WriteFile { .. }
+                | Self::EditFile { .. }
                 | Self::Mcp { .. }
                 | Self::Agent { .. }
                 | Self::Plan(_)

@@ -181,6 +181,7 @@ pub(crate) fn say(
         | Part::BackgroundShell(_)
         | Part::ReadFile(_)
         | Part::WriteFile { .. }
+        | Part::EditFile { .. }
         | Part::Mcp { .. }
         | Part::Agent { .. }
         | Part::Plan(_)

@@ -5,14 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::{Pid, getpgid};
 use teamster_api::{Outcome, RunEvent};
 use teamster_mock_model::{Cli, MockModel, Pointing, Request, Script, Settings, Turn};
 use teamster_orchestrator::{
     ActiveRun, Candidate, Orchestrator, OrchestratorConfig, RunPhase, RunRequest,
 };
-use teamster_process::children;
 
 use super::answers::PROMPT;
 use super::failures;
@@ -99,23 +96,9 @@ impl Stage {
         std::fs::read_to_string(self.directory.join(name)).unwrap_or_default()
     }
 
-    /// Kills the CLI at any point, like the system when it runs out of memory. It kills the whole process
-    /// group, because some of these programs only start another.
+    /// Kills the CLI at any point.
     pub(crate) fn kill(&self) -> anyhow::Result<()> {
-        let group = self.group().context("the CLI's process is not there")?;
-        killpg(Pid::from_raw(group), Signal::SIGKILL).context("cannot kill the CLI")
-    }
-
-    /// Returns the process group of the CLI, which is the child process with this home.
-    fn group(&self) -> Option<i32> {
-        let mark = format!("HOME={}", self.place.home().display());
-        children().into_iter().find_map(|pid| {
-            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            let mut variables = environment.split(|byte| *byte == 0);
-            variables.find(|variable| *variable == mark.as_bytes())?;
-            let group = getpgid(Some(Pid::from_raw(pid.cast_signed()))).ok()?;
-            Some(group.as_raw())
-        })
+        place::kill(&self.place.home())
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) fn scripted_call(part: &Part) -> String {
     match part {
         Part::Shell(command) | Part::BackgroundShell(command) => format!("execute: {command}"),
         Part::ReadFile(path) => format!("read: {path}"),
-        Part::WriteFile { path, .. } => format!("edit: {path}"),
+        Part::WriteFile { path, .. } | Part::EditFile { path, .. } => format!("edit: {path}"),
         Part::Mcp {
             server,
             tool,

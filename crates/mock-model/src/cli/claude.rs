@@ -65,6 +65,10 @@ pub(super) fn call(part: &Part, context: &CallContext<'_>) -> Option<Call> {
             "Write",
             json!({"file_path": context.absolute(path), "content": content}),
         ),
+        Part::EditFile { path, old, new } => Call::new(
+            "Edit",
+            json!({"file_path": context.absolute(path), "old_string": old, "new_string": new}),
+        ),
         Part::Mcp {
             server,
             tool,

@@ -23,6 +23,9 @@ const SHELL: &str = "exec_command";
 /// The tool that runs a program in JavaScript, which calls the other tools.
 const CODE: &str = "exec";
 
+/// The tool that changes files, which is a command too.
+const APPLY_PATCH: &str = "apply_patch";
+
 /// The tool that starts a sub-agent.
 const SPAWN_AGENT: &str = "spawn_agent";
 
@@ -118,12 +121,13 @@ pub(super) fn call(part: &Part, context: &CallContext<'_>) -> Option<Call> {
     Some(match part {
         Part::Shell(command) => shell(command),
         Part::ReadFile(path) => shell(&cat(path)),
-        Part::WriteFile { path, content } if is_offered("apply_patch") => {
-            Call::new("apply_patch", patch(path, content).into())
-        }
-        // Codex treats such a command as a patch, too, and starts no shell.
-        Part::WriteFile { path, content } => {
-            shell(&format!("apply_patch <<'EOF'\n{}EOF", patch(path, content)))
+        Part::WriteFile { .. } | Part::EditFile { .. } => {
+            let patch = patch_of(part)?;
+            if is_offered(APPLY_PATCH) {
+                return Some(Call::new(APPLY_PATCH, patch.into()));
+            }
+            // Codex treats such a command as a patch, too, and starts no shell.
+            shell(&format!("{APPLY_PATCH} <<'EOF'\n{patch}EOF"))
         }
         Part::Mcp {
             server,
@@ -218,9 +222,9 @@ fn program(part: &Part) -> Option<String> {
     Some(match part {
         Part::Shell(line) => command(line),
         Part::ReadFile(path) => command(&cat(path)),
-        Part::WriteFile { path, content } => {
-            let patch = Value::from(patch(path, content));
-            format!("const result = await tools.apply_patch({patch});\ntext(result);\n")
+        Part::WriteFile { .. } | Part::EditFile { .. } => {
+            let patch = Value::from(patch_of(part)?);
+            format!("const result = await tools.{APPLY_PATCH}({patch});\ntext(result);\n")
         }
         Part::Mcp {
             server,
@@ -258,6 +262,24 @@ fn quoted(path: &str) -> String {
         path
     } else {
         format!("'{}'", path.replace('\'', r"'\''"))
+    }
+}
+
+/// Returns the patch for a part that changes a file.
+fn patch_of(part: &Part) -> Option<String> {
+    match part {
+        Part::WriteFile { path, content } => Some(patch(path, content)),
+        Part::EditFile { path, old, new } => {
+            let lines = |sign: char, text: &str| {
+                let lines = text.lines().map(|line| format!("{sign}{line}\n"));
+                lines.collect::<Vec<_>>().concat()
+            };
+            let (old, new) = (lines('-', old), lines('+', new));
+            Some(format!(
+                "*** Begin Patch\n*** Update File: {path}\n@@\n{old}{new}*** End Patch\n"
+            ))
+        }
+        _ => None,
     }
 }
 

@@ -75,6 +75,10 @@ pub(super) fn call(part: &Part, context: &CallContext<'_>) -> Option<Call> {
             "create",
             json!({"path": context.absolute(path), "file_text": content}),
         ),
+        Part::EditFile { path, old, new } => Call::new(
+            "edit",
+            json!({"path": context.absolute(path), "old_str": old, "new_str": new}),
+        ),
         Part::Mcp {
             server,
             tool,

@@ -43,6 +43,10 @@ pub(super) fn call(part: &Part, _place: &CallContext<'_>) -> Option<Call> {
         Part::WriteFile { path, content } => {
             Call::new("write", json!({"path": path, "content": content}))
         }
+        Part::EditFile { path, old, new } => Call::new(
+            "edit",
+            json!({"path": path, "old_string": old, "new_string": new}),
+        ),
         Part::Mcp {
             server,
             tool,

@@ -80,6 +80,15 @@ pub(super) fn call(part: &Part, _place: &CallContext<'_>) -> Option<Call> {
         Part::WriteFile { path, content } => {
             Call::new("write_file", json!({"file_path": path, "content": content}))
         }
+        Part::EditFile { path, old, new } => Call::new(
+            "replace",
+            json!({
+                "file_path": path,
+                "instruction": "Change the file.",
+                "old_string": old,
+                "new_string": new,
+            }),
+        ),
         Part::Mcp {
             server,
             tool,

@@ -64,6 +64,14 @@ pub(crate) fn call(part: &Part, context: &CallContext<'_>) -> Option<Call> {
             put(tool, &mut input, CONTENTS, &content.as_str().into())?;
             Some(tool.call(input))
         }
+        Part::EditFile { path, old, new } => {
+            let tool = named(context, EDIT)?;
+            let mut input = Map::new();
+            put(tool, &mut input, PATHS, &context.absolute(path).into())?;
+            put(tool, &mut input, OLD, &old.as_str().into())?;
+            put(tool, &mut input, NEW, &new.as_str().into())?;
+            Some(tool.call(input))
+        }
         Part::Mcp {
             server,
             tool,
@@ -135,6 +143,15 @@ const WRITE: &[&str] = &[
     "save",
     "editor",
 ];
+const EDIT: &[&str] = &[
+    "edit",
+    "editfile",
+    "replace",
+    "strreplace",
+    "replaceinfile",
+    "patch",
+    "editor",
+];
 const AGENT: &[&str] = &[
     "task",
     "agent",
@@ -167,6 +184,8 @@ const PATHS: &[&str] = &[
     "filepaths",
 ];
 const CONTENTS: &[&str] = &["content", "contents", "filetext", "newtext", "text"];
+const OLD: &[&str] = &["oldstring", "oldstr", "oldtext", "search", "old"];
+const NEW: &[&str] = &["newstring", "newstr", "newtext", "replace", "new"];
 const PROMPTS: &[&str] = &["prompt", "message", "task", "instructions", "description"];
 const ENTRIES: &[&str] = &["content", "description", "title", "step", "task", "text"];
 const QUERIES: &[&str] = &["query", "q", "search", "queries"];
@@ -379,6 +398,9 @@ mod tests {
                     "content": text, "status": {"type": "string", "enum": ["pending", "done"]},
                 }), &["content", "status"])},
             }), &["todos"])},
+            {"name": "str_replace", "input_schema": object(json!({
+                "path": text, "old_str": text, "new_str": text,
+            }), &["path", "old_str", "new_str"])},
             {"name": "mcp__tiny__echo", "input_schema": object(json!({}), &[])},
         ]);
         for (part, name, input) in [
@@ -399,6 +421,15 @@ mod tests {
                 },
                 "Write",
                 json!({"filePath": "/w/b", "content": "c"}),
+            ),
+            (
+                Part::EditFile {
+                    path: "b".into(),
+                    old: "c".into(),
+                    new: "d".into(),
+                },
+                "str_replace",
+                json!({"path": "/w/b", "old_str": "c", "new_str": "d"}),
             ),
             (
                 Part::Plan(vec!["d".into()]),

@@ -91,6 +91,10 @@ pub(super) fn call(part: &Part, context: &CallContext<'_>) -> Option<Call> {
             "write",
             json!({"filePath": context.absolute(path), "content": content}),
         ),
+        Part::EditFile { path, old, new } => Call::new(
+            "edit",
+            json!({"filePath": context.absolute(path), "oldString": old, "newString": new}),
+        ),
         Part::Mcp {
             server,
             tool,

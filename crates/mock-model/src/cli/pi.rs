@@ -99,6 +99,10 @@ pub(super) fn call(part: &Part, _: &CallContext<'_>) -> Option<Call> {
         Part::WriteFile { path, content } => {
             Call::new("write", json!({"path": path, "content": content}))
         }
+        Part::EditFile { path, old, new } => Call::new(
+            "edit",
+            json!({"path": path, "edits": [{"oldText": old, "newText": new}]}),
+        ),
         Part::Mcp {
             server,
             tool,
@@ -190,6 +194,15 @@ mod tests {
                 },
                 "write",
                 json!({"path": "b", "content": "c\n"}),
+            ),
+            (
+                Part::EditFile {
+                    path: "b".into(),
+                    old: "c".into(),
+                    new: "d".into(),
+                },
+                "edit",
+                json!({"path": "b", "edits": [{"oldText": "c", "newText": "d"}]}),
             ),
             (
                 Part::Mcp {

@@ -18,6 +18,25 @@ fn write_file(content: &str) -> Part {
     }
 }
 
+#[test]
+fn an_edit_is_a_patch_of_lines() {
+    let edit = Part::EditFile {
+        path: "a.txt".into(),
+        old: "one\ntwo".into(),
+        new: "1\n".into(),
+    };
+    let patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n-two\n+1\n*** End Patch\n";
+    assert_eq!(
+        call_with(&["exec_command", "apply_patch"], &edit),
+        Call::new("apply_patch", patch.into())
+    );
+    let command = format!("apply_patch <<'EOF'\n{patch}EOF");
+    assert_eq!(
+        call_with(&["exec_command"], &edit),
+        Call::new("exec_command", json!({"cmd": command}))
+    );
+}
+
 fn echo() -> Part {
     Part::Mcp {
         server: "ti-ny".into(),
