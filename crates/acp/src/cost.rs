@@ -2,6 +2,15 @@
 
 use teamster_core::CostSource;
 
+/// Beginning of a session that was just opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionOrigin {
+    /// It has no turns yet.
+    New,
+    /// It has earlier turns.
+    Continued,
+}
+
 /// Cost of a session from turn to turn.
 #[derive(Debug, Clone, Default)]
 pub struct SessionCost {
@@ -11,10 +20,10 @@ pub struct SessionCost {
 }
 
 impl SessionCost {
-    /// Creates the cost of a session that was just opened. `is_new` is false if it has earlier turns.
-    pub fn new(is_new: bool) -> Self {
+    /// Creates the cost of a session that was just opened.
+    pub fn new(origin: SessionOrigin) -> Self {
         Self {
-            before: is_new.then_some(0.0),
+            before: (origin == SessionOrigin::New).then_some(0.0),
             now: None,
         }
     }
@@ -48,7 +57,7 @@ mod tests {
     #[test]
     fn the_cost_of_a_turn_is_the_increase() {
         let usd = |cost: &mut SessionCost| cost.of_turn().map(|(usd, _)| usd);
-        let mut cost = SessionCost::new(true);
+        let mut cost = SessionCost::new(SessionOrigin::New);
         assert_eq!(usd(&mut cost), None);
         cost.is_now(0.1);
         assert_eq!(usd(&mut cost), Some(0.1));
@@ -56,13 +65,13 @@ mod tests {
         cost.is_now(0.3);
         assert_eq!(usd(&mut cost), Some(0.2));
 
-        let mut cost = SessionCost::new(false);
+        let mut cost = SessionCost::new(SessionOrigin::Continued);
         cost.is_now(1.0);
         assert_eq!(usd(&mut cost), None);
         cost.is_now(1.5);
         assert_eq!(usd(&mut cost), Some(0.5));
 
-        let mut cost = SessionCost::new(false);
+        let mut cost = SessionCost::new(SessionOrigin::Continued);
         cost.was(1.0);
         cost.is_now(1.2);
         assert_eq!(usd(&mut cost), Some(0.2));

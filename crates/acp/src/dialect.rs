@@ -10,7 +10,7 @@ use teamster_core::{
     AgentError, CostSource, ErrorKind, ModelUsage, NoticeCode, PermissionMode, Usage,
 };
 
-use crate::cost::SessionCost;
+use crate::cost::{SessionCost, SessionOrigin};
 use crate::errors::{During, RpcError};
 use crate::known::Known;
 use crate::peer;
@@ -157,9 +157,9 @@ pub trait Dialect: Send + 'static {
     /// Called when a prompt is sent.
     fn turn_begins(&mut self) {}
 
-    /// Called when a session is opened. `is_new` is false if it has earlier turns.
-    fn session_opened(&mut self, is_new: bool) {
-        let _ = is_new;
+    /// Called when a session is opened.
+    fn session_opened(&mut self, origin: SessionOrigin) {
+        let _ = origin;
     }
 
     /// Returns the usage of the turn that has just ended. `result` is the agent's response to the prompt; null if
@@ -419,8 +419,8 @@ impl Dialect for Plain {
         only_always(options).filter(|_| !self.known.always_is_more)
     }
 
-    fn session_opened(&mut self, is_new: bool) {
-        self.cost = SessionCost::new(is_new);
+    fn session_opened(&mut self, origin: SessionOrigin) {
+        self.cost = SessionCost::new(origin);
     }
 
     fn session_had_cost(&mut self, usd: f64) {

@@ -32,7 +32,7 @@ mod wire;
 mod write;
 
 pub use agent::AcpAgent;
-pub use cost::SessionCost;
+pub use cost::{SessionCost, SessionOrigin};
 pub use dialect::{Announcement, Chunk, Dialect, Figures, Next, Plain, Words};
 pub use errors::{During, RpcError};
 pub use probe::{Introduce, Introduction};

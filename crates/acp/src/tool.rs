@@ -103,11 +103,11 @@ impl Tool {
 }
 
 impl ToolEnd {
-    /// Creates an end with this output.
-    pub fn new(output: impl Into<String>, is_error: Option<bool>) -> Self {
+    /// Creates an end with this output; whether the call failed is unknown.
+    pub fn new(output: impl Into<String>) -> Self {
         Self {
             output: output.into(),
-            is_error,
+            is_error: None,
             denied: None,
             effects: Vec::new(),
         }
@@ -162,7 +162,8 @@ impl ToolCall {
             Some(Value::String(text)) => text.clone(),
             Some(value) => value.to_string(),
         };
-        let mut end = ToolEnd::new(output, Some(failed));
+        let mut end = ToolEnd::new(output);
+        end.is_error = Some(failed);
         if !failed {
             end.effects = self.changes();
         }

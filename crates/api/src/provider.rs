@@ -46,12 +46,12 @@ pub struct ProviderReport {
 }
 
 impl ProviderReport {
-    /// Creates the report of an agent.
-    pub fn new(facts: ProviderFacts, sessions: bool, capabilities: Capabilities) -> Self {
+    /// Creates the report of an agent without sessions.
+    pub fn new(facts: ProviderFacts, capabilities: Capabilities) -> Self {
         Self {
             facts,
             machine: None,
-            sessions,
+            sessions: false,
             capabilities,
         }
     }

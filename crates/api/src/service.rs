@@ -357,9 +357,12 @@ pub struct RunnerProcess {
 }
 
 impl RunnerProcess {
-    /// Creates the description of a process.
-    pub fn new(pid: u32, is_stopped: bool) -> Self {
-        Self { pid, is_stopped }
+    /// Creates the description of a process that is not stopped.
+    pub fn new(pid: u32) -> Self {
+        Self {
+            pid,
+            is_stopped: false,
+        }
     }
 }
 

@@ -69,10 +69,9 @@ pub fn has_words(text: &str, wanted: &str) -> bool {
 }
 
 impl RunSpec {
-    /// Returns the title of the run at its start: the one that it has here, or else, with `of_prompt`, that of its prompt.
-    pub fn first_title(&self, of_prompt: bool) -> Option<String> {
-        let of_prompt = || title_of(&self.prompt).filter(|_| of_prompt);
-        given_title(self.title.as_deref()).or_else(of_prompt)
+    /// Returns the title of the run at its start: the one that it has here, or else that of its prompt.
+    pub fn first_title(&self) -> Option<String> {
+        given_title(self.title.as_deref()).or_else(|| title_of(&self.prompt))
     }
 }
 
@@ -123,14 +122,11 @@ mod tests {
     }
 
     #[test]
-    fn title_of_a_spec_wins_over_a_prompt_that_may_be_used() {
+    fn title_of_a_spec_wins_over_its_prompt() {
         let mut run = RunSpec::new("claude", "Fix it\nsoon");
-        assert_eq!(run.first_title(true).as_deref(), Some("Fix it"));
-        assert_eq!(run.first_title(false), None);
+        assert_eq!(run.first_title().as_deref(), Some("Fix it"));
         run.title = Some(" The\nlogin ".to_owned());
-        for of_prompt in [true, false] {
-            assert_eq!(run.first_title(of_prompt).as_deref(), Some("The login"));
-        }
+        assert_eq!(run.first_title().as_deref(), Some("The login"));
         let mut session = SessionSpec::new("claude");
         assert_eq!(session.first_title(), None);
         session.title = Some("x".repeat(300));

@@ -4,8 +4,8 @@ mod cli_messages;
 
 use serde_json::{Value, json};
 use teamster_acp::{
-    Chunk, Dialect, During, Figures, ModeSwitch, Next, RpcError, Tool, ToolCall, ToolEnd,
-    TurnSoFar, Words,
+    Chunk, Dialect, During, Figures, ModeSwitch, Next, RpcError, SessionOrigin, Tool, ToolCall,
+    ToolEnd, TurnSoFar, Words,
 };
 use teamster_core::provider::json_line::parse;
 use teamster_core::{
@@ -114,7 +114,8 @@ impl Dialect for CopilotDialect {
             return call.plain_end();
         };
         let failed = !succeeded || exit_code(reported, tool).is_some_and(|code| code != 0);
-        let mut end = ToolEnd::new(results::output(&line), Some(failed));
+        let mut end = ToolEnd::new(results::output(&line));
+        end.is_error = Some(failed);
         if !succeeded && let Some(message) = server_message(&end.output, tool) {
             end.output = message.to_owned();
         }
@@ -162,9 +163,9 @@ impl Dialect for CopilotDialect {
     }
 
     /// The CLI restarts its count in each process and for each session.
-    fn session_opened(&mut self, is_new: bool) {
+    fn session_opened(&mut self, origin: SessionOrigin) {
         self.total = Total::default();
-        self.covers_session = is_new;
+        self.covers_session = origin == SessionOrigin::New;
     }
 
     fn figures(&mut self, result: &Value, _: &TurnSoFar) -> Figures {

@@ -129,11 +129,11 @@ impl From<PresentAgent> for FleetAgent {
 }
 
 impl PresentAgent {
-    /// Creates the report of an agent.
-    pub fn new(id: impl Into<String>, ready: bool) -> Self {
+    /// Creates the report of an agent that is ready.
+    pub fn new(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
-            ready,
+            ready: true,
             version: None,
             problem: None,
             login: None,

@@ -279,7 +279,7 @@ impl Record {
         info.accepted_at_ms = self.times.queued;
         match self.spec() {
             Ok(Spec::Run(spec)) => {
-                info.title = spec.first_title(true);
+                info.title = spec.first_title();
                 info.model = spec.model;
                 info.directory = spec.working_directory;
             }

@@ -63,9 +63,17 @@ impl LeftoverReport {
     }
 }
 
-/// Returns the state of this machine, with the files that runs in this directory can have changed. With `kill`, ends the
-/// leftovers, and waits for that.
-pub fn machine_state(host: &Host, directory: Option<&Path>, kill: bool) -> MachineState {
+/// Returns the state of this machine, with the files that runs in this directory can have changed.
+pub fn machine_state(host: &Host, directory: Option<&Path>) -> MachineState {
+    state_of(host, directory, false)
+}
+
+/// Kills the leftovers of runs, and waits for their end. Returns the state of this machine, with the killed processes.
+pub fn kill_leftovers(host: &Host, directory: Option<&Path>) -> MachineState {
+    state_of(host, directory, true)
+}
+
+fn state_of(host: &Host, directory: Option<&Path>, kill: bool) -> MachineState {
     let found = leftovers();
     let reports = found.iter().map(|left| report(left, kill));
     let leftovers_of_runs = reports.collect();

@@ -46,7 +46,7 @@ pub use guard::Guard;
 pub use history::KeptHistory;
 pub use host::{Host, Notice};
 pub use init::{Role, init};
-pub use leftovers::{LeftoverReport, MachineState, machine_state};
+pub use leftovers::{LeftoverReport, MachineState, kill_leftovers, machine_state};
 pub use machine::{LocalMachine, control_loops, examine_agents, find_program, local_zone};
 pub use mcp_servers::{ListedServer, NotFor, ServerList, list_servers};
 pub use orphans::{adopt as adopt_orphans, end as end_orphans};

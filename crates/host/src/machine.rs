@@ -107,7 +107,7 @@ impl MachineService for LocalMachine {
                 let by = query.by.unwrap_or(Dimension::Day);
                 let collected = collect_usage(&query, &UsageSources::default(), &now, |_, _| ());
                 let collected = collected.map_err(usage_error)?;
-                Ok((collected.summary(by, query.models), collected.warnings))
+                Ok((collected.summary(by), collected.warnings))
             });
             let (summary, warnings) = collected.await?;
             for warning in warnings {

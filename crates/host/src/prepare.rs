@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_api::{KeptSpec, RunInfo, RunKind, RunSpec, SessionSpec, Workspace};
+use teamster_api::{KeptSpec, RunInfo, RunKind, RunSpec, SessionSpec, Workspace, given_title};
 use teamster_core::{
     AgentError, Capabilities, CliInfo, ErrorCode, ErrorKind, ExecuteParams, PermissionPolicy,
     SessionCapabilities,
@@ -24,6 +24,7 @@ use teamster_runner::{
     AcceptedRun, AtRest, DetachedSession, LogLimits, RequestChannel, Runs, RunsError, SessionPlan,
     SessionReservation, SessionRuns, SessionWriter,
 };
+use teamster_workspace::WorktreeKey;
 
 use crate::history::{History, KeptHistory, KeyedSession};
 use crate::output::Output;
@@ -33,7 +34,7 @@ use crate::{Host, artifacts, params, request, state, turns};
 pub use agent_loop::{HostedLoop, LoopOptions};
 pub use common::Common;
 pub(crate) use common::missing_program;
-use common::{Key, Wanted, no_clients};
+use common::{Wanted, no_clients, worktree_key};
 use conversation::{lock_session, of_conversation};
 pub use options::{Answers, RunOptions, SessionRunOptions};
 
@@ -128,10 +129,15 @@ impl Host {
             common.warnings.push(no_clients());
         }
         artifacts::check(&spec.artifacts)?;
+        let key = worktree_key(spec.session_key.as_ref(), &spec.trusted)?;
         let wanted = Wanted {
             place: spec.place(),
             parameter: parameter(spec.workspace.is_some()),
-            key: Key::of(spec.session_key.as_ref(), &spec.trusted, spec.new_session)?,
+            key: if spec.new_session {
+                key.map(WorktreeKey::start_over)
+            } else {
+                key
+            },
             continues: None,
         };
         spec.working_directory = common.enter(self, wanted).await?;
@@ -242,7 +248,7 @@ impl Host {
         let wanted = Wanted {
             place: spec.place(),
             parameter: parameter(spec.workspace.is_some()),
-            key: Key::of(spec.session_key.as_ref(), &spec.trusted, false)?,
+            key: worktree_key(spec.session_key.as_ref(), &spec.trusted)?,
             continues: spec.continues.clone(),
         };
         let submitted = spec.workspace.as_ref().and_then(Workspace::submitted_from);
@@ -391,7 +397,11 @@ impl PreparedRun {
     fn about(&self) -> RunInfo {
         let mut about = RunInfo::new(&*self.common.id, self.common.agent.id);
         let of_prompt = self.kept.as_ref().is_some_and(KeptSpec::keeps_prompts);
-        about.title = self.spec.first_title(of_prompt);
+        about.title = if of_prompt {
+            self.spec.first_title()
+        } else {
+            given_title(self.spec.title.as_deref())
+        };
         about.branch = self.common.branch();
         about.model.clone_from(&self.spec.model);
         about.directory.clone_from(&self.common.directory);

@@ -34,8 +34,11 @@ impl RequestPolicy {
 
     /// Returns the policy of a session of this provider, which can ask.
     pub(crate) fn policy(&self, provider: &str, can: &SessionCapabilities) -> PermissionPolicy {
-        self.requests
-            .policy(provider, self.limit, can.denial_reason)
+        if can.denial_reason {
+            self.requests.policy(provider, self.limit)
+        } else {
+            self.requests.policy_without_reasons(provider, self.limit)
+        }
     }
 
     /// Lets the runs of a candidate with this runtime ask for permission. `sessions` is the same agent's runtime of

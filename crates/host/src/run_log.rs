@@ -36,19 +36,24 @@ enum Log {
 }
 
 impl HostedRun {
-    /// Starts a run that was [prepared](crate::Host::prepare_run). With `lifecycle`, its log has lifecycle events in place of
-    /// the agents'. Warnings of the history's end are [kept](KeptHistory::take_warnings) there.
+    /// Starts a run that was [prepared](crate::Host::prepare_run). Warnings of the history's end are
+    /// [kept](KeptHistory::take_warnings) there.
+    pub fn start_log(
+        orchestrator: &Orchestrator,
+        request: RunRequest,
+        history: Arc<KeptHistory>,
+    ) -> Self {
+        let log = Log::Whole(orchestrator.start_log(request));
+        Self::new(log, async move { history.settle().await })
+    }
+
+    /// Starts a run as [`start_log`](Self::start_log) does. Its log has lifecycle events in place of the agents'.
     pub fn start(
         orchestrator: &Orchestrator,
         request: RunRequest,
         history: Arc<KeptHistory>,
-        lifecycle: bool,
     ) -> Self {
-        let log = if lifecycle {
-            Log::Lifecycle(orchestrator.start(request))
-        } else {
-            Log::Whole(orchestrator.start_log(request))
-        };
+        let log = Log::Lifecycle(orchestrator.start(request));
         Self::new(log, async move { history.settle().await })
     }
 

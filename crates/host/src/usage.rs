@@ -113,14 +113,20 @@ pub struct CollectedUsage {
     joined: Joined,
     /// The number of runs of agents without known files.
     other_runs: u64,
+    /// The groups of a report have models.
+    models: bool,
     /// Warnings, such as of a history that cannot be read.
     pub warnings: Vec<Warning>,
 }
 
 impl CollectedUsage {
-    /// Returns the report, in groups of this kind.
-    pub fn summary(&self, by: Dimension, models: bool) -> UsageSummary {
-        (self.accounts).summary(by, models, self.joined, self.other_runs)
+    /// Returns the report, in groups of this kind, with their models if the query has them.
+    pub fn summary(&self, by: Dimension) -> UsageSummary {
+        if self.models {
+            (self.accounts).summary_with_models(by, self.joined, self.other_runs)
+        } else {
+            (self.accounts).summary(by, self.joined, self.other_runs)
+        }
     }
 
     /// Returns the figures of the whole period.
@@ -144,8 +150,14 @@ pub fn usage_of_runs(
     let mut accounts = Accounts::new(period.since, period.until, now.time_zone().clone());
     let runs = history::of(runs, &providers);
     let joined = accounts.join(runs.known);
-    let by = query.by.unwrap_or(Dimension::Day);
-    Ok(accounts.summary(by, query.models, joined, runs.other_runs))
+    let collected = CollectedUsage {
+        accounts,
+        joined,
+        other_runs: runs.other_runs,
+        models: query.models,
+        warnings: Vec::new(),
+    };
+    Ok(collected.summary(query.by.unwrap_or(Dimension::Day)))
 }
 
 /// Collects the usage of a query at this time, in whose time zone days are. Blocks: it reads many files.
@@ -201,6 +213,7 @@ pub fn collect_usage(
         accounts,
         joined,
         other_runs: runs.other_runs,
+        models: query.models,
         warnings,
     })
 }

@@ -21,17 +21,6 @@ pub struct AgentRun {
     pub is_current: bool,
 }
 
-impl AgentRun {
-    /// Creates the run of a tick.
-    pub fn new(run_id: impl Into<String>, tick: u64, is_current: bool) -> Self {
-        Self {
-            run_id: run_id.into(),
-            tick,
-            is_current,
-        }
-    }
-}
-
 /// Returns the run of the tick in progress of the agent in this directory, or else of its last tick. `None` if
 /// no tick has a log, or if this is no agent's directory.
 pub fn agent_run(directory: &Path) -> Option<AgentRun> {
@@ -40,10 +29,18 @@ pub fn agent_run(directory: &Path) -> Option<AgentRun> {
     if let Some(tick) = session.and_then(|file| file.tick)
         && let Some(run_id) = tick.run_id
     {
-        return Some(AgentRun::new(run_id, tick.tick, true));
+        return Some(AgentRun {
+            run_id,
+            tick: tick.tick,
+            is_current: true,
+        });
     }
     let last: TickRecord = read_last_json_line(&folder.join(TickRecord::NAME))?;
-    Some(AgentRun::new(last.run_id?, last.tick, false))
+    Some(AgentRun {
+        run_id: last.run_id?,
+        tick: last.tick,
+        is_current: false,
+    })
 }
 
 /// Returns the directory of an agent, by its path or by its id in a supervisor's configuration, which may be missing.

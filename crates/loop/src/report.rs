@@ -10,7 +10,7 @@ use crate::{Log, Settings};
 
 impl Settings {
     /// Logs the settings of the loop in this directory, and warnings about missing files.
-    pub fn report(&self, directory: &Path, has_variables: bool, log: &Log) {
+    pub(crate) fn report(&self, directory: &Path, has_variables: bool, log: &Log) {
         let pace = self.pace;
         log.line(format!(
             "agent-loop start pid={} cwd={} runtime={} adapter={} min={}s step={}s max={}s timeout={}s",

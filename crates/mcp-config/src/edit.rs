@@ -117,19 +117,42 @@ pub fn merge(
     Ok(format!("{bom}{result}"))
 }
 
-/// Returns the text without these entries. With `table_too`, the table is removed too if nothing remains in it, not
-/// even a comment.
+/// Returns the text without these entries.
 ///
 /// An entry whose value differs from the given one was changed by another program and is kept. Added keys inside an
 /// entry do not count as a change.
 ///
 /// Removing the entries that [`merge`] has added restores the text byte for byte. If [`merge`] has created the table,
-/// that requires `table_too`.
+/// that takes [`remove_with_table`].
 ///
 /// # Errors
 ///
 /// Fails if the text cannot be parsed, or if one of the names is in the table twice.
 pub fn remove(
+    text: &str,
+    format: ConfigFormat,
+    key: &str,
+    entries: &[(String, Value)],
+) -> Result<String, EditError> {
+    remove_entries(text, format, key, entries, false)
+}
+
+/// Returns the text without these entries, as [`remove`] does, and without the table if nothing remains in it, not even
+/// a comment.
+///
+/// # Errors
+///
+/// As [`remove`].
+pub fn remove_with_table(
+    text: &str,
+    format: ConfigFormat,
+    key: &str,
+    entries: &[(String, Value)],
+) -> Result<String, EditError> {
+    remove_entries(text, format, key, entries, true)
+}
+
+fn remove_entries(
     text: &str,
     format: ConfigFormat,
     key: &str,

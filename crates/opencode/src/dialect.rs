@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 use teamster_acp::{
-    Approve, Dialect, During, Figures, ModeSwitch, RpcError, SessionCost, Tool, ToolCall, ToolEnd,
-    TurnSoFar,
+    Approve, Dialect, During, Figures, ModeSwitch, RpcError, SessionCost, SessionOrigin, Tool,
+    ToolCall, ToolEnd, TurnSoFar,
 };
 use teamster_core::provider::json_line::parse;
 use teamster_core::text::{excerpt, without_colors};
@@ -107,7 +107,8 @@ impl Dialect for OpenCodeDialect {
             shown.content = media;
             output = format!("{output}\n{}", shown.text());
         }
-        let mut end = ToolEnd::new(output, Some(ended.is_error));
+        let mut end = ToolEnd::new(output);
+        end.is_error = Some(ended.is_error);
         if ended.denied {
             end.denied = Some(excerpt(&end.output, REASON_BYTES));
         }
@@ -119,8 +120,8 @@ impl Dialect for OpenCodeDialect {
         end
     }
 
-    fn session_opened(&mut self, is_new: bool) {
-        self.cost = SessionCost::new(is_new);
+    fn session_opened(&mut self, origin: SessionOrigin) {
+        self.cost = SessionCost::new(origin);
     }
 
     fn session_had_cost(&mut self, usd: f64) {

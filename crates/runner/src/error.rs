@@ -124,7 +124,11 @@ impl From<RunsError> for ServiceError {
                 pid,
                 is_stopped,
             } => {
-                service.runner = pid.map(|pid| RunnerProcess::new(pid, is_stopped));
+                service.runner = pid.map(|pid| {
+                    let mut runner = RunnerProcess::new(pid);
+                    runner.is_stopped = is_stopped;
+                    runner
+                });
                 service.run_id = Some(id);
             }
             RunsError::Ended { id } | RunsError::Exists { id } => service.run_id = Some(id),

@@ -95,8 +95,21 @@ impl RequestChannel {
 
 impl Requests {
     /// Returns a policy for this provider that creates requests here and denies them after `limit` without an answer.
-    /// `takes_reason`: the reason of a denial reaches the model.
-    pub fn policy(
+    pub fn policy(&self, provider: &str, limit: Option<Duration>) -> PermissionPolicy {
+        self.policy_for(provider, limit, true)
+    }
+
+    /// Returns a policy as [`policy`](Self::policy) does, for a provider of which no reason of a denial reaches the model
+    /// ([`denial_reason`](teamster_core::SessionCapabilities::denial_reason)).
+    pub fn policy_without_reasons(
+        &self,
+        provider: &str,
+        limit: Option<Duration>,
+    ) -> PermissionPolicy {
+        self.policy_for(provider, limit, false)
+    }
+
+    fn policy_for(
         &self,
         provider: &str,
         limit: Option<Duration>,

@@ -51,7 +51,7 @@ async fn a_request_comes_after_the_start_and_waits_for_no_event() {
     let folder = run.folder.clone();
     let channel = RequestChannel::new("r");
     let agent = AsksFirst(
-        channel.requests().policy("claude", None, true),
+        channel.requests().policy("claude", None),
         Capabilities::none(),
     );
     let request = RunRequest::new(std::sync::Arc::new(agent), ExecuteParams::new("x"));

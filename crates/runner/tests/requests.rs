@@ -80,7 +80,7 @@ fn refusal(result: Result<(), RunsError>) -> RefusalCode {
 #[tokio::test]
 async fn the_first_answer_counts() {
     let mut runner = runner();
-    let policy = runner.requests.policy("claude", None, true);
+    let policy = runner.requests.policy("claude", None);
     let asking = tokio::spawn(ask(&policy, 1));
     let AgentEvent::Permission(requested) = timeout(LIMIT, runner.channel.next())
         .await
@@ -146,7 +146,7 @@ async fn without_an_answer_in_time_it_is_denied() {
     let channel = RequestChannel::new("r");
     let requests = channel.requests();
     let limit = Duration::from_millis(1);
-    let policy = requests.policy("claude", Some(limit), true);
+    let policy = requests.policy("claude", Some(limit));
     let answered = timeout(LIMIT, ask(&policy, 1)).await.unwrap();
     assert_eq!(
         answered,
@@ -182,7 +182,7 @@ fn reported_requests_are_kept_unless_answered_here() {
     let requests = channel.requests();
     assert_eq!(requests.mark("claude", requested()), Some(requested()));
     // Each has an event with its id, but not those of a fallback that denies at once.
-    let _policy = requests.policy("claude", None, false);
+    let _policy = requests.policy_without_reasons("claude", None);
     assert_eq!(requests.mark("claude", requested()), None);
     assert_eq!(requests.mark("gemini", requested()), Some(requested()));
 }

@@ -1,6 +1,7 @@
 //! The report of usage, from accounts.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use jiff::fmt::temporal::DateTimePrinter;
 use jiff::tz::TimeZone;
@@ -23,12 +24,26 @@ pub fn limit_list(limits: Vec<Limit>) -> LimitList {
 }
 
 impl Accounts {
-    /// Returns the usage by a dimension and, with `models`, by each model within its groups. `joined` is the result of
-    /// [`join`](Self::join), and `of_others` the number of runs of agents whose files are not known.
-    pub fn summary(
+    /// Returns the usage by a dimension. `joined` is the result of [`join`](Self::join), and `of_others` the number of runs
+    /// of agents whose files are not known.
+    pub fn summary(&self, by: Dimension, joined: Joined, of_others: u64) -> UsageSummary {
+        self.summary_of(by, Vec::new(), joined, of_others)
+    }
+
+    /// Returns the [`summary`](Self::summary) with the models of each group.
+    pub fn summary_with_models(
         &self,
         by: Dimension,
-        models: bool,
+        joined: Joined,
+        of_others: u64,
+    ) -> UsageSummary {
+        self.summary_of(by, self.models_by(by), joined, of_others)
+    }
+
+    fn summary_of(
+        &self,
+        by: Dimension,
+        models: Vec<(Option<Arc<str>>, Vec<Group>)>,
         joined: Joined,
         of_others: u64,
     ) -> UsageSummary {
@@ -49,11 +64,7 @@ impl Accounts {
                     .then_with(|| tokens(b).cmp(&tokens(a)))
             }),
         }
-        let mut by_model: HashMap<_, _> = if models {
-            self.models_by(by).into_iter().collect()
-        } else {
-            HashMap::new()
-        };
+        let mut by_model: HashMap<_, _> = models.into_iter().collect();
         let groups = groups.into_iter().map(|group| {
             let models = by_model.remove(&group.name).unwrap_or_default();
             group_of(&group, models)

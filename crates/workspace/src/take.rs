@@ -125,14 +125,26 @@ impl Target {
         &self.top
     }
 
-    /// Applies a patch to the files, with `index` also to the index: all of it, or nothing. Returns the number of changed
-    /// files.
+    /// Applies a patch to the files: all of it, or nothing. Returns the number of changed files.
     ///
     /// # Errors
     ///
     /// [`TakeError::Conflicts`] with the files that it does not fit. [`TakeError::Git`] if files cannot be written: those
     /// that were changed are as before.
-    pub fn apply(&self, patch: &Path, index: bool) -> Result<usize, TakeError> {
+    pub fn apply(&self, patch: &Path) -> Result<usize, TakeError> {
+        self.apply_patch(patch, false)
+    }
+
+    /// Applies a patch to the files and to the index, as [`apply`](Self::apply) does to the files.
+    ///
+    /// # Errors
+    ///
+    /// As [`apply`](Self::apply).
+    pub fn apply_with_index(&self, patch: &Path) -> Result<usize, TakeError> {
+        self.apply_patch(patch, true)
+    }
+
+    fn apply_patch(&self, patch: &Path, index: bool) -> Result<usize, TakeError> {
         if fs::metadata(patch)?.len() == 0 {
             return Ok(0);
         }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use teamster_core::provider::ConfigFormat;
 use teamster_mcp_config::config;
-use teamster_mcp_config::edit::{Clash, merge, names, remove};
+use teamster_mcp_config::edit::{Clash, merge, names, remove, remove_with_table};
 
 use super::Target;
 use crate::harness::hash;
@@ -82,7 +82,10 @@ fn edit_and_undo(data: &[u8], format: ConfigFormat, key: &str) {
         sorted(both)
     );
     // Whether the table goes with its entries depends on whether it came with them, which the text alone does not show.
-    let undone = [true, false].map(|table_too| remove(&merged, format, key, &ours, table_too));
+    let undone = [
+        remove_with_table(&merged, format, key, &ours),
+        remove(&merged, format, key, &ours),
+    ];
     let is_back = |undone: &Result<String, _>| undone.as_deref() == Ok(text);
     assert!(
         undone.iter().any(is_back),

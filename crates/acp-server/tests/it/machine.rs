@@ -26,7 +26,9 @@ fn report(id: &str, usable: bool, login: &str, sessions: bool) -> ProviderReport
     capabilities.effort = true;
     capabilities.permission_modes = &[PermissionMode::ReadOnly, PermissionMode::Default];
     let facts = serde_json::from_value(facts).unwrap();
-    ProviderReport::new(facts, sessions, capabilities)
+    let mut report = ProviderReport::new(facts, capabilities);
+    report.sessions = sessions;
+    report
 }
 
 impl MachineService for Machine {

@@ -159,7 +159,9 @@ impl AcpProtocol {
             && let Some(open) = self.turn.take(cli_id)
             && let Some(id) = open.id.clone()
         {
-            self.pass_end(&open, &id, &tool, ToolEnd::new(output, Some(true)), out);
+            let mut end = ToolEnd::new(output);
+            end.is_error = Some(true);
+            self.pass_end(&open, &id, &tool, end, out);
         }
     }
 }

@@ -10,6 +10,7 @@ use teamster_core::{
 
 use super::modes::Modes;
 use super::{AcpProtocol, Ask};
+use crate::cost::SessionOrigin;
 use crate::errors::{During, RpcError};
 use crate::settings::ModeSwitch;
 use crate::wire::{Initialized, Opened};
@@ -289,7 +290,10 @@ impl AcpProtocol {
             Opening::New => self.dialect.keeps_empty_sessions(),
             _ => true,
         };
-        self.dialect.session_opened(how == Opening::New);
+        self.dialect.session_opened(match how {
+            Opening::New => SessionOrigin::New,
+            Opening::Load | Opening::Resume | Opening::Fork => SessionOrigin::Continued,
+        });
         // Omitted for a fork: its cost may start at 0 or at the original session's cost.
         let goes_on = matches!(how, Opening::Load | Opening::Resume);
         self.cost_usd = self.settings.session_cost_usd.filter(|_| goes_on);
@@ -341,7 +345,7 @@ impl AcpProtocol {
         self.resumable = self.dialect.keeps_empty_sessions();
         self.settings.session_id = None;
         self.settings.fork = false;
-        self.dialect.session_opened(true);
+        self.dialect.session_opened(SessionOrigin::New);
         self.cost_usd = None;
         self.take_session(&id, &result, out);
         self.settle(command, None);

@@ -229,6 +229,8 @@ fn newer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NewerEvent, D::Er
     NewerEvent::unless_known(deserializer, &TYPES)
 }
 
+/// Constructors for what writes logs. Readers need none.
+#[doc(hidden)]
 impl RunEvent {
     /// Creates a [`Start`](Self::Start) event.
     pub fn start(
@@ -369,7 +371,9 @@ impl RunEvent {
     pub fn damaged(run_id: Id) -> Self {
         Self::Damaged { run_id }
     }
+}
 
+impl RunEvent {
     /// Returns the `type` of the wire form. For [`Newer`](Self::Newer) it is `newer`: the actual type is among its
     /// fields.
     pub fn type_name(&self) -> &'static str {

@@ -16,7 +16,7 @@ use serde::Serialize;
 use teamster::doctor;
 use teamster_api::ProviderFacts;
 use teamster_host::{
-    ChangedFile, Guard, LeftoverReport, MachineState, examine_agents, machine_state,
+    ChangedFile, Guard, LeftoverReport, MachineState, examine_agents, kill_leftovers, machine_state,
 };
 
 use crate::remote::Machine;
@@ -58,7 +58,11 @@ pub(crate) fn main(args: &DoctorArgs, machine: &Machine) -> anyhow::Result<u8> {
     teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     drop(guard);
     let directory = env::current_dir().ok();
-    let here = machine_state(host, directory.as_deref(), args.kill_leftovers);
+    let here = if args.kill_leftovers {
+        kill_leftovers(host, directory.as_deref())
+    } else {
+        machine_state(host, directory.as_deref())
+    };
     let report = Report {
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         providers: providers?,

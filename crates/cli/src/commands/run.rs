@@ -75,12 +75,11 @@ fn attached(
     let sink = drive::sink(local.output, view, final_text(&spec, info));
     let start = async || {
         let kept = history.clone();
-        Ok(HostedRun::start(
-            &orchestrator,
-            request,
-            kept,
-            local.lifecycle,
-        ))
+        Ok(if local.lifecycle {
+            HostedRun::start(&orchestrator, request, kept)
+        } else {
+            HostedRun::start_log(&orchestrator, request, kept)
+        })
     };
     let shown = drive::run(runtime, sink, guarded, keep, start);
     if let Some(recording) = recording

@@ -44,7 +44,7 @@ pub(crate) fn main(args: &UsageArgs, machine: &Machine) -> anyhow::Result<u8> {
     }
     if machine.is_here() {
         let by = args.by.unwrap_or(Dimension::Day);
-        let summary = collect(args, &query, &now)?.summary(by, args.models);
+        let summary = collect(args, &query, &now)?.summary(by);
         return show(args, &summary, now.time_zone());
     }
     let summary = tokio_runtime()?.block_on(server.usage(query))?;

@@ -234,7 +234,7 @@ mod tests {
         let candidate =
             SessionCandidate::open(&mock, SessionOptions::default(), Budget::default()).unwrap();
         let channel = RequestChannel::new("s");
-        let PermissionPolicy::Ask(ask) = channel.requests().policy("claude", None, true) else {
+        let PermissionPolicy::Ask(ask) = channel.requests().policy("claude", None) else {
             panic!("requests are asked");
         };
         let mut info = RunInfo::new("s", "claude");

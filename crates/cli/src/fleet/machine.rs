@@ -59,7 +59,8 @@ impl FleetMachine {
                 let config = teamster_process::RuntimeConfig::default();
                 let sessions = providers.session_runtime(&agent.id, config).is_ok();
                 let capabilities = provider.capabilities().clone();
-                let mut report = ProviderReport::new(facts, sessions, capabilities);
+                let mut report = ProviderReport::new(facts, capabilities);
+                report.sessions = sessions;
                 report.machine = Some(worker.worker.clone());
                 reports.push(report);
             }

@@ -89,12 +89,14 @@ mod tests {
         let mut silent = error(ProblemCode::RunnerNotResponding).about("r");
         // It is on another machine, or its process is unknown.
         assert_eq!(step(silent.clone()), None);
-        silent.runner = Some(RunnerProcess::new(7, false));
+        let mut runner = RunnerProcess::new(7);
+        silent.runner = Some(runner);
         assert_eq!(
             step(silent.clone()).as_deref(),
             Some(": try again, or end it with `teamster cancel --kill r`")
         );
-        silent.runner = Some(RunnerProcess::new(7, true));
+        runner.is_stopped = true;
+        silent.runner = Some(runner);
         assert_eq!(
             step(silent).as_deref(),
             Some("; continue it with `kill -CONT 7`, or end it with `teamster cancel --kill r`")

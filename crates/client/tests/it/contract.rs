@@ -108,7 +108,9 @@ impl MachineService for Machine {
         capabilities.uncounted_tools = &["task"];
         Box::pin(async {
             let facts = serde_json::from_value(facts).unwrap();
-            Ok(vec![ProviderReport::new(facts, true, capabilities)])
+            let mut report = ProviderReport::new(facts, capabilities);
+            report.sessions = true;
+            Ok(vec![report])
         })
     }
 

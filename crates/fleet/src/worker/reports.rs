@@ -52,7 +52,8 @@ impl Shared {
                     None
                 };
                 let login = hold::mark(&salt, self.machine_tag, &facts.id, &facts.login);
-                let mut present = PresentAgent::new(facts.id, problem.is_none());
+                let mut present = PresentAgent::new(facts.id);
+                present.ready = problem.is_none();
                 present.login = Some(login);
                 present.version = facts.version;
                 present.problem = problem.map(str::to_owned);

@@ -277,7 +277,7 @@ fn works() {
                 (0..10).map(step).collect()
             });
             machine.have_owners();
-            let agents = vec![PresentAgent::new("claude", true)];
+            let agents = vec![PresentAgent::new("claude")];
             let worker = worker.with_runs(Arc::new(machine), agents);
             workers.spawn(worker.run(std::future::pending()));
         }

@@ -104,7 +104,9 @@ pub(super) async fn reports(
         };
         let sessions = (host.providers()).session_runtime(&facts.id, RuntimeConfig::default());
         let capabilities = provider.capabilities().clone();
-        reports.push(ProviderReport::new(facts, sessions.is_ok(), capabilities));
+        let mut report = ProviderReport::new(facts, capabilities);
+        report.sessions = sessions.is_ok();
+        reports.push(report);
     }
     Ok(reports)
 }

@@ -127,38 +127,27 @@ pub(super) struct Wanted {
     pub(super) place: Option<Workspace>,
     /// The parameter for errors.
     pub(super) parameter: &'static str,
-    pub(super) key: Option<Key>,
+    /// The session key, to which a worktree belongs.
+    pub(super) key: Option<WorktreeKey>,
     /// The first session of the conversation.
     pub(super) continues: Option<String>,
 }
 
-/// The session key of a run or session, to which a worktree belongs.
-pub(super) struct Key {
-    key: WorktreeKey,
-    over: bool,
-}
-
-impl Key {
-    /// Returns the key, if there is one. `over`: the conversation is started over.
-    pub(super) fn of(
-        name: Option<&String>,
-        trusted: &Trusted,
-        over: bool,
-    ) -> Result<Option<Self>, AgentError> {
-        let Some(name) = name else {
-            return Ok(None);
-        };
-        let conversation: Conversation = (name.parse())
-            .map_err(|error: StoreError| AgentError::invalid_params(error.to_string()))?;
-        let name = conversation.to_string();
-        let store = store::location(trusted.store.as_deref()).unwrap_or_default();
-        // The location may have a password.
-        let id = format!("{:x}", Sha256::digest(format!("{store}\0{name}")));
-        Ok(Some(Self {
-            key: WorktreeKey::new(id, name),
-            over,
-        }))
-    }
+/// Returns the session key of a run or session, if there is one.
+pub(super) fn worktree_key(
+    name: Option<&String>,
+    trusted: &Trusted,
+) -> Result<Option<WorktreeKey>, AgentError> {
+    let Some(name) = name else {
+        return Ok(None);
+    };
+    let conversation: Conversation = (name.parse())
+        .map_err(|error: StoreError| AgentError::invalid_params(error.to_string()))?;
+    let name = conversation.to_string();
+    let store = store::location(trusted.store.as_deref()).unwrap_or_default();
+    // The location may have a password.
+    let id = format!("{:x}", Sha256::digest(format!("{store}\0{name}")));
+    Ok(Some(WorktreeKey::new(id, name)))
 }
 
 /// Returns the warning of a run whose requests no clients answer.
@@ -171,10 +160,10 @@ pub(super) fn create(
     root: &Path,
     id: &str,
     new: &NewWorktree,
-    key: Option<&Key>,
+    key: Option<&WorktreeKey>,
 ) -> anyhow::Result<Worktree> {
     match key {
-        Some(Key { key, over }) => Worktree::of_key(root, id, new, key, *over),
+        Some(key) => Worktree::of_key(root, id, new, key),
         None => Worktree::create(root, id, new),
     }
 }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use teamster_workspace::{Mirror, NewWorktree, Origin, Wait, Worktree, folder_name};
+use teamster_workspace::{Mirror, NewWorktree, Origin, Wait, Worktree, WorktreeKey, folder_name};
 
-use super::common::{self, Key};
+use super::common;
 use crate::state;
 
 /// Fetches the commit into the mirror of its repository, and makes a worktree at it.
@@ -14,7 +14,7 @@ pub(super) fn make(
     url: &str,
     commit: &str,
     mut wanted: NewWorktree,
-    key: Option<&Key>,
+    key: Option<&WorktreeKey>,
     wait: Wait<'_>,
 ) -> anyhow::Result<Worktree> {
     // Locked until the worktree's branch keeps the commit.

@@ -218,7 +218,7 @@ mod tests {
             .text("not allowed");
         let mock = MockSessions::new("claude").turn(script);
         let channel = RequestChannel::new("session");
-        let policy = channel.requests().policy("claude", None, true);
+        let policy = channel.requests().policy("claude", None);
         let options = SessionOptions::default().permissions(policy);
         let candidate = SessionCandidate::open(&mock, options, Budget::default()).unwrap();
         let mut info = RunInfo::new("session", "claude");

@@ -64,7 +64,7 @@ impl Results {
             }
             patch => patch?,
         };
-        match target.apply(&patch, false) {
+        match target.apply(&patch) {
             Ok(files) => Ok(AppliedChanges::new(directory, files as u64)),
             Err(TakeError::Conflicts(files)) => {
                 let more = files.len().saturating_sub(NAMED);

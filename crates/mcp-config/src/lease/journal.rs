@@ -156,13 +156,12 @@ impl Journal {
         let base = match current {
             None => None,
             Some(text) => {
-                let rest = edit::remove(
-                    text,
-                    self.format(),
-                    &self.key,
-                    &self.entries,
-                    self.made_table,
-                )?;
+                let remove = if self.made_table {
+                    edit::remove_with_table
+                } else {
+                    edit::remove
+                };
+                let rest = remove(text, self.format(), &self.key, &self.entries)?;
                 (self.existed || !is_blank(&rest, &self.new_file)).then_some(rest)
             }
         };
@@ -234,7 +233,7 @@ impl Journal {
             return Ok(false);
         }
         // The result of a removal distinguishes an empty table of the user from a missing one.
-        let without = edit::remove(next, self.format(), &self.key, entries, true)?;
+        let without = edit::remove_with_table(next, self.format(), &self.key, entries)?;
         Ok(without == base)
     }
 }

@@ -1,9 +1,9 @@
 //! Tests of files with our entries in each form, and of the removal of the entries.
 
-use crate::edit::support::{JSON_KEY, TOML_KEY, docs};
+use crate::edit::support::{JSON_KEY, TOML_KEY, docs, remove};
 use serde_json::json;
 use teamster_core::provider::ConfigFormat::{Json, Toml};
-use teamster_mcp_config::edit::{Clash, merge, remove};
+use teamster_mcp_config::edit::{Clash, merge};
 
 /// Returns the file with `docs` in it. Asserts that removing the entry restores the file.
 #[track_caller]

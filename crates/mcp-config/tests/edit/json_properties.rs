@@ -7,11 +7,11 @@ use jsonc_parser::{CollectOptions, JsonValue, ParseOptions, parse_to_ast};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use teamster_core::provider::ConfigFormat::Json;
-use teamster_mcp_config::edit::{Clash, merge, names, remove};
+use teamster_mcp_config::edit::{Clash, merge, names};
 
 use crate::edit::dice::{Dice, damage, dice, ours};
 use crate::edit::json_files::file;
-use crate::edit::support::{JSON_KEY, changed, read_json, without_comments};
+use crate::edit::support::{JSON_KEY, changed, read_json, remove, without_comments};
 
 /// Returns a file and its value.
 fn made(dice: &mut Dice) -> (String, Value) {

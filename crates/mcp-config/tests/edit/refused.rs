@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 use teamster_core::provider::ConfigFormat::{self, Json, Toml};
-use teamster_mcp_config::edit::{Clash, merge, names, remove};
+use teamster_mcp_config::edit::{Clash, merge, names};
 
-use crate::edit::support::{JSON_KEY, TOML_KEY, docs};
+use crate::edit::support::{JSON_KEY, TOML_KEY, docs, remove};
 
 fn key(format: ConfigFormat) -> &'static str {
     if format == Json { JSON_KEY } else { TOML_KEY }

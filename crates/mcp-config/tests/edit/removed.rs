@@ -2,9 +2,9 @@
 
 use serde_json::json;
 use teamster_core::provider::ConfigFormat::{Json, Toml};
-use teamster_mcp_config::edit::{Clash, merge, names, remove};
+use teamster_mcp_config::edit::{Clash, merge, names};
 
-use crate::edit::support::{JSON_KEY, TOML_KEY, docs};
+use crate::edit::support::{JSON_KEY, TOML_KEY, docs, remove};
 
 #[track_caller]
 fn json(text: &str, table_too: bool) -> String {

@@ -1,6 +1,8 @@
 //! Shared test helpers.
 
 use serde_json::{Value, json};
+use teamster_core::provider::ConfigFormat;
+use teamster_mcp_config::edit::{self, EditError};
 
 pub(crate) const JSON_KEY: &str = "mcpServers";
 pub(crate) const TOML_KEY: &str = "mcp_servers";
@@ -11,6 +13,21 @@ pub(crate) fn docs() -> Vec<(String, Value)> {
         "docs".to_owned(),
         json!({"command": "docs-mcp", "env": {"KEY": "$TEAMSTER_KEY"}}),
     )]
+}
+
+/// Removes entries and, with `table_too`, a table that is then empty.
+pub(crate) fn remove(
+    text: &str,
+    format: ConfigFormat,
+    key: &str,
+    entries: &[(String, Value)],
+    table_too: bool,
+) -> Result<String, EditError> {
+    if table_too {
+        edit::remove_with_table(text, format, key, entries)
+    } else {
+        edit::remove(text, format, key, entries)
+    }
 }
 
 /// Returns the part of `before` that is neither at the beginning nor at the end of `after`.

@@ -3,11 +3,11 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use teamster_core::provider::ConfigFormat::Toml;
-use teamster_mcp_config::edit::{Clash, merge, names, remove};
+use teamster_mcp_config::edit::{Clash, merge, names};
 use toml::Table;
 
 use crate::edit::dice::{Dice, damage, dice, ours};
-use crate::edit::support::{TOML_KEY, changed};
+use crate::edit::support::{TOML_KEY, changed, remove};
 use crate::edit::toml_files::file;
 
 fn read(text: &str) -> Result<Table, toml::de::Error> {

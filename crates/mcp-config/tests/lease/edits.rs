@@ -35,7 +35,7 @@ const EDITS: &[(&str, Edit)] = &[
     }),
     ("a server removed", |text| {
         let entry = ("mine".to_owned(), json!({"command": "mine"}));
-        edit::remove(text, ConfigFormat::Json, "mcpServers", &[entry], false).unwrap()
+        edit::remove(text, ConfigFormat::Json, "mcpServers", &[entry]).unwrap()
     }),
 ];
 

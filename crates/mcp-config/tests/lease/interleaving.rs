@@ -65,7 +65,7 @@ fn assert_holds(file: &Path, names: &[&str]) {
         .filter(|name| **name != "mine")
         .map(|name| ((*name).to_owned(), definition(name)))
         .collect();
-    let without = edit::remove(&text, format, key(format), &entries, false).unwrap();
+    let without = edit::remove(&text, format, key(format), &entries).unwrap();
     let left = edit::names(&without, format, key(format)).unwrap();
     assert_eq!(left.len() + entries.len(), there.len(), "{text}");
 }

@@ -85,7 +85,7 @@ impl MemoryRun {
         let mut info = RunInfo::new(id, spec.provider());
         match &spec {
             Spec::Run(spec) => {
-                info.title = spec.first_title(true);
+                info.title = spec.first_title();
                 info.model.clone_from(&spec.model);
                 info.directory.clone_from(&spec.working_directory);
             }

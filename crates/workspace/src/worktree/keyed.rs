@@ -24,6 +24,8 @@ pub(super) const UNUSED: Duration = Duration::from_hours(90 * 24);
 pub struct WorktreeKey {
     id: String,
     name: String,
+    /// It is taken over from the worktree that has it.
+    starts_over: bool,
 }
 
 impl WorktreeKey {
@@ -32,7 +34,15 @@ impl WorktreeKey {
         Self {
             id: id.into(),
             name: name.into(),
+            starts_over: false,
         }
+    }
+
+    /// Returns the key for a worktree of its own, which gets it when it is [started](Worktree::start).
+    #[must_use]
+    pub fn start_over(mut self) -> Self {
+        self.starts_over = true;
+        self
     }
 }
 
@@ -41,13 +51,11 @@ impl WorktreeKey {
 pub(super) struct Keyed {
     root: PathBuf,
     key: WorktreeKey,
-    /// It takes the key over from the worktree that has it.
-    starts_over: bool,
 }
 
 impl Worktree {
-    /// Opens the worktree of a session key, or creates it in a folder of `root` with this id. To start `over`, it is created
-    /// in any case, and gets the key when it is [started](Self::start).
+    /// Opens the worktree of a session key, or creates it in a folder of `root` with this id. With a key that
+    /// [starts over](WorktreeKey::start_over), it is created in any case.
     ///
     /// # Errors
     ///
@@ -57,23 +65,23 @@ impl Worktree {
         id: &str,
         wanted: &NewWorktree,
         key: &WorktreeKey,
-        over: bool,
     ) -> anyhow::Result<Self> {
         make(root).with_context(|| format!("cannot create {}", root.display()))?;
         let keyed = Keyed {
             root: root.to_owned(),
             key: key.clone(),
-            starts_over: over,
         };
         let lock = keyed.lock()?;
-        if !over && let Some((folder, _)) = keyed.find() {
+        if !key.starts_over
+            && let Some((folder, _)) = keyed.find()
+        {
             let opened = Self::open(folder, record::folder(root, id), wanted, keyed.clone())?;
             if let Some(opened) = opened {
                 return Ok(opened);
             }
         }
         let mut made = Self::create(root, id, wanted)?;
-        if !over {
+        if !key.starts_over {
             made.info.key = Some(key.id.clone());
             made.write_info()?;
             made.share()?;
@@ -213,7 +221,7 @@ impl Worktree {
 
     /// Takes the key over from the worktree that had it.
     pub(super) fn take_key(&mut self) -> anyhow::Result<()> {
-        let Some(keyed) = self.keyed.clone().filter(|it| it.starts_over) else {
+        let Some(keyed) = self.keyed.clone().filter(|it| it.key.starts_over) else {
             return Ok(());
         };
         let lock = keyed.lock()?;
@@ -231,7 +239,7 @@ impl Worktree {
         self.write_info()?;
         self.share()?;
         if let Some(keyed) = &mut self.keyed {
-            keyed.starts_over = false;
+            keyed.key.starts_over = false;
         }
         let _ = lock.unlock();
         Ok(())

@@ -125,7 +125,7 @@ fn worktree_used_by_others_is_kept() {
     let (repository, root) = (Repository::new(), tempfile::tempdir().unwrap());
     let key = WorktreeKey::new("a1", "k");
     let wanted = NewWorktree::of(repository.path());
-    let mut keyed = Worktree::of_key(&worktrees(&root), "k", &wanted, &key, false).unwrap();
+    let mut keyed = Worktree::of_key(&worktrees(&root), "k", &wanted, &key).unwrap();
     keyed.start().unwrap();
     fs::write(keyed.directory().join("a.txt"), "two\n").unwrap();
     let path = keyed.directory().to_owned();

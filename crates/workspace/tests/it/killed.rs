@@ -39,7 +39,11 @@ fn victim() {
     match &*action {
         "apply" | "apply-index" => {
             let target = Target::find(Path::new(&repository)).unwrap();
-            let applied = target.apply(&brought.join("patch"), action == "apply-index");
+            let patch = brought.join("patch");
+            let applied = match &*action {
+                "apply" => target.apply(&patch),
+                _ => target.apply_with_index(&patch),
+            };
             assert_eq!(applied.unwrap(), CHANGED);
             return;
         }
@@ -62,8 +66,8 @@ fn victim() {
     let wanted = NewWorktree::of(repository);
     let key = WorktreeKey::new("a1", "k");
     let mut made = match &*action {
-        "key" => Worktree::of_key(&root, "r", &wanted, &key, false),
-        "over" => Worktree::of_key(&root, "r", &wanted, &key, true),
+        "key" => Worktree::of_key(&root, "r", &wanted, &key),
+        "over" => Worktree::of_key(&root, "r", &wanted, &key.start_over()),
         "empty" => Worktree::empty(&root, "r"),
         _ => Worktree::create(&root, "r", &wanted),
     }
@@ -309,7 +313,7 @@ fn a_key_keeps_its_worktree_wherever_a_process_of_it_is_killed() {
         );
         let wanted = NewWorktree::of(place.repository.path());
         let key = WorktreeKey::new("a1", "k");
-        let again = Worktree::of_key(&place.root(), "again", &wanted, &key, false).unwrap();
+        let again = Worktree::of_key(&place.root(), "again", &wanted, &key).unwrap();
         assert_eq!(
             again.directory().join("work").exists(),
             has_worked,
@@ -335,7 +339,7 @@ fn kill_at_any_step_of_a_new_start_leaves_a_worktree() {
         let place = template.copy();
         let wanted = NewWorktree::of(place.repository.path());
         let key = WorktreeKey::new("a1", "k");
-        let mut first = Worktree::of_key(&place.root(), "first", &wanted, &key, false).unwrap();
+        let mut first = Worktree::of_key(&place.root(), "first", &wanted, &key).unwrap();
         first.start().unwrap();
         fs::write(first.directory().join("work"), "of the agent").unwrap();
         drop(first);
@@ -347,7 +351,7 @@ fn kill_at_any_step_of_a_new_start_leaves_a_worktree() {
             trees.any(|it| it.unwrap().path().join("work").exists()),
             "{at}"
         );
-        let again = Worktree::of_key(&place.root(), "again", &wanted, &key, false).unwrap();
+        let again = Worktree::of_key(&place.root(), "again", &wanted, &key).unwrap();
         drop(again);
         assert!(place.left().len() <= 2, "{at}: {:?}", place.left());
         if !is_killed {
@@ -388,7 +392,7 @@ fn work_of_a_killed_keyed_run_is_kept_before_the_next_change() {
         let place = template.copy();
         let wanted = NewWorktree::of(place.repository.path());
         let key = WorktreeKey::new("a1", "k");
-        let of_key = |id| Worktree::of_key(&place.root(), id, &wanted, &key, false).unwrap();
+        let of_key = |id| Worktree::of_key(&place.root(), id, &wanted, &key).unwrap();
         let mut first = of_key("first");
         first.start().unwrap();
         first.finish();

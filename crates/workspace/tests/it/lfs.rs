@@ -190,7 +190,7 @@ fn goes_along_and_comes_back(is_real: bool) {
     assert!(target.lacks_large_files(&patch).unwrap());
     target.take_large_files(&bundle).unwrap();
     assert!(!target.lacks_large_files(&patch).unwrap());
-    assert_eq!(target.apply(&patch, false).unwrap(), 3);
+    assert_eq!(target.apply(&patch).unwrap(), 3);
     assert_eq!(read(repository.path(), "new.bin"), "of the agent\n");
     assert_eq!(read(repository.path(), "more.bin"), "not committed\n");
     for name in ["new.bin", "more.bin", "empty.bin"] {
@@ -491,7 +491,7 @@ fn git_lfs_checks_files_out_and_keeps_what_is_not_committed() {
     let kept = Kept::find(&root, "r").unwrap().unwrap();
     kept.write_patch(&patch).unwrap();
     let target = Target::find(repository.path()).unwrap();
-    assert_eq!(target.apply(&patch, false).unwrap(), 2);
+    assert_eq!(target.apply(&patch).unwrap(), 2);
     let read = |name: &str| fs::read_to_string(repository.path().join(name)).unwrap();
     assert_eq!(
         (&*read("new.bin"), &*read("big.bin")),

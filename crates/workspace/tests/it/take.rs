@@ -105,7 +105,7 @@ fn changes_are_applied_to_files_and_to_the_index_on_request() {
     let brought = Brought::new();
     let index = || fs::read(brought.clone.join(".git/index")).unwrap();
     let before = index();
-    assert_eq!(brought.target().apply(&brought.patch(), false).unwrap(), 6);
+    assert_eq!(brought.target().apply(&brought.patch()).unwrap(), 6);
     assert_eq!(index(), before);
     assert_eq!(
         fs::read_to_string(brought.clone.join("a.txt")).unwrap(),
@@ -127,7 +127,7 @@ fn changes_are_applied_to_files_and_to_the_index_on_request() {
         .write(true)
         .open(brought.clone.join("a.txt"));
     file.unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
-    brought.target().apply(&brought.patch(), true).unwrap();
+    brought.target().apply_with_index(&brought.patch()).unwrap();
     assert_eq!(brought.git(["write-tree"]), tree);
     assert_eq!(brought.git(["diff", "--name-only"]), "");
     let own = brought.clone.join(".git/teamster-apply");
@@ -160,10 +160,10 @@ fn files_become_folders_and_folders_become_files() {
     let target = Target::find(&clone).unwrap();
     // An untracked file in the way of a link: all stays.
     fs::write(clone.join("sub/mine"), "mine\n").unwrap();
-    assert!(target.apply(&patch, false).is_err());
+    assert!(target.apply(&patch).is_err());
     fs::remove_file(clone.join("sub/mine")).unwrap();
     assert!(files_of(&clone, |name| !name.starts_with(".git")) == before);
-    assert_eq!(target.apply(&patch, true).unwrap(), 4);
+    assert_eq!(target.apply_with_index(&patch).unwrap(), 4);
     assert_eq!(fs::read_to_string(clone.join("a.txt/in")).unwrap(), "in\n");
     assert_eq!(
         fs::read_link(clone.join("sub")).unwrap(),
@@ -185,7 +185,7 @@ fn patch_that_does_not_fit_changes_no_file_and_names_them() {
     let odd = OsStr::from_bytes(b"\xff\n\"");
     fs::write(brought.clone.join(odd), "in the way").unwrap();
     let before = brought.state();
-    let error = brought.target().apply(&brought.patch(), false).unwrap_err();
+    let error = brought.target().apply(&brought.patch()).unwrap_err();
     let TakeError::Conflicts(mut files) = error else {
         panic!("{error:?}");
     };
@@ -211,14 +211,14 @@ fn invalid_patch_is_an_error_and_an_empty_one_changes_no_file() {
     let patch = brought.folder.path().join("other");
     fs::write(&patch, "no patch\n").unwrap();
     assert!(matches!(
-        brought.target().apply(&patch, false),
+        brought.target().apply(&patch),
         Err(TakeError::Git(_))
     ));
     let whole = fs::read(brought.patch()).unwrap();
     fs::write(&patch, &whole[..whole.len() - 40]).unwrap();
-    assert!(brought.target().apply(&patch, false).is_err());
+    assert!(brought.target().apply(&patch).is_err());
     fs::write(&patch, "").unwrap();
-    assert_eq!(brought.target().apply(&patch, false).unwrap(), 0);
+    assert_eq!(brought.target().apply(&patch).unwrap(), 0);
     assert!(brought.state() == before, "something was changed");
 }
 
@@ -238,7 +238,13 @@ fn a_failure_half_way_restores_the_files_and_the_index() {
         brought.git(["config", "filter.broken.required", "true"]);
         let before_with_filter = brought.state();
         assert!(before != before_with_filter);
-        let error = brought.target().apply(&brought.patch(), index).unwrap_err();
+        let target = brought.target();
+        let applied = if index {
+            target.apply_with_index(&brought.patch())
+        } else {
+            target.apply(&brought.patch())
+        };
+        let error = applied.unwrap_err();
         assert!(matches!(error, TakeError::Git(_)), "{error:?}");
         assert!(
             brought.state() == before_with_filter,
@@ -468,10 +474,7 @@ fn changes_are_applied_across_file_systems() {
             top.to_str().unwrap(),
         ],
     );
-    let files = Target::find(&top)
-        .unwrap()
-        .apply(&brought.patch(), false)
-        .unwrap();
+    let files = Target::find(&top).unwrap().apply(&brought.patch()).unwrap();
     assert!(files > 0);
     assert_eq!(fs::read_to_string(top.join("a.txt")).unwrap(), "two\n");
     assert!(!top.join(".teamster-apply").exists());

@@ -39,8 +39,8 @@ impl Place {
 
     fn of_key(&self, id: &str, key: &str, over: bool) -> Result<Worktree, String> {
         let key = WorktreeKey::new(format!("{:x}", key.len()), key);
-        Worktree::of_key(&self.root, id, &self.wanted(), &key, over)
-            .map_err(|error| format!("{error:#}"))
+        let key = if over { key.start_over() } else { key };
+        Worktree::of_key(&self.root, id, &self.wanted(), &key).map_err(|error| format!("{error:#}"))
     }
 
     /// The folders of worktrees.

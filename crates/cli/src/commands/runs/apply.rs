@@ -25,7 +25,8 @@ pub(super) async fn main(args: &RunsApplyArgs, machine: &Machine) -> anyhow::Res
         crate::report::warn(&[format!("large files of Git LFS stay pointers: {error:#}")]);
     }
     let applied = match &patch {
-        Some(patch) => target.apply(patch.path(), args.index),
+        Some(patch) if args.index => target.apply_with_index(patch.path()),
+        Some(patch) => target.apply(patch.path()),
         None => {
             found.check_workspace()?;
             Ok(0)

@@ -39,7 +39,11 @@ fn collected() -> Accounts {
 }
 
 fn shown(accounts: &Accounts, by: Dimension, models: bool, width: Option<usize>) -> String {
-    let report = accounts.summary(by, models, Joined::default(), 3);
+    let report = if models {
+        accounts.summary_with_models(by, Joined::default(), 3)
+    } else {
+        accounts.summary(by, Joined::default(), 3)
+    };
     let mut out = anstream::StripStream::new(Vec::new());
     table::print(&report, by, &TimeZone::UTC, width, &mut out).unwrap();
     String::from_utf8(out.into_inner()).unwrap()

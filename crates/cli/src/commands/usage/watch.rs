@@ -193,7 +193,7 @@ fn content(
     }
     writeln!(out)?;
     let by = args.by.unwrap_or(Dimension::Provider);
-    let report = frame.collected.summary(by, args.models);
+    let report = frame.collected.summary(by);
     if report.groups.is_empty() {
         return table::print_empty(&report, &args.providers, Some(width), out);
     }

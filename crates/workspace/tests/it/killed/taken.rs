@@ -36,7 +36,10 @@ fn killed_apply_is_complete_or_undone() {
             } else {
                 assert!(state(&place) == before, "{context}: something was changed");
                 restored += warnings.len();
-                let again = target.apply(&patch(&place), action == "apply-index");
+                let again = match action {
+                    "apply" => target.apply(&patch(&place)),
+                    _ => target.apply_with_index(&patch(&place)),
+                };
                 assert_eq!(again.unwrap(), CHANGED, "{context}");
             }
             let own = place.repository.path().join(".git/teamster-apply");
@@ -82,7 +85,7 @@ fn user_changes_since_a_kill_are_kept() {
                 assert!(warning.contains("changed since: .gitignore"), "{warning}");
                 assert!(warning.contains(&format!("{own}/before")), "{warning}");
                 assert!(state(&place) == before, "{at}");
-                assert!(target.apply(&patch(&place), false).is_err());
+                assert!(target.apply(&patch(&place)).is_err());
             }
             assert_eq!(fs::read_to_string(&changed).unwrap(), "mine\n");
         }
