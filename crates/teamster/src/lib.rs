@@ -48,6 +48,7 @@
 //! | `mcp-files` (on with three of the providers) | MCP servers from the `mcpServers` JSON of users, changes of the CLIs' configuration files | `mcp` |
 //! | `doctor` | which CLIs are on this machine and whether they can be used | `doctor` |
 //! | `mcp-client` | starts MCP servers and calls their tools | `mcp_client` |
+//! | `mcp-tools` | functions of this process as tools for its agents | `mcp_tools` |
 //! | `acp-probe` | a check of agents of the Agent Client Protocol | `acp_probe` |
 //! | `typed` | answers of runs as values of Rust types (`run`) | |
 //! | `blocking` | runs and sessions from code that is not async | `blocking` |
@@ -87,6 +88,8 @@ pub use teamster_host as host;
 pub use teamster_loop as agent_loop;
 #[cfg(feature = "mcp-client")]
 pub use teamster_mcp_client as mcp_client;
+#[cfg(feature = "mcp-tools")]
+pub use teamster_mcp_tools as mcp_tools;
 #[cfg(feature = "orchestrator")]
 pub use teamster_orchestrator as orchestrator;
 #[cfg(feature = "orchestrator")]

@@ -29,6 +29,7 @@ const LAYERS: &[&[&str]] = &[
         "metrics",
         "acp-server",
         "mcp-server",
+        "mcp-tools",
     ],
     &[
         "runner",
