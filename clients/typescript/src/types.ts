@@ -223,6 +223,8 @@ export interface Capabilities {
   runsCallsAfterAnswer: boolean;
   /** The CLI's slash commands (`slash_commands`).  Unless requested, a prompt is never interpreted as a command. */
   slashCommands: boolean;
+  /** The CLI's slash commands and skills in sessions (`slash_commands`).  Some CLIs have them in a process that is kept only. */
+  sessionCommands?: boolean;
   /** `@file` in a prompt is expanded, and this cannot be disabled.  This includes files outside the working directory. Do not pass it untrusted prompts. */
   fileMentions: boolean;
 }

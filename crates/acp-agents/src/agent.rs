@@ -38,6 +38,7 @@ pub(crate) const fn capabilities() -> Capabilities {
     can.thinking = true;
     can.announces_tools = true;
     can.slash_commands = true;
+    can.session_commands = true;
     can
 }
 

@@ -193,7 +193,7 @@ impl Dialect for KimiDialect {
         self.record.take_failure()
     }
 
-    fn turn_begins(&mut self) {
+    fn turn_begins(&mut self, _: bool) {
         self.record = Recorded::default();
     }
 

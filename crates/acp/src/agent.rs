@@ -54,6 +54,7 @@ const fn capabilities() -> Capabilities {
     can.text_deltas = true;
     can.thinking = true;
     can.slash_commands = true;
+    can.session_commands = true;
     // Unknown for an arbitrary agent.
     can.file_mentions = true;
     can

@@ -154,8 +154,10 @@ pub trait Dialect: Send + 'static {
         None
     }
 
-    /// Called when a prompt is sent.
-    fn turn_begins(&mut self) {}
+    /// Called when a prompt is sent. With `is_command`, it is one of the agent's commands, which may need no model.
+    fn turn_begins(&mut self, is_command: bool) {
+        let _ = is_command;
+    }
 
     /// Called when a session is opened.
     fn session_opened(&mut self, origin: SessionOrigin) {

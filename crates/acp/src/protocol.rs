@@ -259,7 +259,9 @@ impl AcpProtocol {
         let Some(session) = self.session.clone() else {
             return;
         };
-        let prompt = if self.settings.slash_commands {
+        // A leading blank makes any prompt text, also where the agent ignores it.
+        let is_command = self.settings.slash_commands && turn.prompt.starts_with('/');
+        let prompt = if is_command {
             Cow::Borrowed(turn.prompt.as_str())
         } else {
             self.dialect.not_a_command(&turn.prompt)
@@ -274,7 +276,7 @@ impl AcpProtocol {
         };
         match content {
             Ok(content) => {
-                self.dialect.turn_begins();
+                self.dialect.turn_begins(is_command);
                 let id = self.ask(Ask::Prompt);
                 write::prompt(&mut self.outbox, id, &session, content);
                 self.prompt_id = Some(id);

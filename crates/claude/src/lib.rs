@@ -80,6 +80,7 @@ static CAPABILITIES: Capabilities = {
     can.cost = true;
     can.announces_tools = true;
     can.slash_commands = true;
+    can.session_commands = true;
     can.file_mentions = true;
     can
 };

@@ -28,7 +28,8 @@ pub(crate) struct CopilotDialect {
     servers: Servers,
     /// Permission mode with which the process was started, by flags.
     permission: PermissionMode,
-    slash_commands: bool,
+    /// True if the prompt of the turn is a command.
+    is_command: bool,
     total: Total,
     /// True if the total covers the session. It never includes usage before this process.
     covers_session: bool,
@@ -51,7 +52,7 @@ impl CopilotDialect {
         Self {
             servers: Servers::new(asked.collect()),
             permission: params.permission,
-            slash_commands: params.slash_commands,
+            is_command: false,
             total: Total::default(),
             covers_session: false,
         }
@@ -132,9 +133,13 @@ impl Dialect for CopilotDialect {
         end
     }
 
+    fn turn_begins(&mut self, is_command: bool) {
+        self.is_command = is_command;
+    }
+
     fn chunk(&self, text: &str, _: &Value, turn: &TurnSoFar) -> Chunk {
-        // Before the model is asked, the text is the CLI's. With slash commands it may be the output of a command.
-        let before_all = turn.requests() == 0 && !self.slash_commands;
+        // Before the model is asked, the text is the CLI's. It may be the output of a command.
+        let before_all = turn.requests() == 0 && !self.is_command;
         match cli_messages::form(text) {
             Some(Form::Failure { .. } | Form::Retry(_)) => Chunk::Hold,
             Some(Form::Cancelled) if turn.was_rejected() => Chunk::Noise,

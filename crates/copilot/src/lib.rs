@@ -70,6 +70,7 @@ static CAPABILITIES: Capabilities = {
     can.usage = true;
     can.live_usage = true;
     can.announces_tools = true;
+    can.session_commands = true;
     can
 };
 

@@ -101,6 +101,11 @@ pub struct Capabilities {
     ///
     /// Unless requested, a prompt is never interpreted as a command.
     pub slash_commands: bool,
+    /// The CLI's slash commands and skills in sessions (`slash_commands`).
+    ///
+    /// Some CLIs have them in a process that is kept only.
+    #[serde(default)]
+    pub session_commands: bool,
     /// `@file` in a prompt is expanded, and this cannot be disabled.
     ///
     /// This includes files outside the working directory. Do not pass it untrusted prompts.
@@ -141,6 +146,7 @@ impl Capabilities {
             announces_tools: false,
             runs_calls_after_answer: false,
             slash_commands: false,
+            session_commands: false,
             file_mentions: false,
         }
     }

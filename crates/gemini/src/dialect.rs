@@ -28,7 +28,8 @@ pub(crate) struct GeminiDialect {
     servers: Servers,
     /// True if the session was started with rules against all changes.
     read_only: bool,
-    slash_commands: bool,
+    /// True if the prompt of the turn is a command.
+    is_command: bool,
     /// True if the last turn used any tokens.
     used_tokens: bool,
 }
@@ -38,7 +39,7 @@ impl GeminiDialect {
         Self {
             servers: Servers::new(params, &Flags::of(&params.extra_args)),
             read_only: params.permission == PermissionMode::ReadOnly,
-            slash_commands: params.slash_commands,
+            is_command: false,
             used_tokens: false,
         }
     }
@@ -103,6 +104,10 @@ impl Dialect for GeminiDialect {
         }
     }
 
+    fn turn_begins(&mut self, is_command: bool) {
+        self.is_command = is_command;
+    }
+
     fn figures(&mut self, result: &Value, _: &TurnSoFar) -> Figures {
         let quota = &result["_meta"]["quota"];
         let mut figures = Figures::default();
@@ -124,11 +129,11 @@ impl Dialect for GeminiDialect {
     fn failure(&mut self, stop_reason: Option<&str>, turn: &TurnSoFar) -> Option<AgentError> {
         let (kind, message) = match stop_reason? {
             // The CLI does not report this.
-            "end_turn" if !turn.has_answer() && !self.slash_commands && !self.used_tokens => (
+            "end_turn" if !turn.has_answer() && !self.is_command && !self.used_tokens => (
                 ErrorKind::Permission,
                 "the model was not asked: a hook held the prompt back",
             ),
-            "end_turn" if !turn.has_answer() && !self.slash_commands => (
+            "end_turn" if !turn.has_answer() && !self.is_command => (
                 ErrorKind::Protocol,
                 "the model returned an empty response with no text",
             ),

@@ -100,6 +100,7 @@ fn check(params: &ExecuteParams, is_session: bool) -> Result<(), AgentError> {
     let mut params = params.clone();
     if is_session {
         "-".clone_into(&mut params.prompt);
+        params.slash_commands = false;
     }
     params.check(&INFO, &CAPABILITIES)
 }

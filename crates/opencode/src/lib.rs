@@ -76,6 +76,7 @@ const CAPABILITIES: Capabilities = {
     can.cost = true;
     // A call is reported with its result when it has ended.
     can.announces_tools = false;
+    can.session_commands = true;
     can
 };
 

@@ -40,6 +40,7 @@ impl SessionTurns {
     pub fn capabilities_of(runtime: &Capabilities) -> Capabilities {
         let mut capabilities = runtime.clone();
         capabilities.resume = true;
+        capabilities.slash_commands = runtime.session_commands;
         // The CLI's own limits apply to its process, not to a turn.
         capabilities.max_turns = false;
         capabilities.max_budget_usd = false;

@@ -65,6 +65,7 @@ static CAPABILITIES: Capabilities = {
     can.announces_tools = true;
     can.runs_calls_after_answer = true;
     can.slash_commands = true;
+    can.session_commands = true;
     can
 };
 

@@ -391,5 +391,6 @@ fn everything() -> Capabilities {
     can.cost = true;
     can.announces_tools = true;
     can.slash_commands = true;
+    can.session_commands = true;
     can
 }

@@ -232,6 +232,9 @@ class Capabilities(TypedDict):
     #: The CLI's slash commands (`slash_commands`).
     #: Unless requested, a prompt is never interpreted as a command.
     slashCommands: bool
+    #: The CLI's slash commands and skills in sessions (`slash_commands`).
+    #: Some CLIs have them in a process that is kept only.
+    sessionCommands: NotRequired[bool]
     #: `@file` in a prompt is expanded, and this cannot be disabled.
     #: This includes files outside the working directory. Do not pass it untrusted prompts.
     fileMentions: bool

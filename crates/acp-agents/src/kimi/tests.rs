@@ -17,7 +17,7 @@ const USED: &str = r#"{"type":"usage.record","agentId":"main","model":"m","usage
 #[test]
 fn a_failed_turn_has_its_cause_in_the_record() {
     let mut dialect = (KIMI.dialect)(&ExecuteParams::default());
-    dialect.turn_begins();
+    dialect.turn_begins(false);
     assert!(dialect.awaits_record());
     dialect.record_line(&USED.replace("main", "agent-0"));
     dialect.record_line(&FAILED.replace("main", "agent-0"));
@@ -40,7 +40,7 @@ fn a_failed_turn_has_its_cause_in_the_record() {
     assert!(error.message.starts_with("503 "), "{error}");
     // The next turn begins without it.
     dialect.record_line(FAILED);
-    dialect.turn_begins();
+    dialect.turn_begins(false);
     assert_eq!(dialect.failure(Some("end_turn"), &turn), None);
 }
 

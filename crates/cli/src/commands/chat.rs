@@ -27,10 +27,6 @@ use crate::spec::Local;
 use crate::{drive, remote, start, words};
 use args::ChatArgs;
 
-/// The agents whose own commands, such as `/compact`, a chat sends on. Decoders of others take an answer without a request
-/// to the model for a failure, unless every prompt may be a command.
-const TAKES_COMMANDS: [&str; 1] = ["claude"];
-
 /// Runs a chat with an agent and returns the exit code.
 pub(crate) fn main(args: ChatArgs, machine: &Machine) -> anyhow::Result<u8> {
     let (mut spec, local) = spec::of_chat(args).map_err(refused)?;
@@ -47,7 +43,9 @@ pub(crate) fn main(args: ChatArgs, machine: &Machine) -> anyhow::Result<u8> {
     }
     // A script's line with a slash stays an error.
     let is_typed = io::stdin().is_terminal();
-    spec.trusted.slash_commands = is_typed && TAKES_COMMANDS.contains(&&*spec.provider);
+    let provider = crate::global::providers().get(&spec.provider);
+    spec.trusted.slash_commands =
+        is_typed && provider.is_some_and(|it| it.capabilities().session_commands);
     let id = Uuid::now_v7().to_string();
     let runtime = tokio_runtime()?;
     let answers = if io::stdin().is_terminal() {

@@ -302,7 +302,8 @@ impl View {
                 self.say(format!("{space}{message}"), reader).await;
             }
             UserInput::Other(text) => {
-                if self.owner.as_ref().is_some_and(|it| it.passes_commands) {
+                let passes = self.owner.as_ref().is_some_and(|it| it.passes_commands);
+                if passes && offered::may_have(&text) {
                     self.say(text, reader).await;
                 } else {
                     self.screen.report(&anyhow!(command::unknown(&text)));

@@ -29,6 +29,15 @@ pub(crate) fn commands() -> Vec<SlashCommand> {
     lock(&OFFERED).commands.clone().unwrap_or_default()
 }
 
+/// Returns `false` if a command is none of the CLI's own, as far as they are known. Some CLIs say nothing about such a
+/// command, and ask no model.
+pub(crate) fn may_have(text: &str) -> bool {
+    let name = text.trim_start_matches('/');
+    let name = name.split(char::is_whitespace).next().unwrap_or_default();
+    let commands = commands();
+    commands.is_empty() || commands.iter().any(|command| command.name == name)
+}
+
 /// Returns the part of `/help` about the CLI's own commands; empty if none is known.
 pub(crate) fn commands_help() -> String {
     let commands = commands().into_iter();

@@ -72,7 +72,7 @@ impl Offered {
             return false;
         }
         // A prompt that begins with `/` is text for an agent without such commands.
-        params.slash_commands &= can.slash_commands;
+        params.slash_commands &= can.session_commands;
         if !can.add_dirs && !folders.is_empty() {
             params.add_dirs.retain(|folder| !folders.contains(folder));
             let count = match folders.len() {
@@ -171,6 +171,9 @@ mod tests {
         // No servers at all, no folders. The servers of the command line stay, and are refused.
         let (fits, params, left_out) = fitted("cline", "cline", spec());
         assert!(fits && params.slash_commands);
+        // Of its sessions only.
+        let (_, params, _) = fitted("copilot", "copilot", spec());
+        assert!(params.slash_commands);
         assert_eq!(names(&params), ["own"]);
         assert_eq!(params.add_dirs.len(), 0);
         assert_eq!(left_out.len(), 4, "{left_out:?}");

@@ -10,6 +10,8 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     let mut params = options.params.clone();
     // The prompts are sent with the turns.
     "-".clone_into(&mut params.prompt);
+    // Unlike a run, a session supports commands.
+    params.slash_commands = false;
     check(&params)?;
     let mut args = Args::new();
     args.add("acp");

@@ -267,6 +267,7 @@ fn a_prompt_is_no_command_unless_it_shall_be() {
     assert_eq!(sent("/help me", false), "\u{200b}/help me");
     assert_eq!(sent("\u{feff}\n /help", false), "\u{200b}\u{feff}\n /help");
     assert_eq!(sent("/help me", true), "/help me");
+    assert_eq!(sent(" /help me", true), "\u{200b} /help me");
     assert_eq!(sent("and/or", false), "and/or");
 }
 
