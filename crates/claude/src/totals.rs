@@ -12,20 +12,36 @@ pub(crate) enum Baseline {
     #[default]
     New,
     /// The session's totals; empty if the CLI stores none.
-    Resumed(SessionTotals),
+    Resumed(Totals),
     /// The session was resumed, and its file was not found.
     Unknown,
 }
 
-/// Usage of a session over all its runs.
+/// Running totals of a process, or of a session over all its runs.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct SessionTotals {
-    pub(crate) by_model: BTreeMap<String, ModelUsage>,
+pub(crate) struct Totals {
+    pub(crate) usage: Usage,
     pub(crate) cost: f64,
+    pub(crate) by_model: BTreeMap<String, ModelUsage>,
     pub(crate) api_ms: Option<f64>,
 }
 
-impl SessionTotals {
+impl Totals {
+    /// Returns the totals of these models.
+    pub(crate) fn new(
+        by_model: BTreeMap<String, ModelUsage>,
+        cost: f64,
+        api_ms: Option<f64>,
+    ) -> Self {
+        let usage = by_model.values().map(|model| model.usage);
+        Self {
+            usage: usage.fold(Usage::default(), Usage::plus),
+            cost,
+            by_model,
+            api_ms,
+        }
+    }
+
     /// Returns whether the CLI stores its totals, and therefore continues from them.
     pub(crate) fn is_kept(&self) -> bool {
         *self != Self::default()

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use teamster_core::provider::{RecordFiles, is_uuid};
 use teamster_core::{ExecuteParams, Id, Usage};
 
-use crate::totals::{ApiUsage, Baseline, ModelUsageLine, SessionTotals};
+use crate::totals::{ApiUsage, Baseline, ModelUsageLine, Totals};
 
 /// Number of bytes read at a time, from the end of the file.
 const PIECE: u64 = 1 << 20;
@@ -102,7 +102,7 @@ fn find(projects: &Path, id: &str) -> Option<PathBuf> {
 
 /// Returns the last totals in a session's file; empty if the version that wrote it does not store them. `None` if the
 /// file is unreadable.
-fn totals(path: &Path) -> Option<SessionTotals> {
+fn totals(path: &Path) -> Option<Totals> {
     let mut file = File::open(path).ok()?;
     let mut end = file.metadata().ok()?.len();
     // Beginning of the line that the last piece cut.
@@ -130,7 +130,7 @@ fn totals(path: &Path) -> Option<SessionTotals> {
         rest = piece;
         end = start;
     }
-    Some(SessionTotals::default())
+    Some(Totals::default())
 }
 
 /// `cost-state`: usage of the session over all its runs.
@@ -160,14 +160,11 @@ struct Answer<'a> {
     usage: Option<ApiUsage>,
 }
 
-impl From<CostState> for SessionTotals {
+impl From<CostState> for Totals {
     fn from(state: CostState) -> Self {
         let models = state.model_usage.into_iter();
-        Self {
-            by_model: models.map(|(model, line)| (model, line.into())).collect(),
-            cost: state.total_cost_usd,
-            api_ms: state.total_api_duration,
-        }
+        let by_model = models.map(|(model, line)| (model, line.into())).collect();
+        Self::new(by_model, state.total_cost_usd, state.total_api_duration)
     }
 }
 

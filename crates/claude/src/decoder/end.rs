@@ -9,6 +9,16 @@
 //! usage of the process since its last result. With these versions, the sum of that is the usage of the run.
 //!
 //! In a session of many turns, each turn is a run. Its usage is the increase of the totals.
+//!
+//! ```text
+//! message_start, message_delta, answers of sub-agents ──▶ so_far            until the turn's result is there
+//!
+//! result: running totals ──▶ printed ──┐ a count that was reset: printed ──▶ carried
+//!                                      ├──▶ all = carried + printed
+//! result: usage since the last ──▶ carried                │
+//!                                                         ├─ all at the start of the turn (before)      = the turn's
+//!                                                         └─ all at the start of the session            = the session's
+//! ```
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -21,38 +31,34 @@ use teamster_core::{
 
 use super::Synthetic;
 use super::errors::Evidence;
-use super::usage::{Before, Totals, difference, figures, grown, to_ms, total};
+use super::usage::{difference, figures, grown, to_ms, total};
 use super::wire::ResultLine;
-use crate::totals::ApiUsage;
-use crate::totals::{Baseline, ModelUsageLine};
+use crate::totals::{ApiUsage, Baseline, ModelUsageLine, Totals};
 
 /// State of the turns so far.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     summary: DecodedResult,
-    /// Usage of complete messages, and of the message that is being streamed.
-    finished: Usage,
+    /// Usage of the turn's complete messages, those of sub-agents included.
+    so_far: Usage,
+    /// Usage at the start of the message that is being streamed.
     streaming: Usage,
-    /// Usage of sub-agents: the sum, and the last count of each answer. Counts are reported repeatedly.
-    sub_agents: Usage,
+    /// The last count of each answer of a sub-agent. Counts are reported repeatedly.
     answers: HashMap<Id, Usage>,
     stop_reason: Option<String>,
     /// True if a message without usage began. The CLI counts a message only at its end.
     unbooked: bool,
-    /// Running totals at the end of the last turn.
-    total: Totals,
-    /// Totals from before the CLI's count was reset.
+    /// The CLI's running totals at the end of the last turn.
+    printed: Totals,
+    /// What these do not count: usage and cost from before the CLI's count was reset.
     carried: Totals,
-    /// Totals at the start of the current turn.
-    before: Before,
+    /// All totals at the start of the current turn.
+    before: Totals,
     /// Presence of unknown earlier usage in the totals.
     unknown: Unknown,
     /// Totals at the start of the session, if it began in this process and the CLI counts by process. The increase
     /// since then is the session's usage.
     session_from: Option<Usage>,
-    /// Running totals of each model and of the time at the end of the last turn.
-    by_model: BTreeMap<String, ModelUsage>,
-    api_ms: Option<f64>,
     denied: HashSet<Id>,
     limit: Option<Limit>,
 }
@@ -82,13 +88,7 @@ impl Turns {
         match baseline {
             Baseline::Unknown => turns.unknown = Unknown::Maybe,
             Baseline::Resumed(session) if session.is_kept() => {
-                let usage = session.by_model.values().map(|model| model.usage);
-                turns.total = Totals {
-                    usage: usage.fold(Usage::default(), Usage::plus),
-                    cost: session.cost,
-                };
-                turns.by_model = session.by_model;
-                turns.api_ms = session.api_ms;
+                turns.printed = session;
                 turns.session_from = Some(Usage::default());
                 turns.next_turn();
             }
@@ -127,8 +127,8 @@ impl Turns {
             .output_tokens(at_end.output_tokens.or(at_start.output_tokens))
             .cache_read_tokens(at_end.cache_read_tokens.or(at_start.cache_read_tokens))
             .cache_write_tokens(at_end.cache_write_tokens.or(at_start.cache_write_tokens));
-        self.finished = self.finished.plus(message);
-        Some(self.so_far()).filter(|usage| !usage.is_empty())
+        self.so_far = self.so_far.plus(message);
+        Some(self.so_far).filter(|usage| !usage.is_empty())
     }
 
     /// Records the usage of a sub-agent's answer. Returns the usage of the run so far if it has increased.
@@ -138,13 +138,8 @@ impl Turns {
             return None;
         }
         let news = difference(usage, std::mem::replace(known, usage));
-        self.sub_agents = self.sub_agents.plus(news);
-        Some(self.so_far())
-    }
-
-    /// Returns the usage of the run before the CLI reports it at the end of a turn.
-    fn so_far(&self) -> Usage {
-        self.finished.plus(self.sub_agents)
+        self.so_far = self.so_far.plus(news);
+        Some(self.so_far)
     }
 
     /// Records a denied call. Returns whether it is new: every result repeats the denials.
@@ -176,7 +171,7 @@ impl Turns {
         };
         let session_usage = self.of_session(&line);
         let api_ms = line.duration_api_ms;
-        self.api_ms = api_ms.or(self.api_ms);
+        self.printed.api_ms = api_ms.or(self.printed.api_ms);
         let summary = &mut self.summary;
         summary.ended_with_error = Some(failed);
         summary.num_turns = match (summary.num_turns, line.num_turns) {
@@ -315,7 +310,7 @@ impl Turns {
         let total = if line.model_usage_since_last_result.is_some() {
             total(&line.model_usage).unwrap_or_default()
         } else {
-            difference(self.all().usage, self.session_from?)
+            difference(self.usage(), self.session_from?)
         };
         let own = self.summary.usage.unwrap_or_default();
         let has_earlier = figures(total, own).any(|(total, own)| total > own);
@@ -323,11 +318,13 @@ impl Turns {
     }
 
     /// Returns the total usage of the process.
-    fn all(&self) -> Totals {
-        Totals {
-            usage: self.carried.usage.plus(self.total.usage),
-            cost: self.carried.cost + self.total.cost,
-        }
+    fn usage(&self) -> Usage {
+        self.carried.usage.plus(self.printed.usage)
+    }
+
+    /// Returns the total cost of the process.
+    fn cost(&self) -> f64 {
+        self.carried.cost + self.printed.cost
     }
 
     /// Returns this turn's share of the running totals.
@@ -339,7 +336,7 @@ impl Turns {
             .map(|(model, usage)| (model.clone(), ModelUsage::from(*usage)))
             .collect();
         let usage = if models.is_empty() {
-            self.total.usage.plus(turn_usage)
+            self.printed.usage.plus(turn_usage)
         } else {
             models
                 .values()
@@ -347,41 +344,41 @@ impl Turns {
         };
         let total = Totals {
             usage,
-            cost: line.total_cost_usd.unwrap_or(self.total.cost),
+            cost: line.total_cost_usd.unwrap_or(self.printed.cost),
+            by_model: models,
+            api_ms: self.printed.api_ms,
         };
-        if std::mem::take(&mut self.unbooked) && total.is_no_more_than(self.total) {
+        if std::mem::take(&mut self.unbooked) && total.is_no_more_than(&self.printed) {
             // A request was cut off: it had a cost that the CLI does not report.
             return (None, None);
         }
         if self.unknown == Unknown::Maybe {
-            self.look_for_start(total, turn_usage);
+            self.look_for_start(usage, turn_usage);
         }
-        if total.is_less_than(self.total) {
-            let before = std::mem::take(&mut self.total);
-            self.carried.usage = self.carried.usage.plus(before.usage);
-            self.carried.cost += before.cost;
+        let mut last = std::mem::replace(&mut self.printed, total);
+        if self.printed.is_less_than(&last) {
+            self.carried.usage = self.carried.usage.plus(last.usage);
+            self.carried.cost += last.cost;
+            (last.usage, last.cost) = (Usage::default(), 0.0);
             self.before.by_model.clear();
         }
-        let turn = difference(total.usage, self.total.usage);
-        let cost = line.total_cost_usd.map(|cost| cost - self.total.cost);
-        self.total = total;
-        let all = self.all();
-        let before = &self.before;
-        let own = difference(all.usage, before.totals.usage);
+        let turn = difference(usage, last.usage);
+        let cost = line.total_cost_usd.map(|cost| cost - last.cost);
+        let own = difference(self.usage(), self.before.usage);
         if self.unknown == Unknown::Yes {
-            self.by_model = models;
             // The CLI does not count a request without streaming here.
             let known = |usage: &Usage| usage.total_tokens().is_some_and(|sum| sum > 0);
             self.summary.usage = Some(own).filter(known);
             return (Some(turn).filter(known), None);
         }
         self.summary.usage = Some(own);
-        if !models.is_empty() {
-            self.summary.usage_by_model = grown(&models, &before.by_model);
-            self.by_model = models;
+        if self.printed.by_model.is_empty() {
+            self.printed.by_model = last.by_model;
+        } else {
+            self.summary.usage_by_model = grown(&self.printed.by_model, &self.before.by_model);
         }
         if line.total_cost_usd.is_some() {
-            let cost = all.cost - before.totals.cost;
+            let cost = self.cost() - self.before.cost;
             self.summary.cost = Some((cost, CostSource::Reported));
         }
         (Some(turn).filter(|u| !u.is_empty()), cost)
@@ -389,12 +386,12 @@ impl Turns {
 
     /// Handles the first totals of a resumed session with unknown usage. Totals that exceed those of the turn include
     /// earlier usage.
-    fn look_for_start(&mut self, total: Totals, turn: Usage) {
+    fn look_for_start(&mut self, total: Usage, turn: Usage) {
         self.unknown = Unknown::No;
-        if figures(total.usage, turn).any(|(total, turn)| total > turn) {
+        if figures(total, turn).any(|(total, turn)| total > turn) {
             self.unknown = Unknown::Yes;
-            self.total.usage = difference(total.usage, turn);
-            self.before.totals.usage = self.total.usage;
+            self.printed.usage = difference(total, turn);
+            self.before.usage = self.printed.usage;
         }
     }
 
@@ -429,7 +426,7 @@ impl Turns {
             out.error(evidence.error(text.clone()));
         }
         let mut summary = std::mem::take(&mut self.summary);
-        let so_far = self.so_far();
+        let so_far = self.so_far;
         let is_less = |usage: Usage| at_work && usage.total_tokens() < so_far.total_tokens();
         if summary.usage.is_none_or(is_less) {
             summary.usage = Some(so_far).filter(|usage| !usage.is_empty());
@@ -442,23 +439,22 @@ impl Turns {
 
     /// Marks the start of a new session in this process.
     pub(super) fn session_begins(&mut self) {
-        self.session_from = Some(self.all().usage);
+        self.session_from = Some(self.usage());
     }
 
     /// Starts the next turn.
     pub(super) fn next_turn(&mut self) {
-        self.before = Before {
-            totals: self.all(),
-            by_model: self.by_model.clone(),
-            api_ms: self.api_ms,
+        self.before = Totals {
+            usage: self.usage(),
+            cost: self.cost(),
+            ..self.printed.clone()
         };
         if self.unknown == Unknown::Yes {
             // Earlier usage is now part of the totals.
             self.unknown = Unknown::No;
         }
         self.summary = DecodedResult::default();
-        self.finished = Usage::default();
-        self.sub_agents = Usage::default();
+        self.so_far = Usage::default();
         self.stop_reason = None;
     }
 }

@@ -4,22 +4,7 @@ use std::collections::BTreeMap;
 
 use teamster_core::{ModelUsage, Usage};
 
-use crate::totals::ModelUsageLine;
-
-/// Running totals of the process.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Totals {
-    pub(super) usage: Usage,
-    pub(super) cost: f64,
-}
-
-/// Running totals at the beginning of a turn of a session.
-#[derive(Debug, Default)]
-pub(super) struct Before {
-    pub(super) totals: Totals,
-    pub(super) by_model: BTreeMap<String, ModelUsage>,
-    pub(super) api_ms: Option<f64>,
-}
+use crate::totals::{ModelUsageLine, Totals};
 
 /// Returns the sum of all models' usage.
 pub(super) fn total(models: &BTreeMap<String, ModelUsageLine>) -> Option<Usage> {
@@ -51,13 +36,13 @@ pub(super) fn grown(
 }
 
 impl Totals {
-    pub(super) fn is_no_more_than(self, other: Self) -> bool {
+    pub(super) fn is_no_more_than(&self, other: &Self) -> bool {
         self.cost <= other.cost
             && figures(self.usage, other.usage).all(|(this, other)| this <= other)
     }
 
     /// Returns whether any count is lower, which means that the CLI's count was reset.
-    pub(super) fn is_less_than(self, other: Self) -> bool {
+    pub(super) fn is_less_than(&self, other: &Self) -> bool {
         self.cost < other.cost || figures(self.usage, other.usage).any(|(this, other)| this < other)
     }
 }

@@ -24,7 +24,7 @@ fn resumed(home: &Path, id: &str) -> ExecuteParams {
     params
 }
 
-fn read(content: &str) -> SessionTotals {
+fn read(content: &str) -> Totals {
     let home = home(content);
     match baseline(&resumed(home.path(), ID)) {
         Baseline::Resumed(totals) => totals,

@@ -11,7 +11,7 @@ use teamster_testkit::replay::decode;
 use super::super::ClaudeDecoder;
 use super::super::end::Turns;
 use super::{end, init};
-use crate::totals::{Baseline, SessionTotals};
+use crate::totals::{Baseline, Totals};
 
 /// Returns usage with these counts and the session's cached tokens.
 fn tokens(input: u64, output: u64) -> Usage {
@@ -23,13 +23,10 @@ fn tokens(input: u64, output: u64) -> Usage {
 }
 
 /// Returns the totals of the first run, as in the session's file.
-fn before() -> SessionTotals {
+fn before() -> Totals {
     let model = ModelUsage::new(tokens(16, 110)).cost_usd(0.006_065_6);
-    SessionTotals {
-        by_model: BTreeMap::from([("m".to_owned(), model)]),
-        cost: 0.006_065_6,
-        api_ms: Some(334.0),
-    }
+    let by_model = BTreeMap::from([("m".to_owned(), model)]);
+    Totals::new(by_model, 0.006_065_6, Some(334.0))
 }
 
 fn resumed(baseline: Baseline, ends: &[String]) -> RunResult {
@@ -110,7 +107,7 @@ fn version_with_figures_of_each_run_needs_no_difference() {
     for baseline in [
         Baseline::Unknown,
         Baseline::Resumed(before()),
-        Baseline::Resumed(SessionTotals::default()),
+        Baseline::Resumed(Totals::default()),
     ] {
         let result = resumed(baseline, std::slice::from_ref(&own));
         let usage = result.usage.unwrap();
