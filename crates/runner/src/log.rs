@@ -4,6 +4,7 @@ mod frames;
 mod reader;
 mod search;
 mod tail;
+mod watch;
 mod writer;
 
 use std::path::Path;
@@ -12,6 +13,7 @@ use teamster_core::Id;
 
 pub use reader::RunLogReader;
 pub(crate) use tail::last_entry;
+pub(crate) use watch::Watch;
 pub use writer::{LogLimits, Position, RunLogWriter};
 
 /// Returns the id of the run in this folder, which is the folder's name.

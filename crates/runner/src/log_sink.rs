@@ -9,6 +9,7 @@ use std::time::Instant;
 use teamster_api::RunLogEntry;
 use tokio::sync::{Semaphore, mpsc};
 
+use crate::log::Watch;
 use crate::{Position, RunLogWriter};
 
 /// Room for entries that the reader has not fetched. Beyond it, the engine keeps the agent's output on disk.
@@ -153,6 +154,19 @@ impl LogSink {
                 Ok(self.written())
             }
         }
+    }
+
+    /// Begins to watch whether the log is removed; `None` for a reader. MUST be called in a Tokio runtime.
+    pub(crate) fn watch(&self) -> Option<Watch> {
+        match self {
+            Self::Log(writer) => Some(writer.watch()),
+            Self::Reader(_) => None,
+        }
+    }
+
+    /// Returns whether the log was removed.
+    pub(crate) fn is_removed(&self) -> bool {
+        matches!(self, Self::Log(writer) if writer.is_removed())
     }
 
     /// Returns whether the reader has to catch up before the next entries are fetched.

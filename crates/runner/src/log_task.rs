@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::log::Watch;
 use crate::log_sink::LogSink;
 use crate::status::StatusBoard;
 use crate::{OnLostLog, Position, RequestChannel};
@@ -50,6 +51,7 @@ pub(crate) enum Note {
 /// Writes the entries of a run to its sink and announces them to its readers.
 pub(crate) struct LogTask {
     sink: LogSink,
+    watch: Option<Watch>,
     announce: watch::Sender<Position>,
     status: StatusBoard,
     /// Run id of entries that are created here.
@@ -66,8 +68,10 @@ pub(crate) struct LogTask {
 }
 
 impl LogTask {
+    /// Creates the task of this sink. MUST be called in a Tokio runtime.
     pub(crate) fn new(sink: LogSink, run_id: &str) -> Self {
         Self {
+            watch: sink.watch(),
             sink,
             announce: watch::channel(Position::default()).0,
             status: StatusBoard::default(),
@@ -159,15 +163,27 @@ impl LogTask {
         }
     }
 
-    /// Waits until a write is due. Cancel-safe.
+    /// Waits until a write is due, or the log may have been removed. Cancel-safe.
     pub(crate) async fn due(&self) {
         if self.is_lost() {
             return pending().await;
         }
-        match (self.failing, self.sink.due()) {
-            (Some(_), _) => sleep(RETRY_INTERVAL).await,
-            (None, Some(due)) => sleep_until(Instant::from_std(due)).await,
-            (None, None) => self.sink.room().await,
+        let write = async {
+            match (self.failing, self.sink.due()) {
+                (Some(_), _) => sleep(RETRY_INTERVAL).await,
+                (None, Some(due)) => sleep_until(Instant::from_std(due)).await,
+                (None, None) => self.sink.room().await,
+            }
+        };
+        let removal = async {
+            match &self.watch {
+                Some(watch) => watch.changed().await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            () = write => {}
+            () = removal => {}
         }
     }
 
@@ -203,6 +219,10 @@ impl LogTask {
     }
 
     fn try_write(&mut self) -> io::Result<()> {
+        if self.sink.is_removed() {
+            let error = io::Error::new(io::ErrorKind::NotFound, "its folder was removed");
+            return Err(error);
+        }
         match self.sink.flush() {
             Ok(position) => {
                 self.failing = None;
@@ -367,11 +387,11 @@ fn is_start(entry: &RunLogEntry) -> bool {
 }
 
 /// Returns whether a write will not succeed later: the limit of file sizes (`ulimit -f`) is that of the process, and a
-/// reader that is gone does not come back.
+/// reader or a folder that is gone does not come back.
 fn is_permanent(error: &io::Error) -> bool {
     matches!(
         error.kind(),
-        io::ErrorKind::FileTooLarge | io::ErrorKind::BrokenPipe
+        io::ErrorKind::FileTooLarge | io::ErrorKind::BrokenPipe | io::ErrorKind::NotFound
     )
 }
 

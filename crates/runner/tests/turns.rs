@@ -1,6 +1,7 @@
 //! Turns of a detached session: retry, fallback, steering, interrupt, clear and budget.
 
 use std::collections::VecDeque;
+use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,6 +20,10 @@ use teamster_runner::{
     SessionCandidate, SessionPlan, SessionRuns,
 };
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// Time in which what should take seconds must end.
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// Session that plays scripted turns and records its calls. A turn without a `done` runs until it is
 /// interrupted.
@@ -251,6 +256,26 @@ fn retry_at_once(runs: &mut SessionRuns) {
     runs.retry.retries = 1;
     runs.retry.base_delay = Duration::from_millis(1);
     runs.retry.jitter = false;
+}
+
+/// At rest before its first turn, with a log that is empty, and in a turn.
+#[tokio::test]
+async fn a_session_whose_folder_is_removed_ends_with_its_agent() {
+    for is_in_turn in [false, true] {
+        let agent = Scripted::new("claude", [waits()]);
+        let live = Live::start(&[&agent], |_| {});
+        if is_in_turn {
+            live.begin("a").await;
+        }
+        fs::remove_dir_all(live.folder.path()).unwrap();
+        let finished = timeout(LIMIT, live.work).await.unwrap().unwrap();
+        let error = finished.log.unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+        assert_eq!(finished.result.status, RunStatus::Failed);
+        let message = &finished.result.errors[0].message;
+        assert!(message.contains("its folder was removed"), "{message}");
+        assert_eq!(agent.calls().last().unwrap(), "[close]");
+    }
 }
 
 #[tokio::test]

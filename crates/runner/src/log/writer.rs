@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -14,6 +14,7 @@ use teamster_process::open_unlinked_file;
 
 use super::frames::Frames;
 use super::tail::last_entry;
+use super::watch::Watch;
 use super::{FILE, run_id_of};
 use crate::log_sink::number;
 use crate::step::{Step, before, sync};
@@ -176,6 +177,20 @@ impl RunLogWriter {
     /// Returns the newest entry in the file.
     pub fn written(&self) -> Position {
         self.written
+    }
+
+    /// Begins to watch whether the file is removed. MUST be called in a Tokio runtime.
+    pub(crate) fn watch(&self) -> Watch {
+        Watch::of(&self.path)
+    }
+
+    /// Returns whether the file was removed, and not only moved with its folder. What is written then is lost.
+    pub(crate) fn is_removed(&self) -> bool {
+        let has_no_name = (self.file.metadata()).is_ok_and(|about| about.nlink() == 0);
+        // Some file systems do not count names.
+        has_no_name
+            && std::fs::symlink_metadata(&self.path)
+                .is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     }
 
     /// Drops unwritten entries, so that new entries follow the last one in the file.

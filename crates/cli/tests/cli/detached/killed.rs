@@ -168,6 +168,33 @@ fn the_next_reader_ends_what_a_killed_agent_left() {
     assert!(wait_gone(child, LIMIT), "{child} is left");
 }
 
+/// A run that works, and a session at rest, whose log is empty.
+#[test]
+fn a_runner_whose_folder_is_removed_ends_with_its_agent() {
+    let starts: [&[&str]; 2] = [
+        &["run", "--detach", "claude", "wait"],
+        &["chat", "--detach", "claude"],
+    ];
+    for start in starts {
+        let agent = Agent::new();
+        let started = command(&agent, start);
+        assert_eq!(started.code, Some(0), "{}", started.stderr);
+        let runs = agent.path("state").join("teamster/runs");
+        let run = runs.join(started.stdout.trim_end());
+        let holder: Value = serde_json::from_slice(&fs::read(run.join("lock")).unwrap()).unwrap();
+        let runner: u32 = holder["pid"].as_u64().unwrap().try_into().unwrap();
+        assert!(is_alive(runner), "{start:?}");
+        if start.contains(&"wait") {
+            assert!(wait_until(LIMIT, || agent.received().contains("wait")));
+        }
+        let processes = children(runner);
+        fs::remove_dir_all(run).unwrap();
+        for pid in processes.into_iter().map(|(pid, _)| pid).chain([runner]) {
+            assert!(wait_gone(pid, LIMIT), "{start:?}: {pid} is left");
+        }
+    }
+}
+
 #[test]
 fn killed_at_any_moment_nothing_is_lost_run_twice_or_left_alive() {
     std::thread::scope(|scope| {

@@ -88,6 +88,8 @@ fn repeated_key_begins_no_second_turn_or_session() {
     assert_eq!((late.status, late.json()), (200, first.json()));
     turn_again("another").is_problem(422, "IDEMPOTENCY_KEY_REUSED");
     turn(&served, session, "hello", Some("other")).is_problem(409, "RUN_ENDED");
+    let run = run.header("location").unwrap();
+    assert!(wait_until(LIMIT, || served.get(run).json()["state"] == "ended"));
 }
 
 #[test]
