@@ -109,8 +109,15 @@ impl Call {
                 })
         });
         let title = match argument {
-            Some(command) if self.kind == Some(ToolKind::Execute) => format!("`{command}`"),
+            Some(command) if self.kind == Some(ToolKind::Execute) => {
+                // Some CLIs start each command in a shell.
+                let in_shell = tool_input::in_shell(command).map(|it| it.command);
+                format!("`{}`", in_shell.as_deref().unwrap_or(command))
+            }
             Some(argument) => format!("{} {argument}", self.name),
+            None if self.input["commands"].is_array() => {
+                format!("`{}`", tool_input::summary(&self.input, None))
+            }
             None => self.name.clone(),
         };
         excerpt(&one_line(&title), TITLE)
@@ -321,6 +328,16 @@ mod tests {
         assert_eq!(end["rawOutput"], "# a\n```\n");
         assert_eq!(end["status"], "completed");
         assert_eq!(wire(call.end("no", true))["status"], "failed");
+    }
+
+    #[test]
+    fn a_command_is_shown_without_the_shell_that_an_agent_puts_around_it() {
+        let title = |input| call("shell", ToolKind::Execute, input).title();
+        assert_eq!(
+            title(json!({"command": "/bin/bash -lc 'make test'"})),
+            "`make test`"
+        );
+        assert_eq!(title(json!({"commands": ["ls", "make"]})), "`ls; make`");
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub fn summary(input: &Value, directory: Option<&Path>) -> String {
         .and_then(Value::as_str)
         .and_then(in_shell)
     {
-        return one_line(&command);
+        return one_line(&command.command);
     }
     if let Some(Value::Array(commands)) = fields.get("commands")
         && let Some(commands) = commands
@@ -68,15 +68,32 @@ pub fn summary(input: &Value, directory: Option<&Path>) -> String {
     }
 }
 
-/// Returns the command in `bash -lc 'COMMAND'`, as some CLIs start all of theirs. Returns `None` if there is more than that.
-fn in_shell(command: &str) -> Option<String> {
+/// A command that a shell executes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InShell {
+    /// Shell with its option, such as `/bin/bash -lc`.
+    pub shell: String,
+    /// The command.
+    pub command: String,
+}
+
+/// Returns the parts of `bash -lc 'COMMAND'`, as some CLIs start all of theirs. Returns `None` if there is more than that,
+/// or a quotation that only a shell can read.
+pub fn in_shell(command: &str) -> Option<InShell> {
+    if ["$'", "$\""].iter().any(|mark| command.contains(mark)) {
+        return None;
+    }
     let words = shell_words::split(command).ok()?;
     let [shell, flag, command] = <[String; 3]>::try_from(words).ok()?;
     let name = ["/bin/", "/usr/bin/"]
         .iter()
         .find_map(|folder| shell.strip_prefix(folder));
     let is_shell = ["bash", "sh", "zsh"].contains(&name.unwrap_or(&shell));
-    (is_shell && ["-c", "-lc"].contains(&&*flag)).then_some(command)
+    (is_shell && ["-c", "-lc"].contains(&&*flag)).then(|| InShell {
+        shell: format!("{shell} {flag}"),
+        command,
+    })
 }
 
 /// Makes a path below the directory relative to it. Returns other text unchanged.
@@ -121,6 +138,7 @@ mod tests {
             ("/tmp/bash -lc ls", "/tmp/bash -lc ls"),
             ("bash -lc ls && rm x", "bash -lc ls && rm x"),
             ("bash -lc 'open", "bash -lc 'open"),
+            (r"bash -lc $'rm\x20x'", r"bash -lc $'rm\x20x'"),
         ] {
             assert_eq!(input(json!({"command": command})), shown);
         }

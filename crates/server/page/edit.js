@@ -26,6 +26,9 @@ export function headline(input, directory) {
   const name = named(input, ['command', 'cmd', ...DESCRIPTIVE].filter((name) => input[name] !== '')) ?? (only.length === 1 ? only[0] : undefined);
   if (name === undefined) return {line: ''};
   const line = input[name];
+  // Some CLIs start each command in a shell; the details have it whole.
+  const inner = /^(?:command|cmd)$/.test(name) && /^(?:\/(?:usr\/)?bin\/)?(?:ba|z)?sh -l?c (?:'([^']+)'|([\w@%+=:,./-]+))$/.exec(line);
+  if (inner) return {line: inner[1] ?? inner[2]};
   // Only of the path of a file: a command without its directory is another one.
   const isShort = directory && PATH.includes(name) && line.startsWith(`${directory}/`);
   return {line: isShort ? line.slice(directory.length + 1) : line, name};

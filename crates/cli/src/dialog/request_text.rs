@@ -216,7 +216,18 @@ impl Writer<'_> {
             MAX_ARGUMENTS
         };
         for (name, value) in arguments.iter().take(most) {
-            let value = as_text(value);
+            // Some CLIs start each command in a shell.
+            let in_shell = (value
+                .as_str()
+                .filter(|_| matches!(*name, "command" | "cmd")))
+            .and_then(tool_input::in_shell);
+            let value = match (&in_shell, value) {
+                (Some(it), _) => it.command.clone(),
+                (None, Value::Array(commands)) if *name == "commands" => {
+                    in_lines(commands).unwrap_or_else(|| as_text(value))
+                }
+                _ => as_text(value),
+            };
             // The summary of a command is without its shell.
             let is_summarized = matches!(*name, "command" | "commands" | "cmd")
                 || !self.summary.is_empty() && words::one_line(&value).ends_with(&self.summary);
@@ -229,6 +240,9 @@ impl Writer<'_> {
             let between = format!("\n{}", " ".repeat(indent + 2));
             let value = value.replace('\n', &between);
             self.line(indent, format_args!("{}: {value}", in_one_line(name)));
+            if let Some(it) = in_shell {
+                self.line(indent, format_args!("{DIM}by {}{DIM:#}", it.shell));
+            }
         }
         let more = arguments.len().saturating_sub(most) as u64;
         if more > 0 {
@@ -254,6 +268,14 @@ fn all_of(fields: &Map<String, Value>) -> Vec<(&str, &Value)> {
         .iter()
         .map(|(name, value)| (&**name, value))
         .collect()
+}
+
+/// Returns commands, each in a line of its own; `None` if that would show something else.
+fn in_lines(commands: &[Value]) -> Option<String> {
+    let lines = commands.iter().map(Value::as_str);
+    let lines: Vec<&str> = lines.collect::<Option<_>>()?;
+    let is_clear = |line: &&str| !line.trim().is_empty() && !line.contains('\n');
+    (!lines.is_empty() && lines.iter().all(is_clear)).then(|| lines.join("\n"))
 }
 
 /// Returns an argument as text: a string as it is, unless that looks like nothing or like another value.

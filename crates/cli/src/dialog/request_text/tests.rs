@@ -30,6 +30,18 @@ fn arguments_are_shown_without_control_characters() {
         text_of(json!({"command": "rm\u{a0}-rf\u{200b} 日本\u{feff}\u{e0041}"})),
         "  command: rm<U+00A0>-rf<U+200B> 日本<U+FEFF><U+E0041>\n"
     );
+    assert_eq!(
+        text_of(json!({"command": "/bin/bash -lc 'make test\necho done'", "cwd": "/w"})),
+        "  command: make test\n    echo done\n  by /bin/bash -lc\n  cwd: /w\n"
+    );
+    assert_eq!(
+        text_of(json!({"commands": ["ls", "make test"]})),
+        "  commands: ls\n    make test\n"
+    );
+    assert_eq!(
+        text_of(json!({"commands": ["a\nb"]})),
+        "  commands: [\"a\\nb\"]\n"
+    );
     assert_eq!(text_of(Value::Null), "");
     assert_eq!(text_of(json!(["x"])), "  [\"x\"]\n");
     // A text that looks like nothing or like another value.
