@@ -3,10 +3,50 @@
 use std::path::Path;
 
 use teamster::Usage;
+use teamster_mock_model::Part;
 use teamster_usage::{Dimension, Places, Scan};
 
+use crate::play::Played;
+use crate::scenario::Scenario;
+
+/// Usage of a session from both sides.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SessionUsage {
+    /// By the CLI's files.
+    pub(crate) files: Usage,
+    /// By its runs or turns.
+    pub(crate) runs: Usage,
+}
+
+/// Returns the usage of the session of the last run or turn. `None` if the others are not all of it, if one broke off,
+/// which may have used more than it knows, or if the CLI's files do not have the session.
+pub(crate) fn of_session(
+    home: &Path,
+    scenario: &Scenario,
+    played: &[Played],
+) -> Option<SessionUsage> {
+    // A search is a request of the CLI's own to the model: the figures of Claude Code and Gemini CLI have it, and their
+    // files do not.
+    let mut parts = scenario.script.turns.iter().flat_map(|turn| &turn.parts);
+    if parts.any(|part| matches!(part, Part::WebSearch(_))) {
+        return None;
+    }
+    let session = played.last()?.result.session_id.as_deref()?;
+    let of_it = |one: &&Played| one.result.session_id.as_deref() == Some(session);
+    let mut all = played.iter().filter(of_it).peekable();
+    if all.peek()?.session_before.is_some() {
+        return None;
+    }
+    let runs = all.try_fold(Usage::default(), |sum, one| {
+        let usage = one.result.usage.filter(|_| one.result.is_success())?;
+        Some(sum.plus(usage))
+    })?;
+    let files = of_files(home, session)?;
+    Some(SessionUsage { files, runs })
+}
+
 /// Returns what a session has used by the CLI's files in this home. `None` if they do not have it.
-pub(crate) fn usage_of_files(home: &Path, session: &str) -> Option<Usage> {
+fn of_files(home: &Path, session: &str) -> Option<Usage> {
     let accounts = Scan::new(Places::of_home(home)).run();
     let sessions = accounts.by(Dimension::Session);
     let mut of_it = sessions

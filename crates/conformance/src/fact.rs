@@ -55,7 +55,7 @@ pub(crate) const FACTS: &[(&str, &str)] = &[
     ("processes", "processes that were left after the end"),
     (
         "rules",
-        "rules of every run that it broke: all text is the model's, a completed run has no open call, and its tokens are those in the CLI's files and no less than during the run",
+        "rules of every run that it broke: its events are a stream as the grammar has it, all text is the model's, a completed run has no open call and no open request, its tokens are no less than during the run, and those of a session are those in the CLI's files",
     ),
     (
         "unknown_lines",

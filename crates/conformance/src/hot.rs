@@ -12,6 +12,7 @@ use teamster::{
 use teamster_mock_model::{Part, Script, Tokens, Turn as Answer};
 use teamster_process::ProcessIdentity;
 
+use crate::accounts;
 use crate::agent::Agent;
 use crate::bench::Bench;
 use crate::place;
@@ -106,7 +107,9 @@ pub(crate) async fn play(
         played.push(after);
     }
     session.close().await;
+    let usage = accounts::of_session(&stage.place.home(), scenario, &played);
     if let Some(last) = played.last_mut() {
+        last.usage_of_session = usage;
         let left = place::processes_of(&stage.place.home());
         last.processes_left.extend(left);
     }

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use teamster::{
     AgentEvent, EnvPolicy, EventStream, ExecuteParams, McpServer, PermissionMode, RunResult,
-    RunStatus, RuntimeConfig, Usage,
+    RunStatus, RuntimeConfig,
 };
 use teamster_mock_model::{Cli, MockModel, Part, Pointing, Request, Script, Settings};
 
-use crate::accounts;
+use crate::accounts::{self, SessionUsage};
 use crate::agent::Agent;
 use crate::bench::{Bench, COPILOT_PACKAGES};
 use crate::image;
@@ -68,8 +68,8 @@ pub(crate) struct Played {
     pub(crate) texts_of_model: Option<String>,
     /// True if the script has work in the background.
     pub(crate) is_in_background: bool,
-    /// Usage of the session by the CLI's own files, if this run is all of the session.
-    pub(crate) usage_of_files: Option<Usage>,
+    /// Usage of the session until the end of this run; of a live session, in its last turn.
+    pub(crate) usage_of_session: Option<SessionUsage>,
     pub(crate) files: BTreeMap<String, String>,
     pub(crate) requests: Vec<Request>,
     pub(crate) time: Duration,
@@ -179,6 +179,10 @@ pub(crate) async fn play(
             config.record_to = Some(folder.into());
         }
         played.push(one(scenario, number, &stage, params, config).await?);
+        let usage = accounts::of_session(&stage.place.home(), scenario, &played);
+        if let Some(last) = played.last_mut() {
+            last.usage_of_session = usage;
+        }
     }
     Ok(played)
 }
@@ -283,17 +287,6 @@ async fn one(
     let events = read(stream, Some(run), stage, before.asked).await?;
     let mut played = played(stage, scenario, number, before, events)?;
     played.processes_left = processes_of(&stage.place.home());
-    // A run that broke off may have used more than it knows. A search is a request of the CLI's own to the model: the
-    // figures of Claude Code and Gemini CLI have it, and their files do not.
-    let mut parts = scenario.script.turns.iter().flat_map(|turn| &turn.parts);
-    let searches = parts.any(|part| matches!(part, Part::WebSearch(_)));
-    if let (Some(session), None, true) = (
-        &played.result.session_id,
-        &played.session_before,
-        played.result.is_success() && !searches,
-    ) {
-        played.usage_of_files = accounts::usage_of_files(&stage.place.home(), session);
-    }
     Ok(played)
 }
 
@@ -381,7 +374,7 @@ pub(crate) fn played(
         processes_left: Vec::new(),
         texts_of_model: texts_of_model(scenario, number),
         is_in_background: scenario.is_in_background(),
-        usage_of_files: None,
+        usage_of_session: None,
         files: files(run, &stage.place.directory()),
         events,
         result,

@@ -1,7 +1,8 @@
 //! Rules that hold for every played run, in any scenario.
 
 use serde_json::Value;
-use teamster::{AgentEvent, Id, RunStatus, Usage};
+use teamster::{AgentEvent, Decision, Id, PermissionEvent, RunStatus, Usage};
+use teamster_core::provider::grammar;
 
 use crate::play::Played;
 
@@ -31,16 +32,48 @@ pub(super) fn broken(played: &Played) -> Vec<Value> {
             }
         }
     }
-    if let (Some(files), Some(run)) = (played.usage_of_files, result.usage) {
-        for (name, files, run) in figures(files, run) {
-            if files != run {
+    if let Some(session) = played.usage_of_session {
+        for (name, files, runs) in figures(session.files, session.runs) {
+            if files != runs {
                 broken.push(format!(
-                    "{name}: {files} in the CLI's files, and {run} in the run"
+                    "{name}: {files} in the CLI's files, and {runs} in the run"
                 ));
             }
         }
     }
+    // A turn that is reported as a part of another has an end of its own.
+    if played.unasked == 0
+        && let Err(violation) = grammar::check(&played.events)
+    {
+        broken.push(violation.to_string());
+    }
+    if result.status == RunStatus::Completed {
+        let open = unanswered(&played.events).into_iter();
+        broken.extend(
+            open.map(|tool| format!("it completed, and the request for {tool} has no answer")),
+        );
+    }
     broken.into_iter().map(Value::from).collect()
+}
+
+/// Returns the tools of requests for permission that were neither allowed nor denied.
+fn unanswered(events: &[AgentEvent]) -> Vec<&str> {
+    let mut open: Vec<&PermissionEvent> = Vec::new();
+    for event in events {
+        let AgentEvent::Permission(event) = event else {
+            continue;
+        };
+        if event.decision == Decision::Requested {
+            open.push(event);
+            continue;
+        }
+        let is_it =
+            |it: &&PermissionEvent| it.tool_name == event.tool_name && it.tool_id == event.tool_id;
+        if let Some(at) = open.iter().position(is_it) {
+            open.remove(at);
+        }
+    }
+    open.into_iter().map(|it| it.tool_name.as_str()).collect()
 }
 
 /// Returns the texts of agents that the model did not write. A call, its result and the end of a turn end a message:
@@ -147,6 +180,21 @@ mod tests {
             foreign_texts(&other, model),
             ["a text that is not the model's: \"Compacting…\""]
         );
+    }
+
+    #[test]
+    fn a_request_is_answered_by_a_decision_for_the_same_call() {
+        let decided = |id: &str, decision| {
+            let event = PermissionEvent::new("sh", decision).tool_id(Some(Id::from(id)));
+            AgentEvent::Permission(Box::new(event))
+        };
+        let events = [
+            decided("a", Decision::Requested),
+            decided("b", Decision::Requested),
+            decided("b", Decision::Denied),
+        ];
+        assert_eq!(unanswered(&events), ["sh"]);
+        assert!(unanswered(&events[1..]).is_empty());
     }
 
     #[test]

@@ -86,15 +86,19 @@ pub(crate) fn call(part: &Part, context: &CallContext<'_>) -> Option<Call> {
         Part::Plan(entries) => {
             let tool = named(context, PLAN)?;
             let (list, schema) = tool.property(|schema| schema["type"] == "array")?;
-            let entry = |entry: &String| {
+            let entry = |(number, entry): (usize, &String)| {
                 let item = &schema["items"];
                 let mut fields = Map::new();
                 let text = property(item, ENTRIES).unwrap_or("content");
                 fields.insert(text.to_owned(), entry.as_str().into());
+                // Entries of one id would be one entry.
+                if let Some(id) = property(item, &["id"]) {
+                    fields.insert(id.to_owned(), (number + 1).to_string().into());
+                }
                 fill(item, &mut fields);
                 Value::Object(fields)
             };
-            let entries = entries.iter().map(entry).collect();
+            let entries = entries.iter().enumerate().map(entry).collect();
             Some(tool.call(Map::from_iter([(list.to_owned(), entries)])))
         }
         Part::WebSearch(query) => {
@@ -395,8 +399,8 @@ mod tests {
             }), &["filePath", "content"])},
             {"name": "todo_write", "input_schema": object(json!({
                 "todos": {"type": "array", "items": object(json!({
-                    "content": text, "status": {"type": "string", "enum": ["pending", "done"]},
-                }), &["content", "status"])},
+                    "id": text, "content": text, "status": {"type": "string", "enum": ["pending", "done"]},
+                }), &["id", "content", "status"])},
             }), &["todos"])},
             {"name": "str_replace", "input_schema": object(json!({
                 "path": text, "old_str": text, "new_str": text,
@@ -434,7 +438,7 @@ mod tests {
             (
                 Part::Plan(vec!["d".into()]),
                 "todo_write",
-                json!({"todos": [{"content": "d", "status": "pending"}]}),
+                json!({"todos": [{"id": "1", "content": "d", "status": "pending"}]}),
             ),
             (
                 Part::Mcp {
