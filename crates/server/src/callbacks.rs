@@ -1,63 +1,58 @@
-//! Callbacks: webhooks for runs that finished, failed or need an answer.
+//! Callbacks: messages about runs that finished, failed or need an answer, to webhooks and to browsers
+//! ([`WebPush`]).
 //!
 //! Pending deliveries of a run are stored in a file, so they survive a restart of the server. A message may be
-//! delivered twice, with the same `webhook-id`.
+//! delivered twice, to a webhook with the same `webhook-id`.
 
 mod delivery;
+mod message;
 mod post;
 mod public_address;
+mod records;
 mod secret;
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use teamster_api::{
-    Change, PendingRequest, ProblemCode, RunHandle, RunService, RunSummary as Run, ViewState,
-};
-use teamster_core::RunStatus;
-use teamster_core::time::epoch_ms;
+use teamster_api::{Change, ProblemCode, RunHandle, RunService, RunSummary as Run, ViewState};
+use teamster_core::sync::lock;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use teamster_process::{FileMode, make_private_folder, replace_file};
-
 use crate::feed::{changes, next};
 use crate::token::hash;
+use crate::web_push::{BROWSERS, WebPush};
 use crate::{ApiError, ServerConfig};
 use delivery::Delivery;
-use post::Poster;
-pub(crate) use post::check_target;
+pub(crate) use delivery::delays;
+pub(crate) use message::Notification;
+use message::{Message, due};
+pub(crate) use post::{Failure, Poster, check_target};
+use records::{Files, Record};
 use secret::Secret;
 
-/// The subfolder for pending deliveries in the server's folder.
-const FOLDER: &str = "callbacks";
-/// The time that a registered callback waits for its run to appear.
-const START_LIMIT: Duration = Duration::from_hours(1);
 /// The interval of checks when nothing changes.
 const LOOK: Duration = Duration::from_mins(1);
-/// The attempts to deliver the end of a run, over about an hour with exponential backoff.
-const ATTEMPTS: usize = 10;
-/// The attempts to deliver a request, over about two minutes: it may be answered by then.
-const REQUEST_ATTEMPTS: usize = 5;
 
 /// The callbacks of a server.
 pub(crate) struct Callbacks {
-    folder: PathBuf,
+    files: Files,
     sender: UnboundedSender<Update>,
     receiver: std::sync::Mutex<Option<UnboundedReceiver<Update>>>,
     config: Arc<ServerConfig>,
     runs: Arc<dyn RunService>,
+    /// The browsers; `None` if the server notifies none.
+    web_push: Option<Arc<WebPush>>,
     /// Cancelled when the server ends.
     ending: CancellationToken,
 }
 
 #[derive(Debug)]
 enum Update {
+    /// A browser subscribed.
+    Subscribed,
     /// A run with its own callback will start.
     Registered { run_id: String, url: String },
     /// That run was not started.
@@ -70,97 +65,29 @@ enum Update {
     },
 }
 
-/// The callback state of a run, as stored in its file.
-#[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
-struct Record {
-    targets: Vec<Target>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Target {
-    url: String,
-    /// The keys of messages that were delivered or given up.
-    settled: Vec<String>,
-}
-
-/// The body of a callback.
-#[derive(Debug, Clone, Serialize)]
-struct Message {
-    r#type: &'static str,
-    /// The time of the first attempt, in milliseconds since the Unix epoch.
-    #[serde(rename = "atMs")]
-    at_ms: u64,
-    run: Arc<Run>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    request: Option<PendingRequest>,
-}
-
-impl Record {
-    fn add(&mut self, url: &str) -> bool {
-        let is_new = self.targets.iter().all(|target| target.url != url);
-        if is_new {
-            self.targets.push(Target {
-                url: url.to_owned(),
-                settled: Vec::new(),
-            });
-        }
-        is_new
-    }
-
-    fn settle(&mut self, url: &str, key: &str) {
-        let target = self.targets.iter_mut().find(|target| target.url == url);
-        if let Some(target) = target {
-            target.settled.push(key.to_owned());
-        }
-    }
-
-    fn is_complete(&self) -> bool {
-        let sent = |target: &Target| target.settled.iter().any(|key| key == END);
-        self.targets.iter().all(sent)
-    }
-}
-
-/// The key of the message for the end of a run. Messages for requests have the request's id.
-const END: &str = "end";
-
-/// Returns the messages due for the run's current state, each with its key.
-fn due(run: &Arc<Run>) -> Vec<(String, Message)> {
-    let message = |r#type, request| Message {
-        r#type,
-        at_ms: epoch_ms(),
-        run: run.clone(),
-        request,
-    };
-    if run.state == ViewState::Ended {
-        let kind = match run.status {
-            Some(RunStatus::Completed) => "run.finished",
-            _ => "run.failed",
-        };
-        return vec![(END.to_owned(), message(kind, None))];
-    }
-    let requests = run.requests.iter().cloned();
-    let messages = requests.map(|request| {
-        let key = request.request_id.clone();
-        (key, message("run.needs_answer", Some(request)))
-    });
-    messages.collect()
-}
-
 impl Callbacks {
     pub(crate) fn new(
         config: Arc<ServerConfig>,
         runs: Arc<dyn RunService>,
+        web_push: Option<Arc<WebPush>>,
         ending: CancellationToken,
     ) -> Self {
         let (sender, receiver) = unbounded_channel();
         Self {
-            folder: config.tokens.folder().join(FOLDER),
+            files: Files::of(config.tokens.folder()),
             sender,
             receiver: std::sync::Mutex::new(Some(receiver)),
             config,
             runs,
+            web_push,
             ending,
         }
+    }
+
+    /// Delivers to a browser that has subscribed from now on.
+    pub(crate) fn begin_to_notify(&self) {
+        // Without a receiver, the next server reads the file of the subscriptions.
+        let _ = self.sender.send(Update::Subscribed);
     }
 
     /// Stores the callback of a run that is about to start.
@@ -178,7 +105,7 @@ impl Callbacks {
 
     /// Removes the callback of a run that was not started.
     pub(crate) fn withdraw(&self, run_id: &str) {
-        self.forget(run_id);
+        self.files.remove(run_id);
         let run_id = run_id.to_owned();
         // Without a receiver, the server is ending.
         let _ = self.sender.send(Update::Withdrawn { run_id });
@@ -189,69 +116,34 @@ impl Callbacks {
         (self.config.on_warning)(text);
     }
 
-    fn file(&self, run_id: &str) -> PathBuf {
-        self.folder.join(format!("{run_id}.json"))
+    /// Notes that a message was delivered or given up.
+    fn settle(&self, run_id: &str, url: &str, key: &str) {
+        let (run_id, url, key) = (run_id.to_owned(), url.to_owned(), key.to_owned());
+        // Without a receiver the server is ending; the next one delivers the message again.
+        let _ = self.sender.send(Update::Settled { run_id, url, key });
     }
 
     fn save(&self, run_id: &str, record: &Record) -> Result<(), ApiError> {
-        let written = make_private_folder(&self.folder).and_then(|()| {
-            let json = serde_json::to_vec(record)?;
-            replace_file(&self.file(run_id), &json, FileMode::Private)
-        });
-        written.map_err(|error| {
-            let detail = format!(
-                "cannot store the callback in {}: {error}",
-                self.folder.display()
-            );
-            ApiError::new(ProblemCode::Internal, detail)
-        })
-    }
-
-    /// Reads the pending deliveries of earlier servers.
-    fn load(&self) -> HashMap<String, Record> {
-        let mut records = HashMap::new();
-        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
-            let name = entry.file_name().into_string().unwrap_or_default();
-            if let Some(run_id) = name.strip_suffix(".json")
-                && let Some(record) = fs::read(entry.path())
-                    .ok()
-                    .and_then(|json| serde_json::from_slice(&json).ok())
-            {
-                records.insert(run_id.to_owned(), record);
-            }
-        }
-        records
-    }
-
-    fn is_old(&self, run_id: &str) -> bool {
-        let written = fs::metadata(self.file(run_id)).and_then(|about| about.modified());
-        let age = written
-            .ok()
-            .and_then(|at| SystemTime::now().duration_since(at).ok());
-        age.is_none_or(|age| age > START_LIMIT)
-    }
-
-    fn forget(&self, run_id: &str) {
-        // The next server processes a file that could not be removed.
-        let _ = fs::remove_file(self.file(run_id));
+        let saved = self.files.save(run_id, record);
+        saved.map_err(|error| ApiError::new(ProblemCode::Internal, error.to_string()))
     }
 }
 
 /// Delivers callbacks until the server ends.
 pub(crate) async fn send_all(callbacks: Arc<Callbacks>) {
-    let updates = teamster_core::sync::lock(&callbacks.receiver).take();
+    let updates = lock(&callbacks.receiver).take();
     // Another listener of the same server already delivers them.
     let Some(mut updates) = updates else { return };
     let mut sender = Sender {
-        records: callbacks.load(),
-        seen: None,
+        records: callbacks.files.load(),
+        seen: HashMap::new(),
         in_flight: HashSet::new(),
-        client: None,
+        poster: None,
+        secret: None,
         callbacks: callbacks.clone(),
     };
-    let global = callbacks.config.callback.clone();
-    if sender.records.is_empty() && global.is_none() {
-        // Do not poll runs before the first callback is registered.
+    if sender.records.is_empty() && sender.targets_of_all().is_empty() {
+        // Do not poll runs before the first callback is registered, or the first browser subscribes.
         tokio::select! {
             update = updates.recv() => {
                 if let Some(update) = update {
@@ -272,9 +164,7 @@ pub(crate) async fn send_all(callbacks: Arc<Callbacks>) {
                     while let Ok(update) = updates.try_recv() {
                         sender.apply(update);
                     }
-                    if let Some(url) = &global {
-                        sender.watch_all(&runs, url);
-                    }
+                    sender.watch_all(&runs);
                     sender.deliver_due(&runs).await;
                     tokio::select! {
                         () = callbacks.ending.cancelled() => return,
@@ -335,17 +225,21 @@ fn apply(runs: &mut Runs, change: Change) {
 /// Delivers the messages of all runs with callbacks.
 struct Sender {
     records: HashMap<String, Record>,
-    /// The runs seen so far, for the callback of all runs.
-    seen: Option<HashSet<String>>,
+    /// The runs seen so far by each target of all runs.
+    seen: HashMap<String, HashSet<String>>,
     in_flight: HashSet<(String, String, String)>,
     /// Created for the first message.
-    client: Option<Result<(Poster, Secret), String>>,
+    poster: Option<Poster>,
+    /// Read for the first message to a webhook.
+    secret: Option<Secret>,
     callbacks: Arc<Callbacks>,
 }
 
 impl Sender {
     fn apply(&mut self, update: Update) {
         match update {
+            // The subscriptions are read where they are needed.
+            Update::Subscribed => {}
             Update::Registered { run_id, url } => {
                 self.records.entry(run_id).or_default().add(&url);
             }
@@ -361,7 +255,7 @@ impl Sender {
                 record.settle(&url, &key);
                 if record.is_complete() {
                     self.records.remove(&run_id);
-                    self.callbacks.forget(&run_id);
+                    self.callbacks.files.remove(&run_id);
                 } else if let Err(problem) = self.callbacks.save(&run_id, record) {
                     self.callbacks.warn(&problem.0.detail);
                 }
@@ -369,16 +263,33 @@ impl Sender {
         }
     }
 
-    /// Adds the callback of all runs to each run that had not ended when this server started.
-    fn watch_all(&mut self, runs: &Runs, url: &str) {
-        let is_first = self.seen.is_none();
-        let seen = self.seen.get_or_insert_default();
+    /// Returns the targets that get the messages of all runs.
+    fn targets_of_all(&self) -> Vec<String> {
+        let web_push = self.callbacks.web_push.as_ref();
+        let has_browsers = web_push.is_some_and(|web_push| web_push.has_browsers());
+        let callback = self.callbacks.config.callback.iter().cloned();
+        let browsers = has_browsers.then(|| BROWSERS.to_owned());
+        callback.chain(browsers).collect()
+    }
+
+    /// Adds the targets of all runs to each run that had not ended when they were first there.
+    fn watch_all(&mut self, runs: &Runs) {
+        let targets = self.targets_of_all();
+        self.seen.retain(|target, _| targets.contains(target));
+        for target in targets {
+            self.watch(runs, &target);
+        }
+    }
+
+    fn watch(&mut self, runs: &Runs, target: &str) {
+        let is_first = !self.seen.contains_key(target);
+        let seen = self.seen.entry(target.to_owned()).or_default();
         for (id, run) in runs {
             if !seen.insert(id.clone()) || is_first && run.state == ViewState::Ended {
                 continue;
             }
             let record = self.records.entry(id.clone()).or_default();
-            if record.add(url)
+            if record.add(target)
                 && let Err(problem) = self.callbacks.save(id, record)
             {
                 self.callbacks.warn(&problem.0.detail);
@@ -395,9 +306,9 @@ impl Sender {
                 None => match self.summary(&id).await {
                     Ok(run) => run,
                     Err(problem) if problem.0.code == ProblemCode::RunNotFound => {
-                        if self.callbacks.is_old(&id) {
+                        if self.callbacks.files.is_old(&id) {
                             self.records.remove(&id);
-                            self.callbacks.forget(&id);
+                            self.callbacks.files.remove(&id);
                         }
                         continue;
                     }
@@ -430,44 +341,85 @@ impl Sender {
             if !self.in_flight.insert(own) {
                 continue;
             }
-            let config = &self.callbacks.config;
-            let client = self.client.get_or_insert_with(|| {
-                let secret = Secret::read_or_make(config.tokens.folder());
-                let secret = secret.map_err(|error| error.to_string())?;
-                Ok((Poster::new(config.allow_private_callbacks)?, secret))
-            });
-            let (poster, secret) = match client {
-                Ok(client) => client.clone(),
-                Err(error) => {
-                    self.callbacks.warn(&format!("callbacks: {error}"));
-                    continue;
-                }
-            };
-            let attempts = if key == END {
-                ATTEMPTS
+            let sent = if target.url != BROWSERS {
+                self.call(target.url, run_id, key, message)
+            } else if let Some(web_push) = self.callbacks.web_push.clone() {
+                self.notify(web_push, run_id, key, message)
             } else {
-                REQUEST_ATTEMPTS
+                // An earlier server notified browsers.
+                self.callbacks.settle(run_id, BROWSERS, key);
+                Ok(())
             };
-            let delivery = Delivery {
-                id: format!(
-                    "msg_{}",
-                    &hash(&format!("{run_id} {key} {}", target.url))[..32]
-                ),
-                url: target.url.clone(),
-                body: serde_json::to_vec(message).unwrap_or_default(),
-                attempts,
-            };
-            let (callbacks, run_id, key) =
-                (self.callbacks.clone(), run_id.to_owned(), key.to_owned());
-            tokio::spawn(async move {
-                if let Err(error) = delivery.send(&poster, &secret).await {
-                    let run = &run_id;
-                    callbacks.warn(&format!("the callback of run {run} was given up: {error}"));
-                }
-                let url = target.url;
-                // Without a receiver the server is ending; the next one delivers the message again.
-                let _ = callbacks.sender.send(Update::Settled { run_id, url, key });
-            });
+            if let Err(error) = sent {
+                self.callbacks.warn(&format!("callbacks: {error}"));
+            }
         }
+    }
+
+    /// Delivers a message to a webhook.
+    fn call(
+        &mut self,
+        url: String,
+        run_id: &str,
+        key: &str,
+        message: &Message,
+    ) -> Result<(), String> {
+        let poster = self.poster()?;
+        let secret = match self.secret.clone() {
+            Some(secret) => secret,
+            None => {
+                let folder = self.callbacks.config.tokens.folder();
+                let secret = Secret::read_or_make(folder).map_err(|error| error.to_string())?;
+                self.secret.insert(secret).clone()
+            }
+        };
+        let delivery = Delivery {
+            id: format!("msg_{}", &hash(&format!("{run_id} {key} {url}"))[..32]),
+            url,
+            body: serde_json::to_vec(message).unwrap_or_default(),
+            attempts: message.attempts(),
+        };
+        let callbacks = self.callbacks.clone();
+        let (run_id, key) = (run_id.to_owned(), key.to_owned());
+        tokio::spawn(async move {
+            if let Err(error) = delivery.send(&poster, &secret).await {
+                let run = &run_id;
+                callbacks.warn(&format!("the callback of run {run} was given up: {error}"));
+            }
+            callbacks.settle(&run_id, &delivery.url, &key);
+        });
+        Ok(())
+    }
+
+    /// Delivers a message to all browsers.
+    fn notify(
+        &mut self,
+        web_push: Arc<WebPush>,
+        run_id: &str,
+        key: &str,
+        message: &Message,
+    ) -> Result<(), String> {
+        let Some(notification) = message.notification() else {
+            self.callbacks.settle(run_id, BROWSERS, key);
+            return Ok(());
+        };
+        let (poster, attempts) = (self.poster()?, message.attempts());
+        let callbacks = self.callbacks.clone();
+        let (run_id, key) = (run_id.to_owned(), key.to_owned());
+        tokio::spawn(async move {
+            for problem in web_push.send(&poster, &notification, attempts).await {
+                callbacks.warn(&format!("web push for run {run_id}: {problem}"));
+            }
+            callbacks.settle(&run_id, BROWSERS, &key);
+        });
+        Ok(())
+    }
+
+    fn poster(&mut self) -> Result<Poster, String> {
+        if let Some(poster) = &self.poster {
+            return Ok(poster.clone());
+        }
+        let poster = Poster::new(self.callbacks.config.allow_private_callbacks)?;
+        Ok(self.poster.insert(poster).clone())
     }
 }

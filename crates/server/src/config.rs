@@ -26,8 +26,10 @@ pub struct ServerConfig {
     pub callback: Option<String>,
     /// Take runs with a callback of their own. Default: true. A server that ends with its client sends none.
     pub allow_callbacks: bool,
-    /// Allow callbacks to addresses that are not public.
+    /// Allow callbacks, and push services of browsers, at addresses that are not public.
     pub allow_private_callbacks: bool,
+    /// Notify the browsers that subscribe, by their push services, when a run ends or needs an answer.
+    pub web_push: bool,
     /// Called for each problem that belongs to no request, such as a callback that was given up.
     pub on_warning: fn(&str),
     /// The maximum number of concurrent connections with a valid token; requests of further ones are refused. Default:
@@ -50,6 +52,7 @@ impl ServerConfig {
             callback: None,
             allow_callbacks: true,
             allow_private_callbacks: false,
+            web_push: false,
             on_warning: |_| {},
             max_connections: 1024,
         }

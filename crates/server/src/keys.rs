@@ -5,6 +5,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use ring::hmac;
+use serde::{Deserialize, Serialize};
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
 use tokio::time::{MissedTickBehavior, interval};
@@ -56,7 +57,7 @@ struct CachedTokens {
     keys: Vec<Key>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Key {
     pub(crate) name: String,
     hash: String,
@@ -108,6 +109,11 @@ impl Keys {
         Ok(cache.keys.clone())
     }
 
+    /// Returns whether this token is valid still.
+    pub(crate) fn is_valid(&self, key: &Key) -> Result<bool, TokenError> {
+        Ok(self.current()?.contains(key))
+    }
+
     /// Waits until this token is revoked or replaced.
     pub(crate) async fn revoked(&self, key: &Key) {
         let mut ticks = interval(CHECK);
@@ -115,7 +121,7 @@ impl Keys {
         loop {
             ticks.tick().await;
             // Tokens that cannot be read are not revoked.
-            if self.current().is_ok_and(|keys| !keys.contains(key)) {
+            if self.is_valid(key).is_ok_and(|is_valid| !is_valid) {
                 return;
             }
         }

@@ -23,6 +23,7 @@ mod listen;
 mod openapi;
 mod operation;
 mod page;
+mod private_file;
 mod problem;
 mod rights;
 mod routes;
@@ -34,6 +35,7 @@ mod state;
 mod stdio;
 mod token;
 mod transport;
+mod web_push;
 
 pub use config::ServerConfig;
 pub use listen::{Bound, ListenAddress, ListenError};

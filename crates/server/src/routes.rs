@@ -16,6 +16,7 @@ mod sessions;
 mod settled;
 mod title;
 mod uploads;
+mod web_push;
 
 use std::sync::Arc;
 
@@ -51,6 +52,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         agents::operations(),
         fleet::operations(),
         meta::operations(),
+        web_push::operations(),
         login::operations(),
     ];
     parts.into_iter().flatten().collect()

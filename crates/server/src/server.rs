@@ -16,6 +16,7 @@ use crate::feed::AgentsFeed;
 use crate::figures::Figures;
 use crate::keys::Keys;
 use crate::state::Shared;
+use crate::web_push::WebPush;
 use crate::{ApiError, ServerConfig, guard, routes};
 
 /// An HTTP server. It serves on each listener that it is [bound](Server::bind) to.
@@ -42,14 +43,22 @@ impl Server {
     ) -> Self {
         let config = Arc::new(config);
         let ending = CancellationToken::new();
-        let callbacks = Callbacks::new(config.clone(), runs.clone(), ending.clone());
+        let keys = Arc::new(Keys::new(config.owner.as_ref(), config.tokens.clone()));
+        let web_push = (config.web_push).then(|| Arc::new(WebPush::new(&config, keys.clone())));
+        let callbacks = Callbacks::new(
+            config.clone(),
+            runs.clone(),
+            web_push.clone(),
+            ending.clone(),
+        );
         let shared = Arc::new(Shared {
-            keys: Keys::new(config.owner.as_ref(), config.tokens.clone()),
+            keys,
             figures: Figures::new(runs.clone(), machine.clone(), ending.clone()),
             runs,
             starts: ByName::new(),
             agents: Arc::new(AgentsFeed::new(machine.clone(), ending.clone())),
             callbacks: Arc::new(callbacks),
+            web_push,
             machine,
             ending,
             config,

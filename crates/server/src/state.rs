@@ -11,12 +11,13 @@ use crate::callbacks::Callbacks;
 use crate::feed::AgentsFeed;
 use crate::figures::Figures;
 use crate::keys::Keys;
+use crate::web_push::WebPush;
 use crate::{ApiError, ServerConfig};
 
 /// State shared by all requests.
 pub(crate) struct Shared {
     pub(crate) config: Arc<ServerConfig>,
-    pub(crate) keys: Keys,
+    pub(crate) keys: Arc<Keys>,
     pub(crate) runs: Arc<dyn RunService>,
     pub(crate) machine: Arc<dyn MachineService>,
     /// Cancelled when the server ends; streams then end.
@@ -26,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) agents: Arc<AgentsFeed>,
     pub(crate) figures: Figures,
     pub(crate) callbacks: Arc<Callbacks>,
+    /// The browsers; `None` if the server notifies none.
+    pub(crate) web_push: Option<Arc<WebPush>>,
 }
 
 impl Shared {

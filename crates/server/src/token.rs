@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -15,6 +15,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use teamster_core::time::epoch_ms;
 use teamster_process::{FileMode, make_private_folder, open_regular_file, replace_file};
+
+use crate::private_file::{folder_of, make_once};
 
 /// The file of the tokens with scopes.
 const FILE: &str = "tokens.json";
@@ -318,16 +320,7 @@ impl OwnerToken {
     pub fn read_or_make(path: &Path) -> Result<Self, TokenError> {
         let folder = folder_of(path);
         make_private_folder(folder).map_err(TokenError::io("create", folder))?;
-        let made = random().and_then(|secret| {
-            // Write the whole file before it gets its name: another server may be starting as well.
-            let mut file = tempfile::NamedTempFile::new_in(folder)?;
-            writeln!(file, "{secret}")?;
-            file.as_file().sync_all()?;
-            match file.persist_noclobber(path) {
-                Err(failed) if failed.error.kind() != ErrorKind::AlreadyExists => Err(failed.error),
-                _ => Ok(()),
-            }
-        });
+        let made = random().and_then(|secret| make_once(path, &format!("{secret}\n")));
         if path.exists() {
             return Self::read(path);
         }
@@ -358,12 +351,6 @@ impl OwnerToken {
     }
 }
 
-/// Returns the folder of a file. A bare name is one in the current folder.
-fn folder_of(path: &Path) -> &Path {
-    let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
-    parent.unwrap_or(Path::new("."))
-}
-
 /// Returns the SHA-256 of a secret in hexadecimal. Tokens are random, so a slower hash would add no protection.
 pub(crate) fn hash(secret: &str) -> String {
     hex(digest::digest(&digest::SHA256, secret.as_bytes()).as_ref())
@@ -392,16 +379,4 @@ fn private(path: &Path) -> io::Result<File> {
         .truncate(false)
         .mode(0o600)
         .open(path)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_folder_of_a_bare_name_is_the_current_one() {
-        for (path, folder) in [("token", "."), ("a/token", "a"), ("/token", "/")] {
-            assert_eq!(folder_of(Path::new(path)), Path::new(folder), "{path}");
-        }
-    }
 }

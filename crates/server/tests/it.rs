@@ -17,4 +17,5 @@ mod it {
     mod served;
     mod sessions;
     mod streams;
+    mod web_push;
 }

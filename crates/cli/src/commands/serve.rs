@@ -123,6 +123,7 @@ fn prepare(args: &ServeArgs, machine: &Machine) -> anyhow::Result<Prepared> {
     config.allow_env.clone_from(&args.allow_env);
     config.callback.clone_from(&args.callback);
     config.allow_private_callbacks = args.allow_private_callbacks;
+    config.web_push = args.web_push;
     config.on_warning = |text| crate::report::warn(&[text.to_owned()]);
     if !machine.is_here() {
         if args.agents.is_some() {

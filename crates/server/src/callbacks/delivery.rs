@@ -2,12 +2,34 @@
 
 use std::time::Duration;
 
-use backon::{BackoffBuilder, ExponentialBuilder};
+use axum::http::StatusCode;
+use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use teamster_core::time::epoch_ms;
 use tokio::time::sleep;
 
 use super::post::{Failure, Poster};
 use super::secret::Secret;
+
+/// Returns the delays between this number of attempts.
+pub(crate) fn delays(attempts: usize) -> ExponentialBackoff {
+    ExponentialBuilder::default()
+        .with_min_delay(Duration::from_secs(1))
+        .with_max_delay(Duration::from_mins(15))
+        .with_factor(3.0)
+        .with_jitter()
+        .with_max_times(attempts - 1)
+        .build()
+}
+
+/// Returns what a response means for a callback.
+fn outcome(status: StatusCode) -> Result<(), Failure> {
+    match status {
+        status if status.is_success() => Ok(()),
+        // The receiver wants no more callbacks.
+        StatusCode::GONE => Err(Failure::Permanent(format!("HTTP {status}"))),
+        status => Err(Failure::Transient(format!("HTTP {status}"))),
+    }
+}
 
 /// The delivery of a message to one target.
 pub(crate) struct Delivery {
@@ -20,21 +42,17 @@ pub(crate) struct Delivery {
 impl Delivery {
     /// Sends the message until it is taken, given up or refused.
     pub(crate) async fn send(&self, poster: &Poster, secret: &Secret) -> Result<(), String> {
-        let mut delays = ExponentialBuilder::default()
-            .with_min_delay(Duration::from_secs(1))
-            .with_max_delay(Duration::from_mins(15))
-            .with_factor(3.0)
-            .with_jitter()
-            .with_max_times(self.attempts - 1)
-            .build();
+        let mut delays = delays(self.attempts);
         loop {
             let at = (epoch_ms() / 1000).to_string();
             let headers = [
+                ("content-type", "application/json".to_owned()),
                 ("webhook-id", self.id.clone()),
                 ("webhook-timestamp", at.clone()),
                 ("webhook-signature", secret.sign(&self.id, &at, &self.body)),
             ];
-            match poster.post(&self.url, &headers, self.body.clone()).await {
+            let status = poster.post(&self.url, &headers, self.body.clone()).await;
+            match status.and_then(outcome) {
                 Ok(()) => return Ok(()),
                 Err(Failure::Permanent(error)) => return Err(error),
                 Err(Failure::Transient(error)) => match delays.next() {

@@ -1,4 +1,4 @@
-//! The HTTP client for callbacks.
+//! The HTTP client for callbacks and push services.
 
 use std::future::Future;
 use std::io;
@@ -7,8 +7,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::http::header::{CONTENT_TYPE, USER_AGENT};
-use axum::http::{HeaderValue, Request, Uri};
+use axum::http::header::USER_AGENT;
+use axum::http::{HeaderValue, Request, StatusCode, Uri};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
@@ -51,13 +51,14 @@ impl Poster {
         Ok(Self { client, private })
     }
 
-    /// Sends a request once. It does not follow redirects, which could lead to a private address.
+    /// Sends a request once, and returns the status of its response. It does not follow redirects, which could lead to a
+    /// private address.
     pub(crate) async fn post(
         &self,
         url: &str,
         headers: &[(&'static str, String)],
         body: Vec<u8>,
-    ) -> Result<(), Failure> {
+    ) -> Result<StatusCode, Failure> {
         let uri = check_url(url).map_err(Failure::Permanent)?;
         // The resolver does not check IP addresses in the URL.
         if let Some(address) = address_of(&uri)
@@ -66,9 +67,7 @@ impl Poster {
         {
             return Err(Failure::Permanent(NOT_PUBLIC.to_owned()));
         }
-        let mut request = Request::post(uri)
-            .header(CONTENT_TYPE, "application/json")
-            .header(USER_AGENT, AGENT);
+        let mut request = Request::post(uri).header(USER_AGENT, AGENT);
         for (name, value) in headers {
             let value = HeaderValue::try_from(value)
                 .map_err(|error| Failure::Permanent(error.to_string()))?;
@@ -81,16 +80,11 @@ impl Poster {
         let response = sent
             .map_err(|_| Failure::Transient(format!("no response within {LIMIT:?}")))?
             .map_err(|error| connection_failure(&error))?;
-        match response.status() {
-            status if status.is_success() => Ok(()),
-            // 410 Gone: the receiver wants no more callbacks.
-            status if status.as_u16() == 410 => Err(Failure::Permanent(format!("HTTP {status}"))),
-            status => Err(Failure::Transient(format!("HTTP {status}"))),
-        }
+        Ok(response.status())
     }
 }
 
-/// The failure of a callback request.
+/// The failure of a request.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Transient: retry later.

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
-use teamster_process::{FileMode, make_private_folder, replace_file};
+use crate::private_file::make_once;
 
 /// The file of the secret in the server's folder.
 const FILE: &str = "webhook-secret";
@@ -24,19 +24,13 @@ impl Secret {
     /// Reads the secret from this folder, and creates it if it is missing.
     pub(crate) fn read_or_make(folder: &Path) -> io::Result<Self> {
         let path = folder.join(FILE);
-        let text = match fs::read_to_string(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let mut bytes = [0; 32];
-                let filled = SystemRandom::new().fill(&mut bytes);
-                filled
-                    .map_err(|_| io::Error::other("the system's random number generator failed"))?;
-                let text = format!("{PREFIX}{}\n", STANDARD.encode(bytes));
-                make_private_folder(folder)?;
-                replace_file(&path, text.as_bytes(), FileMode::Private)?;
-                text
-            }
-            text => text?,
-        };
+        if !path.exists() {
+            let mut bytes = [0; 32];
+            let filled = SystemRandom::new().fill(&mut bytes);
+            filled.map_err(|_| io::Error::other("the system's random number generator failed"))?;
+            make_once(&path, &format!("{PREFIX}{}\n", STANDARD.encode(bytes)))?;
+        }
+        let text = fs::read_to_string(&path)?;
         Self::parse(&text).ok_or_else(|| {
             let path = path.display();
             io::Error::other(format!(

@@ -50,7 +50,7 @@ impl Document {
 
     /// The response is one that the document has for this operation, and its body is valid by the schema.
     #[track_caller]
-    fn has(&mut self, method: &str, path: &str, response: &Response) {
+    pub(super) fn has(&mut self, method: &str, path: &str, response: &Response) {
         let operation = &self.document["paths"][path][method.to_ascii_lowercase()];
         let documented = &operation["responses"][response.status.to_string()];
         assert!(
@@ -213,6 +213,7 @@ fn real_responses_are_what_the_document_says() {
         "/v1/usage",
         "/v1/limits",
         "/v1/fleet",
+        "/v1/web-push",
         "/metrics",
         "/v1/history",
         "/healthz",
@@ -266,6 +267,7 @@ fn real_responses_are_what_the_document_says() {
         "/v1/history/forget",
         &forget(&json!({"logsOver": 1_u64 << 40})),
     );
+    web_push_responses(&served, &mut document);
     session_responses(&served, &mut document);
     upload_responses(&served, &mut document);
     result_responses(&served, &mut document);
@@ -289,6 +291,20 @@ fn real_responses_are_what_the_document_says() {
             "{own}"
         );
     }
+}
+
+/// Responses of a server that notifies no browsers.
+fn web_push_responses(served: &Served, document: &mut Document) {
+    let path = "/v1/web-push/subscriptions";
+    let keys = json!({"p256dh": "A".repeat(87), "auth": "A".repeat(22)});
+    let refused = served.post(
+        path,
+        &json!({"endpoint": "https://push.example/1", "keys": keys}),
+    );
+    refused.is_problem(409, "UNSUPPORTED");
+    document.has("POST", path, &refused);
+    let one = served.request("DELETE", &format!("{path}/1")).send();
+    document.has("DELETE", "/v1/web-push/subscriptions/{id}", &one);
 }
 
 /// Responses about what a run or session brings back.

@@ -54,7 +54,7 @@ pub(crate) struct ServeArgs {
     #[arg(
         long,
         hide_short_help = true,
-        conflicts_with_all = ["listen", "token_file", "allow_host", "callback", "allow_private_callbacks", "insecure_http"]
+        conflicts_with_all = ["listen", "token_file", "allow_host", "callback", "allow_private_callbacks", "web_push", "insecure_http"]
     )]
     pub(crate) stdio: bool,
     /// Read the token with all scopes from this file
@@ -93,6 +93,13 @@ pub(crate) struct ServeArgs {
     /// Allow callbacks to addresses of this machine and its networks
     #[arg(long, hide_short_help = true)]
     pub(crate) allow_private_callbacks: bool,
+    /// Notify browsers of requests and of ended runs, also while the page is closed
+    ///
+    /// Browsers turn it on in the page, which needs HTTPS or localhost. Each message goes to the push service of
+    /// the browser's maker, encrypted for the browser: the title of the run and what happened. The key and the
+    /// subscriptions are beside the token.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) web_push: bool,
     /// Listen beyond this machine without TLS; needs --token-file
     ///
     /// Anyone on the network path can read the token and the agents' output. Prefer a proxy with TLS in front of

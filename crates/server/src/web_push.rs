@@ -1,0 +1,305 @@
+//! Web Push: notifications on the browsers that subscribed, also while the page is closed (RFC 8030).
+//!
+//! A message goes to the push service of the browser's maker, encrypted for the browser: the service sees that, when and
+//! to which browser something is sent, and about how much.
+
+mod encryption;
+mod subscriptions;
+mod vapid;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use axum::http::{StatusCode, Uri};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use teamster_api::ProblemCode;
+use teamster_core::sync::lock;
+use teamster_core::time::epoch_ms;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::callbacks::{Failure, Notification, Poster, check_target, delays};
+use crate::keys::{Key, Keys};
+use crate::token::hash;
+use crate::{ApiError, ServerConfig};
+use encryption::{AUTH, PUBLIC, encrypt};
+use subscriptions::{Subscription, Subscriptions};
+use vapid::Vapid;
+
+/// The target of the messages for all browsers, among the addresses of callbacks, which begin with `http`.
+pub(crate) const BROWSERS: &str = "web-push:";
+/// The maximum length of the address of a subscription, in bytes.
+const LONGEST: usize = 2048;
+
+/// The browsers that a server notifies.
+#[derive(Debug)]
+pub(crate) struct WebPush {
+    folder: PathBuf,
+    subscriptions: Subscriptions,
+    keys: Arc<Keys>,
+    /// Push services may be at addresses that are not public, and without TLS.
+    private: bool,
+    /// Read when it is needed first.
+    vapid: Mutex<Option<Arc<Vapid>>>,
+}
+
+/// Why a message did not reach a push service.
+enum Undelivered {
+    /// The browser has no such subscription any more.
+    Gone { id: String },
+    /// The message was given up.
+    GivenUp(String),
+}
+
+impl WebPush {
+    pub(crate) fn new(config: &ServerConfig, keys: Arc<Keys>) -> Self {
+        let folder = config.tokens.folder().to_owned();
+        Self {
+            subscriptions: Subscriptions::at(&folder),
+            folder,
+            keys,
+            private: config.allow_private_callbacks,
+            vapid: Mutex::default(),
+        }
+    }
+
+    /// Returns the server's public key, as URL-safe Base64.
+    pub(crate) fn key(&self) -> Result<String, ApiError> {
+        Ok(self.vapid().map_err(|error| internal(&error))?.public())
+    }
+
+    fn vapid(&self) -> io::Result<Arc<Vapid>> {
+        let mut known = lock(&self.vapid);
+        if let Some(vapid) = &*known {
+            return Ok(vapid.clone());
+        }
+        let vapid = Arc::new(Vapid::read_or_make(&self.folder)?);
+        *known = Some(vapid.clone());
+        Ok(vapid)
+    }
+
+    /// Stores the subscription of a browser, and returns its id.
+    pub(crate) async fn subscribe(
+        &self,
+        endpoint: String,
+        p256dh: &str,
+        auth: &str,
+        token: Option<Key>,
+    ) -> Result<String, ApiError> {
+        let invalid = |detail: String| ApiError::new(ProblemCode::InvalidParams, detail);
+        let is_https = endpoint.starts_with("https://");
+        if endpoint.len() > LONGEST || !(is_https || self.private) {
+            return Err(invalid(format!(
+                "endpoint: expected an address with https of up to {LONGEST} bytes"
+            )));
+        }
+        let public = check_target(&endpoint, self.private).await;
+        public.map_err(|error| invalid(format!("endpoint: {error}")))?;
+        let p256dh = p256dh.trim_end_matches('=').to_owned();
+        let auth = auth.trim_end_matches('=').to_owned();
+        let subscription = Subscription {
+            endpoint,
+            p256dh,
+            auth,
+            token,
+        };
+        if sealed(&subscription, b"").is_none() {
+            return Err(invalid(format!(
+                "keys: expected a point of the curve P-256 of {PUBLIC} bytes (`p256dh`) and {AUTH} bytes (`auth`), as \
+                URL-safe Base64"
+            )));
+        }
+        let id = subscription.id();
+        let added = self.subscriptions.add(subscription);
+        added.map_err(|error| internal(&error))?;
+        Ok(id)
+    }
+
+    /// Removes the subscription with this id.
+    pub(crate) fn unsubscribe(&self, id: String) -> Result<(), ApiError> {
+        let removed = self.subscriptions.remove(&[id]);
+        removed.map_err(|error| internal(&error))
+    }
+
+    /// Returns whether a browser has subscribed. Subscriptions that cannot be read are an error of [`send`](Self::send).
+    pub(crate) fn has_browsers(&self) -> bool {
+        !matches!(self.subscriptions.list(), Ok(list) if list.is_empty())
+    }
+
+    /// Sends a notification to all browsers, and returns the problems of those that did not get it. Subscriptions that are
+    /// gone, or whose token is not valid any more, are removed.
+    pub(crate) async fn send(
+        &self,
+        poster: &Poster,
+        notification: &Notification,
+        attempts: usize,
+    ) -> Vec<String> {
+        let prepared = self.vapid().and_then(|vapid| {
+            let message = serde_json::to_vec(notification)?;
+            Ok((vapid, Arc::<[u8]>::from(message), self.valid()?))
+        });
+        let (vapid, message, subscriptions) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => return vec![error.to_string()],
+        };
+        let mut deliveries = JoinSet::new();
+        for subscription in subscriptions {
+            let delivery = Delivery {
+                poster: poster.clone(),
+                vapid: vapid.clone(),
+                message: message.clone(),
+                ttl: notification.ttl,
+                is_urgent: notification.request_id.is_some(),
+                topic: topic(&notification.run_id),
+                subscription,
+                attempts,
+            };
+            deliveries.spawn(delivery.send());
+        }
+        let mut problems = Vec::new();
+        while let Some(delivered) = deliveries.join_next().await {
+            match delivered {
+                Ok(Ok(())) => {}
+                Ok(Err(Undelivered::Gone { id })) => {
+                    if let Err(error) = self.subscriptions.remove(&[id]) {
+                        problems.push(error.to_string());
+                    }
+                }
+                Ok(Err(Undelivered::GivenUp(problem))) => problems.push(problem),
+                Err(error) => problems.push(error.to_string()),
+            }
+        }
+        problems
+    }
+
+    /// Returns the subscriptions whose tokens are valid, and removes those whose tokens were revoked.
+    fn valid(&self) -> io::Result<Vec<Subscription>> {
+        let (mut valid, mut revoked) = (Vec::new(), Vec::new());
+        for subscription in self.subscriptions.list()? {
+            match subscription
+                .token
+                .as_ref()
+                .map(|key| self.keys.is_valid(key))
+            {
+                None | Some(Ok(true)) => valid.push(subscription),
+                Some(Ok(false)) => revoked.push(subscription.id()),
+                // Tokens that cannot be read are neither valid nor revoked.
+                Some(Err(_)) => {}
+            }
+        }
+        if !revoked.is_empty() {
+            self.subscriptions.remove(&revoked)?;
+        }
+        Ok(valid)
+    }
+}
+
+fn internal(error: &io::Error) -> ApiError {
+    ApiError::new(ProblemCode::Internal, error.to_string())
+}
+
+/// Returns the topic of a run's messages: of those that a push service keeps, the newest one replaces the others
+/// (RFC 8030, 5.4). It has at most 32 characters, and tells nothing of the run.
+fn topic(run_id: &str) -> String {
+    let mut topic = hash(&format!("web-push {run_id}"));
+    topic.truncate(32);
+    topic
+}
+
+/// Encrypts a message for a browser. `None` if its keys are not valid.
+fn sealed(subscription: &Subscription, message: &[u8]) -> Option<Vec<u8>> {
+    let decode = |text: &str, length: usize| {
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        (bytes.len() == length).then_some(bytes)
+    };
+    let public = decode(&subscription.p256dh, PUBLIC)?;
+    let auth = decode(&subscription.auth, AUTH)?;
+    encrypt(&public, &auth, message).ok()
+}
+
+/// The delivery of a message to one browser.
+struct Delivery {
+    poster: Poster,
+    vapid: Arc<Vapid>,
+    subscription: Subscription,
+    message: Arc<[u8]>,
+    /// The time for which the push service keeps the message, in seconds.
+    ttl: u64,
+    is_urgent: bool,
+    topic: String,
+    attempts: usize,
+}
+
+impl Delivery {
+    /// Sends the message until it is taken, given up or refused.
+    async fn send(self) -> Result<(), Undelivered> {
+        let mut delays = delays(self.attempts);
+        loop {
+            let status = match self.attempt().await {
+                Ok(status) => status,
+                Err(Failure::Permanent(error)) => return Err(self.given_up(&error)),
+                Err(Failure::Transient(error)) => match delays.next() {
+                    Some(delay) => {
+                        sleep(delay).await;
+                        continue;
+                    }
+                    None => return Err(self.given_up(&error)),
+                },
+            };
+            let is_transient = status.is_server_error()
+                || matches!(
+                    status,
+                    StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT
+                );
+            match status {
+                status if status.is_success() => return Ok(()),
+                StatusCode::NOT_FOUND | StatusCode::GONE => {
+                    let id = self.subscription.id();
+                    return Err(Undelivered::Gone { id });
+                }
+                status => match delays.next().filter(|_| is_transient) {
+                    Some(delay) => sleep(delay).await,
+                    None => return Err(self.given_up(&format!("HTTP {status}"))),
+                },
+            }
+        }
+    }
+
+    /// Sends the message once.
+    async fn attempt(&self) -> Result<StatusCode, Failure> {
+        let endpoint = &self.subscription.endpoint;
+        let failed = |error: String| Failure::Permanent(error);
+        let uri: Uri = endpoint.parse().map_err(|_| failed("not a URL".into()))?;
+        let origin = match (uri.scheme_str(), uri.authority()) {
+            (Some(scheme), Some(authority)) => format!("{scheme}://{authority}"),
+            _ => return Err(failed("not a URL".into())),
+        };
+        let authorization = self.vapid.authorization(&origin, epoch_ms() / 1000);
+        let sealed = sealed(&self.subscription, &self.message);
+        let headers = [
+            (
+                "authorization",
+                authorization.map_err(|error| failed(error.to_string()))?,
+            ),
+            ("content-encoding", "aes128gcm".to_owned()),
+            ("content-type", "application/octet-stream".to_owned()),
+            ("ttl", self.ttl.to_string()),
+            ("topic", self.topic.clone()),
+            (
+                "urgency",
+                if self.is_urgent { "high" } else { "normal" }.to_owned(),
+            ),
+        ];
+        let body = sealed.ok_or_else(|| failed("cannot encrypt the message".into()))?;
+        self.poster.post(endpoint, &headers, body).await
+    }
+
+    /// Names the push service only: the rest of its address is a secret.
+    fn given_up(&self, error: &str) -> Undelivered {
+        let uri: Option<Uri> = self.subscription.endpoint.parse().ok();
+        let host = uri.as_ref().and_then(Uri::host).unwrap_or("?");
+        Undelivered::GivenUp(format!("{host} did not take a message: {error}"))
+    }
+}
