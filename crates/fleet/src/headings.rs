@@ -1,30 +1,23 @@
 //! The headings of records: what is known of runs without their contents.
 
-#[cfg(feature = "worker")]
 use std::collections::HashMap;
-#[cfg(feature = "worker")]
+use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
 use async_nats::HeaderMap;
-#[cfg(feature = "worker")]
 use async_nats::jetstream::Message;
 use async_nats::jetstream::consumer::DeliverPolicy;
 use teamster_api::ServiceError;
-#[cfg(feature = "worker")]
 use tokio::time::Instant;
 
 use crate::Fleet;
 use crate::names::{HOST_SUBJECTS, RUNS, RunKey, WORK_SUBJECTS};
-#[cfg(feature = "worker")]
-use crate::protocol::State;
-use crate::protocol::{Claim, Head};
-#[cfg(feature = "worker")]
+use crate::protocol::{Claim, Head, State};
 use crate::records::Messages;
 
 /// The subjects of all records.
 pub(crate) const ALL: &str = "$KV.tm_runs.>";
 /// Time after which all headings are read again: the server may have lost a write, or a record without a message.
-#[cfg(feature = "worker")]
 const READ_AGAIN: Duration = Duration::from_hours(1);
 
 /// The header of a record, for those who do not need its content.
@@ -61,7 +54,6 @@ impl Heading {
     }
 
     /// Returns whether nothing is left to do about the run.
-    #[cfg(feature = "worker")]
     pub(crate) fn is_over(&self) -> bool {
         self.head.state.is_final() && (self.head.state != State::Lost || self.settled)
     }
@@ -91,47 +83,26 @@ fn is_queue(subject: &str, key: &RunKey) -> bool {
     place.is_some_and(|(machine, run)| is_token(machine) && run == key.key())
 }
 
-impl Fleet {
-    /// Reads the headings and revisions of these records, without their contents.
-    pub(crate) async fn headings(
-        &self,
-        subjects: &str,
-        mut each: impl FnMut(RunKey, u64, Heading),
-    ) -> Result<(), ServiceError> {
-        let mut messages = self
-            .messages(RUNS, subjects, DeliverPolicy::LastPerSubject, true)
-            .await?;
-        while let Some(message) = messages.next_pending().await? {
-            let (Some(key), Some(headers)) =
-                (RunKey::of_record(&message.subject), &message.headers)
-            else {
-                continue;
-            };
-            if let (Some(heading), Ok(info)) = (Heading::read(&key, headers), message.info()) {
-                each(key, info.stream_sequence, heading);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The headings of the records that are not over. They are read once, and then kept up to date by what changes: a record
-/// that is over costs nothing more.
-#[cfg(feature = "worker")]
-pub(crate) struct LiveHeadings {
+/// The headings of records. They are read once, and then kept up to date by what changes: a record that is over costs nothing
+/// more.
+pub(crate) struct Headings {
     messages: Messages,
     live: HashMap<RunKey, (u64, Heading)>,
+    /// The states of the others, by a number of their keys. Of two keys with the same 64 bits, one is not counted.
+    over: HashMap<u64, State>,
+    hasher: RandomState,
     read: Instant,
 }
 
-#[cfg(feature = "worker")]
-impl LiveHeadings {
-    /// Reads the headings of all records.
-    pub(crate) async fn read(fleet: &Fleet) -> Result<Self, ServiceError> {
+impl Headings {
+    /// Reads the headings of these records, without their contents.
+    pub(crate) async fn read(fleet: &Fleet, subjects: &str) -> Result<Self, ServiceError> {
         let from = DeliverPolicy::LastPerSubject;
         let mut headings = Self {
-            messages: fleet.messages(RUNS, ALL, from, true).await?,
+            messages: fleet.messages(RUNS, subjects, from, true).await?,
             live: HashMap::new(),
+            over: HashMap::new(),
+            hasher: RandomState::new(),
             read: Instant::now(),
         };
         while let Some(message) = headings.messages.next_pending().await? {
@@ -158,21 +129,30 @@ impl LiveHeadings {
             return;
         };
         let headers = message.headers.as_ref();
+        let number = self.hasher.hash_one(&key);
+        self.live.remove(&key);
+        self.over.remove(&number);
         // A marker of one that was deleted has none.
         match headers.and_then(|headers| Heading::read(&key, headers)) {
-            Some(heading) if !heading.is_over() => {
+            Some(heading) if heading.is_over() => {
+                self.over.insert(number, heading.head.state);
+            }
+            Some(heading) => {
                 self.live.insert(key, (info.stream_sequence, heading));
             }
-            _ => {
-                self.live.remove(&key);
-            }
+            None => {}
         }
     }
 
-    /// Returns the headings with their revisions.
+    /// Returns the headings of the records that are not over, with their revisions.
     pub(crate) fn live(&self) -> impl Iterator<Item = (&RunKey, u64, &Heading)> {
         let live = self.live.iter();
         live.map(|(key, (revision, heading))| (key, *revision, heading))
+    }
+
+    /// Returns the states of those that are over.
+    pub(crate) fn over(&self) -> impl Iterator<Item = State> {
+        self.over.values().copied()
     }
 
     /// Returns since when they are kept up to date.
@@ -186,7 +166,7 @@ impl LiveHeadings {
     }
 }
 
-#[cfg(all(test, feature = "worker"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 

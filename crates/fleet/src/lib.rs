@@ -34,6 +34,6 @@ pub use layout::FleetLimits;
 pub use presence::{LOGGED_OUT, NOT_ALLOWED, PresentAgent, PresentWorker};
 pub use roles::{FleetLogin, FleetRole, FleetUser, server_accounts};
 pub use runs::{DEFAULT_POOL, FleetRuns, Rerun};
-pub use status::{FleetStatus, QueueOf};
+pub use status::{FleetStatus, QueueOf, StatusReader};
 #[cfg(feature = "worker")]
 pub use worker::{Worker, WorkerConfig, WorkerPolicy};

@@ -7,7 +7,7 @@ use async_nats::jetstream::{ErrorCode, stream};
 use teamster_api::{ProblemCode, ServiceError};
 use tokio::time::{Instant, sleep};
 
-use crate::headings::ALL;
+use crate::headings::{ALL, Headings};
 use crate::layout::{self, FleetLimits, differences, streams};
 use crate::names::HOST_SUBJECTS;
 use crate::protocol::State;
@@ -95,13 +95,13 @@ impl Fleet {
 
     /// Publishes the hints of all queued runs that wait for one machine. One that is there is replaced.
     async fn hint_machines(&self, until: Instant) -> Result<(), ServiceError> {
-        let mut waiting = Vec::new();
-        let read = self.headings(ALL, |key, _, heading| {
-            if heading.head.state == State::Queued && heading.queue.starts_with(HOST_SUBJECTS) {
-                waiting.push((key, heading.queue));
-            }
+        let headings = Headings::read(self, ALL).await?;
+        let waiting = headings.live().filter(|(_, _, heading)| {
+            heading.head.state == State::Queued && heading.queue.starts_with(HOST_SUBJECTS)
         });
-        read.await?;
+        let waiting = waiting.map(|(key, _, heading)| (key.clone(), heading.queue.clone()));
+        let waiting: Vec<_> = waiting.collect();
+        drop(headings);
         for (key, queue) in waiting {
             loop {
                 match self.hint(&queue, &key).await {

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use teamster_api::{FleetHold, FleetQueue, ProblemCode, ServiceError};
 use teamster_core::time::epoch_ms;
+use tokio::sync::{Mutex, mpsc, oneshot};
 
-use crate::headings::{ALL, Heading};
+use crate::headings::{ALL, Headings};
 use crate::names::records_of;
 use crate::protocol::State;
 use crate::{Fleet, Hold, PresentWorker};
@@ -71,58 +72,166 @@ impl From<FleetStatus> for teamster_api::FleetStatus {
     }
 }
 
+/// What is counted of the records.
+#[derive(Debug, Default)]
+struct Counts {
+    /// Number of runs by the state of their record.
+    runs: BTreeMap<String, usize>,
+    /// The number of those that wait by their pool and machine, and when the oldest was submitted.
+    queues: BTreeMap<(Option<String>, Option<String>), (usize, Option<u64>)>,
+}
+
+impl Counts {
+    fn of(headings: &Headings) -> Self {
+        let mut counts = Self::default();
+        for (_, _, heading) in headings.live() {
+            counts.add(heading.head.state);
+            if heading.head.state == State::Queued {
+                let (waiting, oldest) = counts.queues.entry(heading.place()).or_default();
+                *waiting += 1;
+                *oldest = [*oldest, heading.queued].into_iter().flatten().min();
+            }
+        }
+        headings.over().for_each(|state| counts.add(state));
+        counts
+    }
+
+    fn add(&mut self, state: State) {
+        let state = serde_json::to_value(state).unwrap_or_default();
+        let state = state.as_str().unwrap_or_default().to_owned();
+        *self.runs.entry(state).or_default() += 1;
+    }
+}
+
 impl Fleet {
-    /// Returns what the fleet does: of all owners, if the user may read that, else of its own.
+    /// Returns what the fleet does: of all owners, if the user may read that, else of its own. For one look; a program that
+    /// lives long has a [`StatusReader`].
     ///
     /// # Errors
     ///
     /// Fails if the server does not answer.
     pub async fn status(&self) -> Result<FleetStatus, ServiceError> {
+        let (headings, owner) = self.readable_headings().await?;
+        let counts = Counts::of(&headings);
+        drop(headings);
+        self.status_with(counts, owner).await
+    }
+
+    /// Reads the headings of all records that the user may read, and whose they are if they are not all.
+    async fn readable_headings(&self) -> Result<(Headings, Option<String>), ServiceError> {
+        // Prompts and results of 30 days are not read for some numbers.
+        match Headings::read(self, ALL).await {
+            Err(error) if error.code == Some(ProblemCode::InsufficientScope) => {
+                let own = Headings::read(self, &records_of(self.owner())).await?;
+                Ok((own, Some(self.owner().to_owned())))
+            }
+            read => Ok((read?, None)),
+        }
+    }
+
+    async fn status_with(
+        &self,
+        counts: Counts,
+        owner: Option<String>,
+    ) -> Result<FleetStatus, ServiceError> {
         let workers = self.workers().await?;
         let holds = self.holds().await?;
         let now = self.now().await;
-        let mut runs = BTreeMap::new();
-        let mut queues: BTreeMap<_, (usize, u64)> = BTreeMap::new();
-        // Prompts and results of 30 days are not read for some numbers.
-        let mut count = |_, _, heading: Heading| {
-            let state = serde_json::to_value(heading.head.state).unwrap_or_default();
-            *runs
-                .entry(state.as_str().unwrap_or_default().to_owned())
-                .or_default() += 1;
-            if heading.head.state == State::Queued {
-                let (waiting, oldest) = queues.entry(heading.place()).or_default();
-                *waiting += 1;
-                *oldest = (*oldest).max(
-                    heading
-                        .queued
-                        .map_or(0, |queued| now.saturating_sub(queued)),
-                );
-            }
-        };
-        let owner = match self.headings(ALL, &mut count).await {
-            Err(error) if error.code == Some(ProblemCode::InsufficientScope) => {
-                let own = records_of(self.owner());
-                self.headings(&own, &mut count).await?;
-                Some(self.owner().to_owned())
-            }
-            read => {
-                read?;
-                None
-            }
-        };
-        let queues = queues.into_iter();
-        let queues = queues.map(|((pool, machine), (waiting, oldest_ms))| QueueOf {
+        let queues = counts.queues.into_iter();
+        let queues = queues.map(|((pool, machine), (waiting, oldest))| QueueOf {
             pool,
             machine,
             waiting,
-            oldest_ms,
+            oldest_ms: oldest.map_or(0, |oldest| now.saturating_sub(oldest)),
         });
         Ok(FleetStatus {
             workers,
             queues: queues.collect(),
-            runs,
+            runs: counts.runs,
             holds,
             owner,
         })
+    }
+}
+
+/// Reads the [state of a fleet](Fleet::status) for a program that lives long: the records once, and then those that change.
+#[derive(Debug)]
+pub struct StatusReader {
+    fleet: Fleet,
+    following: Mutex<Option<Following>>,
+}
+
+/// A task that follows the records. It ends with this.
+#[derive(Debug)]
+struct Following {
+    questions: mpsc::Sender<oneshot::Sender<Counts>>,
+    owner: Option<String>,
+}
+
+impl StatusReader {
+    /// Creates a reader, which reads nothing before it is asked.
+    pub fn new(fleet: &Fleet) -> Self {
+        Self {
+            fleet: fleet.clone(),
+            following: Mutex::default(),
+        }
+    }
+
+    /// Returns what the fleet does, as [`Fleet::status`] does.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server does not answer.
+    pub async fn status(&self) -> Result<FleetStatus, ServiceError> {
+        let (counts, owner) = self.counts().await?;
+        self.fleet.status_with(counts, owner).await
+    }
+
+    async fn counts(&self) -> Result<(Counts, Option<String>), ServiceError> {
+        // All that ask at once share one read.
+        let mut following = self.following.lock().await;
+        if let Some(known) = &*following
+            && let Some(counts) = known.ask().await
+        {
+            return Ok((counts, known.owner.clone()));
+        }
+        let (headings, owner) = self.fleet.readable_headings().await?;
+        let counts = Counts::of(&headings);
+        let (questions, asked) = mpsc::channel(1);
+        tokio::spawn(follow(headings, asked));
+        *following = Some(Following {
+            questions,
+            owner: owner.clone(),
+        });
+        Ok((counts, owner))
+    }
+}
+
+impl Following {
+    /// Returns what is counted now; `None` if the records must be read again.
+    async fn ask(&self) -> Option<Counts> {
+        let (send, answer) = oneshot::channel();
+        self.questions.send(send).await.ok()?;
+        answer.await.ok()
+    }
+}
+
+/// Follows records and answers questions, until they must be read again, or nothing asks any more.
+async fn follow(mut headings: Headings, mut questions: mpsc::Receiver<oneshot::Sender<Counts>>) {
+    while !headings.is_old() {
+        tokio::select! {
+            // What has arrived counts.
+            biased;
+            followed = headings.follow() => {
+                if followed.is_err() {
+                    return;
+                }
+            }
+            question = questions.recv() => {
+                let Some(answer) = question else { return };
+                // The one that has asked may be gone.
+                let _ = answer.send(Counts::of(&headings));
+            }
+        }
     }
 }

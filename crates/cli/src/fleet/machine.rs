@@ -11,7 +11,7 @@ use teamster_api::{
     FleetStatus, MachineService, ProblemCode, ProviderReport, RunQuery, RunService, RunSummary,
     ServiceError, ServiceFuture, ViewState, list_all,
 };
-use teamster_fleet::{Fleet, Hold, LOGGED_OUT};
+use teamster_fleet::{Fleet, Hold, LOGGED_OUT, StatusReader};
 use teamster_host::usage::usage_of_runs;
 
 use crate::zone;
@@ -19,12 +19,17 @@ use crate::zone;
 /// The machines of a fleet.
 pub(super) struct FleetMachine {
     fleet: Fleet,
+    status: StatusReader,
     runs: Arc<dyn RunService>,
 }
 
 impl FleetMachine {
     pub(super) fn new(fleet: Fleet, runs: Arc<dyn RunService>) -> Self {
-        Self { fleet, runs }
+        Self {
+            status: StatusReader::new(&fleet),
+            fleet,
+            runs,
+        }
     }
 
     async fn reports(&self) -> Result<Vec<ProviderReport>, ServiceError> {
@@ -86,7 +91,7 @@ impl MachineService for FleetMachine {
     }
 
     fn fleet(&self) -> ServiceFuture<'_, Option<FleetStatus>> {
-        Box::pin(async move { Ok(Some(self.fleet.status().await?.into())) })
+        Box::pin(async move { Ok(Some(self.status.status().await?.into())) })
     }
 
     fn usage(&self, query: UsageQuery) -> ServiceFuture<'_, UsageSummary> {

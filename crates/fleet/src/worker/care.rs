@@ -14,7 +14,7 @@ use super::Shared;
 use crate::Fleet;
 use crate::follow::end_of;
 use crate::frame::Frame;
-use crate::headings::{Heading, LiveHeadings};
+use crate::headings::{ALL, Heading, Headings};
 use crate::names::{HOST, RunKey, WORK, WORKERS};
 use crate::protocol::{Care, Known, Seen, State, Tag, care};
 use crate::record::Record;
@@ -51,8 +51,8 @@ pub(super) async fn keep_caring(shared: Arc<Shared>) {
 /// What this process has seen of runs that wait.
 #[derive(Default)]
 struct Waiting {
-    /// The records that are not over, once they were read.
-    headings: Option<LiveHeadings>,
+    /// The records, once they were read.
+    headings: Option<Headings>,
     /// Since when it has seen queued records, with their revisions.
     records: HashMap<RunKey, (u64, Instant)>,
     /// When it has read the hints of queues whose records are quiet, or has first seen that they are.
@@ -79,7 +79,7 @@ impl Waiting {
         let known = self.headings.take().filter(|known| !known.is_old());
         let known = match known {
             Some(known) => known,
-            None => LiveHeadings::read(fleet).await?,
+            None => Headings::read(fleet, ALL).await?,
         };
         let live = known.live();
         let live = live.map(|(key, revision, heading)| (key.clone(), revision, heading.clone()));

@@ -38,6 +38,24 @@ async fn until_renewed(context: &Context, since: u64, times: usize) -> (u64, Byt
     (number, holder)
 }
 
+/// Stores records of ended runs of Bob's: `r0`, `r1` and so on. The number MUST be one of hundreds.
+pub(crate) async fn store_ended(context: &Context, runs: u64) {
+    let mut stored: Vec<PublishAckFuture> = Vec::new();
+    for number in 0..runs {
+        let mut headers = HeaderMap::new();
+        headers.insert("Tm-State", "ended");
+        headers.insert("Tm-Queue", "tm.work.default.claude.n");
+        let subject = format!("$KV.tm_runs.bob.r{number}");
+        let sent = context.publish_with_headers(subject, headers, "{}".into());
+        stored.push(sent.await.unwrap());
+        if stored.len() == 100 {
+            for stored in stored.drain(..) {
+                stored.await.unwrap();
+            }
+        }
+    }
+}
+
 /// Waits for passes of the worker that repairs, one every ten seconds.
 #[test]
 fn ended_records_cost_nothing_after_they_were_read_once() {
@@ -52,20 +70,7 @@ fn ended_records_cost_nothing_after_they_were_read_once() {
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
         let context = jetstream(&server).await;
-        let mut stored: Vec<PublishAckFuture> = Vec::new();
-        for number in 0..ENDED {
-            let mut headers = HeaderMap::new();
-            headers.insert("Tm-State", "ended");
-            headers.insert("Tm-Queue", "tm.work.default.claude.n");
-            let subject = format!("$KV.tm_runs.bob.r{number}");
-            let sent = context.publish_with_headers(subject, headers, "{}".into());
-            stored.push(sent.await.unwrap());
-            if stored.len() == 100 {
-                for stored in stored.drain(..) {
-                    stored.await.unwrap();
-                }
-            }
-        }
+        store_ended(&context, ENDED).await;
         let before = server.sent();
         let _machines = ["w1", "w2"].map(|name| Machine::start(&server, name, &shared.agent()));
         until_workers(&fleet, 2).await;

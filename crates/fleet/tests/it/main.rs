@@ -21,6 +21,7 @@ mod roles;
 mod same_id;
 mod server;
 mod simulate;
+mod status;
 mod submitter;
 
 /// Returns the next item of a stream.

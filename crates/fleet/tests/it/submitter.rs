@@ -136,7 +136,12 @@ fn a_large_run_that_is_resubmitted_needs_nothing_of_the_first() {
 }
 
 /// Publishes to a bucket: `null` is nothing.
-async fn put(context: &Context, subject: &str, headers: &[(&str, &str)], json: &serde_json::Value) {
+pub(crate) async fn put(
+    context: &Context,
+    subject: &str,
+    headers: &[(&str, &str)],
+    json: &serde_json::Value,
+) {
     let mut all = HeaderMap::new();
     for (name, value) in headers {
         all.insert(*name, *value);
