@@ -71,6 +71,7 @@ static CAPABILITIES: Capabilities = {
     // Newer models start agents without an item, actions of agents have none, and a command that fails at once may
     // have none either.
     can.announces_tools = false;
+    can.session_commands = true;
     can
 };
 

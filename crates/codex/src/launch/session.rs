@@ -57,6 +57,8 @@ fn check(options: &SessionOptions) -> Result<(), AgentError> {
     // The prompts are sent later.
     let mut params = options.params.clone();
     "-".clone_into(&mut params.prompt);
+    // Unlike a run, a session has the skills as commands.
+    params.slash_commands = false;
     if params.prompt_delivery == PromptDelivery::Argv {
         return Err(AgentError::refused(
             "prompt_delivery",

@@ -21,7 +21,8 @@ impl CodexSession {
         let Some(thread) = &self.thread else {
             return;
         };
-        let mut params = json!({"threadId": thread.id, "input": input(turn)});
+        let mut params =
+            json!({"threadId": thread.id, "input": input(turn, &self.with_skill(&turn.prompt))});
         if self.model_changed {
             params["model"] = json!(self.model);
             // Another model may have another default.
@@ -88,7 +89,7 @@ impl CodexSession {
         if let Some(current) = &mut self.current {
             current.started = true;
         }
-        self.request_models();
+        self.request_offers();
         for (command, text) in std::mem::take(&mut self.waiting.steers) {
             self.steer(command, text);
         }
@@ -298,10 +299,10 @@ fn text_item(text: &str) -> Value {
     json!({"type": "text", "text": text, "text_elements": []})
 }
 
-/// Returns the images and the prompt, in the same order as in a run.
-fn input(turn: &Turn) -> Value {
+/// Returns the images and the prompt as the CLI takes it, in the same order as in a run.
+fn input(turn: &Turn, prompt: &str) -> Value {
     let images = turn.images.iter().filter_map(image_item);
     // An empty text would still be an additional part.
-    let text = (!turn.prompt.is_empty()).then(|| text_item(&turn.prompt));
+    let text = (!prompt.is_empty()).then(|| text_item(prompt));
     images.chain(text).collect()
 }

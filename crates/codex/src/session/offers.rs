@@ -1,45 +1,102 @@
-//! Models that the CLI offers.
+//! Models that the CLI offers, and its skills, which are its commands in a session.
+
+use std::borrow::Cow;
 
 use serde_json::{Value, json};
 use teamster_core::provider::Events;
-use teamster_core::{ModelChoice, Offers};
+use teamster_core::{ModelChoice, Offers, SlashCommand, Turn};
 
-use super::state::CodexSession;
+use super::state::{CodexSession, Lookup};
 use crate::wire::Object;
 
-/// Id of the request for the models. Other requests have numbers.
-const REQUEST: &str = "models";
+/// Ids of the requests for the models and the skills. Other requests have numbers.
+const MODELS: &str = "models";
+const SKILLS: &str = "skills";
 
 impl CodexSession {
-    /// Requests the models, once in a process.
-    pub(super) fn request_models(&mut self) {
+    /// Requests the models and the skills, once in a process.
+    pub(super) fn request_offers(&mut self) {
         if std::mem::take(&mut self.wants_models) {
-            let request = json!({"id": REQUEST, "method": "model/list", "params": {}});
+            let request = json!({"id": MODELS, "method": "model/list", "params": {}});
             self.outbox.write(&request);
         }
+        if self.takes_commands && matches!(self.skills, Lookup::Not) {
+            // Those of its working directory, and of the user.
+            let request = json!({"id": SKILLS, "method": "skills/list", "params": {}});
+            self.outbox.write(&request);
+            self.skills = Lookup::Waiting;
+        }
+    }
+
+    /// Returns whether a turn waits for the skills, because its prompt may be one. Requests them if necessary.
+    pub(super) fn awaits_skills(&mut self, turn: &Turn) -> bool {
+        if !self.takes_commands || !turn.prompt.starts_with('/') {
+            return false;
+        }
+        self.request_offers();
+        matches!(self.skills, Lookup::Waiting)
+    }
+
+    /// Returns a prompt in which `/NAME` of a skill is the CLI's own form, `$NAME`.
+    pub(super) fn with_skill<'a>(&self, prompt: &'a str) -> Cow<'a, str> {
+        let Lookup::Answered(skills) = &self.skills else {
+            return Cow::Borrowed(prompt);
+        };
+        let rest = prompt.strip_prefix('/').filter(|rest| {
+            let name = rest.split(char::is_whitespace).next();
+            skills.iter().any(|skill| Some(&**skill) == name)
+        });
+        rest.map_or(Cow::Borrowed(prompt), |rest| Cow::Owned(format!("${rest}")))
+    }
+
+    /// Handles the response with this id. Returns `None` if the requests for the offers have other ids.
+    pub(super) fn offers_answered(
+        &mut self,
+        id: &Value,
+        message: &Object<'_>,
+        out: &mut Events,
+    ) -> Option<()> {
+        // A CLI without such a request answers with an error.
+        let data = || message.object("result").map(|it| it.objects("data"));
+        if id == MODELS {
+            let models = data().unwrap_or_default();
+            let models: Vec<_> = models.iter().filter_map(model).collect();
+            if !models.is_empty() {
+                out.push(Offers::new().models(models).into());
+            }
+            return Some(());
+        }
+        if id == SKILLS {
+            let folders = data().unwrap_or_default();
+            let skills = folders.iter().flat_map(|folder| folder.objects("skills"));
+            let skills: Vec<_> = skills.filter_map(|line| skill(&line)).collect();
+            let names = skills.iter().map(|skill| skill.name.clone()).collect();
+            self.skills = Lookup::Answered(names);
+            out.push(Offers::new().commands(skills).into());
+            return Some(());
+        }
+        None
     }
 }
 
-/// Handles the response with this id. Returns `None` if the request for the models has another id.
-pub(super) fn answered(id: &Value, message: &Object<'_>, out: &mut Events) -> Option<()> {
-    if id != REQUEST {
+fn skill(line: &Object<'_>) -> Option<SlashCommand> {
+    if line.get("enabled") == Some(false) {
         return None;
     }
-    // A CLI without this request answers with an error.
-    if let Some(result) = message.object("result") {
-        let models: Vec<_> = result.objects("data").iter().filter_map(model).collect();
-        if !models.is_empty() {
-            out.push(Offers::new().models(models).into());
-        }
-    }
-    Some(())
+    let interface = line.object("interface");
+    let short = interface
+        .as_ref()
+        .and_then(|it| it.text("short_description"));
+    let description = short.or_else(|| line.text("description"));
+    let name = line.text("name")?.into_owned();
+    Some(SlashCommand::new(name).description(description.map(Cow::into_owned)))
 }
 
 fn model(line: &Object<'_>) -> Option<ModelChoice> {
     if line.get("hidden") == Some(true) {
         return None;
     }
-    let text = |name: &str| line.text(name).map(std::borrow::Cow::into_owned);
+    let text = |name: &str| line.text(name).map(Cow::into_owned);
     let efforts = line.objects("supported_reasoning_efforts");
     let efforts: Vec<_> = (efforts.iter())
         .filter_map(|effort| Some(effort.text("reasoning_effort")?.into_owned()))

@@ -12,7 +12,6 @@ use teamster_core::{AgentError, ErrorKind, Id, PermissionAnswer, PermissionMode}
 use super::approvals::Asker;
 use super::calls::{Call, refusal};
 use super::errors::answer_without;
-use super::offers;
 use super::state::CodexSession;
 use super::turn::{Interrupt, Worker};
 use crate::decoder::errors;
@@ -32,7 +31,7 @@ impl CodexSession {
                 let params = message.object("params").or_else(none)?;
                 self.notification(&method, &params, out)
             }
-            (None, Some(id)) => match offers::answered(&id, message, out) {
+            (None, Some(id)) => match self.offers_answered(&id, message, out) {
                 Some(()) => Some(()),
                 None => self.answered(id.as_u64()?, message, out),
             },
@@ -133,7 +132,11 @@ impl CodexSession {
             return;
         }
         if let Some(turn) = self.waiting.turn.take() {
-            self.begin_turn(&turn);
+            if self.awaits_skills(&turn) {
+                self.waiting.turn = Some(turn);
+            } else {
+                self.begin_turn(&turn);
+            }
         }
     }
 }

@@ -44,6 +44,10 @@ pub(super) struct CodexSession {
     pub(super) one_turn: bool,
     /// The models are to be requested: the session is not a run, and they were not requested yet.
     pub(super) wants_models: bool,
+    /// A prompt `/NAME` is a skill of that name.
+    pub(super) takes_commands: bool,
+    /// Names of the skills.
+    pub(super) skills: Lookup<Vec<String>>,
     /// Live output of the turn's commands.
     pub(super) live: LiveOutput,
     /// True after an item has reported the end of a compaction.
@@ -87,6 +91,8 @@ impl CodexSession {
             interrupted: false,
             one_turn: options.one_turn,
             wants_models: !options.one_turn,
+            takes_commands: options.params.slash_commands && !options.one_turn,
+            skills: Lookup::Not,
             live: LiveOutput::default(),
             compacted: false,
             start,

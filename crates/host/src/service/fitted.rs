@@ -159,10 +159,9 @@ mod tests {
             let servers = params.mcp_servers.iter();
             servers.map(|it| it.name.clone()).collect::<Vec<_>>()
         };
-        // No SSE, no slash commands.
+        // No SSE.
         let (fits, params, left_out) = fitted("claude", "codex", spec());
         assert!(fits);
-        assert!(!params.slash_commands);
         assert_eq!(names(&params), ["files", "own"]);
         assert_eq!(params.add_dirs.len(), 1);
         assert_eq!(left_out.len(), 2, "{left_out:?}");
@@ -171,9 +170,16 @@ mod tests {
         // No servers at all, no folders. The servers of the command line stay, and are refused.
         let (fits, params, left_out) = fitted("cline", "cline", spec());
         assert!(fits && params.slash_commands);
-        // Of its sessions only.
+        // Commands of its sessions only.
         let (_, params, _) = fitted("copilot", "copilot", spec());
         assert!(params.slash_commands);
+        let provider = Providers::builtin().get("copilot").unwrap();
+        let mut can = provider.capabilities().clone();
+        can.session_commands = false;
+        let mut params = ExecuteParams::new("x").slash_commands(true);
+        let offered = Offered::new(&SessionSpec::new("copilot"), &Trusted::default());
+        assert!(offered.fit(provider.info(), &can, &mut params));
+        assert!(!params.slash_commands);
         assert_eq!(names(&params), ["own"]);
         assert_eq!(params.add_dirs.len(), 0);
         assert_eq!(left_out.len(), 4, "{left_out:?}");

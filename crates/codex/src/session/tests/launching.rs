@@ -81,7 +81,6 @@ fn invalid_parameters_are_refused_by_name() {
             o.params.denied_tools = vec!["x".into()];
         }),
         ("cli_retries:", |o| o.params.cli_retries = Some(0)),
-        ("slash_commands:", |o| o.params.slash_commands = true),
         ("new_session_id:", |o| {
             o.params.new_session_id = Some(THREAD.into());
         }),

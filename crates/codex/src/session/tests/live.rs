@@ -1,6 +1,6 @@
 //! Live output, the size of the context, models and compaction.
 
-use teamster_core::{ContextUse, ModelChoice, NoticeCode, Offers};
+use teamster_core::{ContextUse, ModelChoice, NoticeCode, Offers, SlashCommand};
 
 use super::*;
 
@@ -83,6 +83,52 @@ fn models_are_requested_once_and_reported_with_their_efforts() {
         0,
         "a run has no use for them"
     );
+}
+
+#[test]
+fn a_skill_is_a_command_once_the_cli_has_listed_it() {
+    let mut options = bypassing();
+    options.params.slash_commands = true;
+    let mut peer = Peer::new(&options);
+    peer.begin("/greet Ada");
+    peer.json(&answer(1, &json!({"userAgent": "x"})));
+    peer.json(&opened(2));
+    let last = peer.written.last().unwrap();
+    assert_eq!(last["method"], "skills/list", "{last}");
+    // As Codex 0.169.0 answers, shortened.
+    peer.json(&json!({"id": "skills", "result": {"data": [{"cwd": "/nowhere", "skills": [
+        {"name": "greet", "description": "Greets a person by name.", "scope": "user", "enabled": true},
+        {"name": "imagegen", "description": "Long.", "scope": "system", "enabled": true,
+         "interface": {"displayName": "Image Gen", "shortDescription": "Generate images"}},
+        {"name": "off", "description": "Off.", "scope": "user", "enabled": false},
+    ], "errors": []}]}}));
+    let prompt = peer.params("turn/start")["input"][0]["text"].clone();
+    assert_eq!(prompt, "$greet Ada");
+    peer.json(&turn_answer(3, "t1"));
+    peer.json(&turn_started("t1"));
+    peer.json(&turn_ended("t1", "completed"));
+    let (events, _) = peer.end();
+    let greet = SlashCommand::new("greet").description("Greets a person by name.".to_owned());
+    let image = SlashCommand::new("imagegen").description("Generate images".to_owned());
+    let offers = AgentEvent::from(Offers::new().commands(vec![greet, image]));
+    assert!(events.contains(&offers), "{events:#?}");
+    // No skill.
+    peer.begin("/off now");
+    let prompt = peer.params("turn/start")["input"][0]["text"].clone();
+    assert_eq!(prompt, "/off now");
+}
+
+#[test]
+fn a_cli_without_skills_takes_a_slash_as_text() {
+    let mut options = bypassing();
+    options.params.slash_commands = true;
+    let mut peer = Peer::new(&options);
+    peer.begin("/etc/hosts is odd");
+    peer.json(&answer(1, &json!({"userAgent": "x"})));
+    peer.json(&opened(2));
+    peer.json(&json!({"id": "skills", "error": {"code": -32600, "message": "unknown variant"}}));
+    let prompt = peer.params("turn/start")["input"][0]["text"].clone();
+    assert_eq!(prompt, "/etc/hosts is odd");
 }
 
 #[test]
