@@ -208,53 +208,6 @@ fn a_session_is_listed_and_loaded_by_another_process() {
 }
 
 #[test]
-fn a_turn_is_cancelled_and_the_session_continues() {
-    let agent = Agent::new();
-    let mut editor = Editor::new(&agent, ["claude"]);
-    editor.initialize();
-    let session = editor.begin(&agent.path(""));
-    let id = editor.prompt(&session, "wait");
-    editor.wait("word", |it| {
-        it["params"]["update"]["content"]["text"] == "waiting"
-    });
-    editor.notify("session/cancel", &json!({"sessionId": session}));
-    let answer = editor.answer(id);
-    assert_eq!(answer["result"]["stopReason"], "cancelled", "{answer}");
-    let answer = editor.prompt_and_wait(&session, "again");
-    assert_eq!(answer["result"]["stopReason"], "end_turn");
-}
-
-#[test]
-fn permission_is_asked_in_the_editor() {
-    let agent = Agent::new();
-    let mut editor = Editor::new(&agent, ["claude"]);
-    editor.initialize();
-    let session = editor.begin(&agent.path(""));
-    let id = editor.prompt(&session, "write");
-    let request = editor.wait("request", |it| it["method"] == "session/request_permission");
-    let call = &request["params"]["toolCall"];
-    assert_eq!(call["rawInput"]["file_path"], "/x/a.txt", "{request}");
-    let diff = json!({"type": "diff", "path": "/x/a.txt", "newText": "one"});
-    assert_eq!(call["content"][0], diff);
-    let announced = editor
-        .updates("tool_call")
-        .last()
-        .map(|it| it["toolCallId"].clone());
-    assert_eq!(announced.as_ref(), Some(&call["toolCallId"]));
-    let outcome = json!({"outcome": {"outcome": "selected", "optionId": "allow"}});
-    editor.write(&json!({"jsonrpc": "2.0", "id": request["id"], "result": outcome}));
-    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
-    assert!(editor.text().contains("allowed"), "{}", editor.text());
-    // After the answer of another client, the request to the editor is withdrawn.
-    let id = editor.prompt(&session, "write");
-    let request = editor.wait("request", |it| it["method"] == "session/request_permission");
-    stdout_of(&agent, &["answer", &session, "allow"]);
-    let withdrawn = editor.wait("withdrawal", |it| it["method"] == "$/cancel_request");
-    assert_eq!(withdrawn["params"]["requestId"], request["id"]);
-    editor.answer(id);
-}
-
-#[test]
 fn settings_reach_the_agent() {
     let agent = Agent::new();
     let mut editor = Editor::new(&agent, ["claude", "--append-system-prompt", "be brief"]);

@@ -197,34 +197,6 @@ fn a_request_of_a_session_waits_for_anyone() {
 }
 
 #[test]
-fn a_turn_is_cut_off_by_the_end_of_its_session() {
-    let agent = Agent::new();
-    let id = detach(&agent, &[]);
-    say(&agent, &id, "wait", &["--no-wait"]);
-    wait_for(&agent, &id, |entry| entry["text"] == "waiting");
-    assert_eq!(command(&agent, &["cancel", &id]).code, Some(0));
-    let log = log(&agent, &id);
-    let ends: Vec<_> = entries(&log)
-        .into_iter()
-        .filter(|entry| entry["type"] == "done")
-        .map(|entry| {
-            (
-                entry["runId"].as_str().unwrap().to_owned(),
-                entry["result"]["status"].clone(),
-            )
-        })
-        .collect();
-    assert_eq!(
-        ends,
-        [
-            (format!("{id}.1"), "aborted".into()),
-            (id.clone(), "aborted".into())
-        ]
-    );
-    assert_eq!(command(&agent, &["wait", &id]).code, Some(130));
-}
-
-#[test]
 fn a_session_ends_by_itself_when_nothing_is_said() {
     let agent = Agent::new();
     let id = detach(&agent, &["--end-idle", "1s"]);
