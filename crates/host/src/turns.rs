@@ -51,7 +51,7 @@ pub(crate) fn plan(
         let mut options = SessionOptions::new(params);
         options.idle = limited(spec.trusted.idle_exit_ms);
         options.permissions = policy(runtime.id(), runtime.session_capabilities())?;
-        SessionCandidate::open(runtime, options, budget)
+        SessionCandidate::open(runtime, options, budget.clone())
     };
     let first_id = info.id;
     let first = runtime(info, params::runtime_config(&spec.trusted, info))?;

@@ -28,8 +28,10 @@ use crate::observer::Accepted;
 use crate::plan::{AttemptState, Next, Plan, PlanCandidate, wanted_wait};
 use crate::registry::{Key, Registration, Registry, Slot, Update};
 use crate::request::{Budget, Candidate, Closing, OnEvent};
+use crate::shared_budget::Share;
 use crate::{OrchestratorConfig, RunObserver, RunRequest};
 use attempt::until;
+use budget::shared_spent;
 use caught::observed;
 use errors::{explained, late, on_hold, without_session};
 
@@ -60,6 +62,8 @@ pub(crate) struct Driver {
     accepted: Instant,
     accepted_ms: u64,
     budget: Budget,
+    /// What the run has used of a budget that it shares with others.
+    share: Option<Share>,
     /// True once the time of the budget is over and the run was aborted for it.
     out_of_time: Arc<AtomicBool>,
     told_session: Option<Id>,
@@ -106,7 +110,8 @@ impl Driver {
             observer: request.observer.clone(),
             closing: request.closing.clone(),
             accepted: Instant::now(),
-            budget: request.budget,
+            budget: request.budget.clone(),
+            share: request.budget.shared.clone().map(Share::new),
             out_of_time: Arc::default(),
             told_session: None,
             sessions: HashSet::new(),
@@ -170,6 +175,7 @@ impl Driver {
                 Ok(slot) => Ok(slot),
                 Err(Stopped::Held(error)) => Err(error),
                 Err(Stopped::Aborted) => return self.stopped(),
+                Err(Stopped::Spent(error)) => return Course::Error(error),
                 Err(Stopped::Late(most)) => return Course::Error(late(failed, most)),
                 Err(Stopped::Gone(why)) => {
                     return Course::Error(AgentError::new(ErrorCode::Io, ErrorKind::Internal, why));
@@ -274,6 +280,7 @@ impl Driver {
             let held = tokio::select! {
                 biased;
                 () = self.abort.aborted() => return Err(Stopped::Aborted),
+                error = shared_spent(self.share.as_ref()) => return Err(Stopped::Spent(error)),
                 slot = &mut slot => return slot.map_err(|gone| Stopped::Gone(gone.to_string())),
                 Some(held) = waiting.recv() => held,
                 () = until(latest) => return Err(Stopped::Late(most)),
@@ -320,8 +327,7 @@ impl Driver {
             let left = turns.saturating_sub(spent.turns);
             params.max_turns = Some(params.max_turns.map_or(left, |own| own.min(left)));
         }
-        if let Some(usd) = self.budget.usd.filter(|_| capabilities.max_budget_usd) {
-            let left = (usd - spent.used.cost_usd.unwrap_or_default()).max(0.0);
+        if let Some(left) = self.usd_left().filter(|_| capabilities.max_budget_usd) {
             params.max_budget_usd = Some(params.max_budget_usd.map_or(left, |own| own.min(left)));
         }
         params
@@ -379,7 +385,7 @@ impl Driver {
         });
     }
 
-    /// Waits before the next attempt. Returns `false` if the run was stopped meanwhile.
+    /// Waits before the next attempt, or until no attempt can begin. Returns `false` if the run was stopped meanwhile.
     async fn wait(&self, delay: Duration, registration: &Registration) -> bool {
         if !delay.is_zero() {
             let until_ms = (self.config.clock)().saturating_add(millis(delay));
@@ -388,6 +394,7 @@ impl Driver {
         tokio::select! {
             biased;
             () = self.abort.aborted() => false,
+            _ = shared_spent(self.share.as_ref()) => true,
             () = sleep(delay) => true,
         }
     }
@@ -410,6 +417,8 @@ impl Driver {
 enum Stopped {
     /// The run was stopped.
     Aborted,
+    /// The budget that the run shares with others is spent.
+    Spent(AgentError),
     /// The provider is on hold, and the run does not wait for that.
     Held(AgentError),
     /// The time in which attempts may begin is over.

@@ -10,7 +10,7 @@
 //!   Instead the session is resumed, or the run ends ([`SideEffects`]).
 //! - [`Limits`] bound the number of concurrent attempts. Waiting queues take turns. A provider that throttles gets
 //!   no attempts from any run until it resets.
-//! - A [`Budget`] bounds tokens, USD, time and turns.
+//! - A [`Budget`] bounds tokens, USD, time and turns of a run, and a [`SharedBudget`] tokens or USD of many.
 //! - Every active run is listed with its phase, and can be aborted by its id.
 //!
 //! ```
@@ -60,6 +60,7 @@ mod request;
 mod run_log;
 mod runtime;
 mod session_turns;
+mod shared_budget;
 
 pub use agent_run::execute_agent_run;
 pub use observer::{Accepted, Observed, RunObserver};
@@ -70,5 +71,6 @@ pub use request::{Budget, Candidate, Closed, Closing, OnEvent, RunRequest};
 pub use run_log::RunLog;
 pub use runtime::OrchestratedRuntime;
 pub use session_turns::SessionTurns;
+pub use shared_budget::SharedBudget;
 pub use teamster_api::{Attempt, LifecycleEntry, Next, Outcome, RunEvent, RunLogEntry};
 pub use teamster_prices::{PriceFileError, PriceList};

@@ -12,7 +12,7 @@ use teamster_core::{
     WorkspaceResult,
 };
 
-use crate::{RetryPolicy, RunObserver};
+use crate::{RetryPolicy, RunObserver, SharedBudget};
 
 /// A callback that receives every event of a run, in order.
 pub type OnEvent = Arc<dyn Fn(&RunEvent) + Send + Sync>;
@@ -241,7 +241,7 @@ impl fmt::Debug for Candidate {
 /// excess is known also ends with the error, and its result has the answer.
 ///
 /// A limit of 0 is refused, and so is a limit that cannot be enforced for a candidate within an attempt.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Budget {
@@ -261,6 +261,9 @@ pub struct Budget {
     pub time: Option<Duration>,
     /// Answers of the model. For a CLI without a limit of its own, tool results separate the answers.
     pub turns: Option<u32>,
+    /// Budget of this run and others together.
+    #[serde(skip)]
+    pub shared: Option<SharedBudget>,
 }
 
 teamster_core::setters! {
@@ -269,6 +272,7 @@ teamster_core::setters! {
         some usd: f64,
         some time: Duration,
         some turns: u32,
+        some shared: SharedBudget,
     }
 }
 
@@ -281,15 +285,25 @@ fn has_live_cost(can: &Capabilities) -> bool {
 impl Budget {
     /// Returns whether an agent's event can exceed a limit.
     pub(crate) fn is_limited(&self) -> bool {
-        self.tokens.is_some() || self.usd.is_some() || self.turns.is_some()
+        self.counts_tokens() || self.counts_usd() || self.turns.is_some()
+    }
+
+    fn counts_tokens(&self) -> bool {
+        let shared = self.shared.as_ref().and_then(SharedBudget::token_limit);
+        self.tokens.is_some() || shared.is_some()
+    }
+
+    fn counts_usd(&self) -> bool {
+        let shared = self.shared.as_ref().and_then(SharedBudget::usd_limit);
+        self.usd.is_some() || shared.is_some()
     }
 
     /// Changes the parameters of an agent so that the budget can be enforced: the agent reports its usage while it works,
     /// and tools whose cost nothing counts ([`Capabilities::uncounted_tools`]) are denied unless they are allowed by name.
     pub fn prepare(&self, capabilities: &Capabilities, params: &mut ExecuteParams) {
-        let estimates = self.usd.is_some() && !capabilities.cost && capabilities.live_usage;
-        params.usage_updates |= self.tokens.is_some() || estimates;
-        if self.tokens.is_some() || self.usd.is_some() {
+        let estimates = self.counts_usd() && !capabilities.cost && capabilities.live_usage;
+        params.usage_updates |= self.counts_tokens() || estimates;
+        if self.counts_tokens() || self.counts_usd() {
             for tool in capabilities.uncounted_tools {
                 if !params.allowed_tools.iter().any(|allowed| allowed == tool) {
                     params.denied_tools.push((*tool).to_owned());
@@ -347,6 +361,9 @@ impl Budget {
         if self.tokens.is_some() && !capabilities.live_usage {
             return cannot("tokens", "does not report tokens while it runs");
         }
-        Ok(())
+        match &self.shared {
+            Some(shared) => shared.check(provider, capabilities),
+            None => Ok(()),
+        }
     }
 }

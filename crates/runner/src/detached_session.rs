@@ -187,7 +187,7 @@ impl Turns {
     ) -> Self {
         let sessions = plan.runs.sessions().cloned().collect();
         let (control, prompts, notes) =
-            SessionControl::new(sessions, task.status().clone(), *plan.runs.budget());
+            SessionControl::new(sessions, task.status().clone(), plan.runs.budget().clone());
         task.status().idle();
         Self {
             task,

@@ -118,7 +118,7 @@ impl SessionRuns {
     pub fn new(id: impl Into<String>, candidate: SessionCandidate) -> Self {
         Self {
             id: id.into(),
-            budget: candidate.budget,
+            budget: candidate.budget.clone(),
             candidates: vec![candidate],
             retry: RetryPolicy::default().chosen(0, None),
             observer: None,
@@ -216,7 +216,7 @@ impl SessionRuns {
         if by_itself {
             request.retry.retries = 0;
         }
-        request.budget = remaining(self.budget, &self.totals);
+        request.budget = remaining(self.budget.clone(), &self.totals);
         let is_reported_late =
             |it: &SessionCandidate| it.capabilities.cost && !it.capabilities.live_cost;
         if self.candidates.iter().any(is_reported_late) {

@@ -7,7 +7,7 @@ use teamster_core::{
     AgentError, AgentRuntime, AgentSession, Capabilities, EventStream, ExecuteParams,
     SessionCapabilities, SessionOptions, SessionRuntime,
 };
-use teamster_orchestrator::Budget;
+use teamster_orchestrator::{Budget, SharedBudget};
 use teamster_runner::client;
 use teamster_runner::{RunsError, SessionCandidate, SessionRuns};
 
@@ -71,7 +71,7 @@ fn a_budget_takes_the_tools_that_no_figure_counts() {
     ] {
         let runtime = opens(&agent, &can);
         let params = ExecuteParams::new("").allowed_tools([allowed]);
-        SessionCandidate::open(&runtime, SessionOptions::new(params), budget).unwrap();
+        SessionCandidate::open(&runtime, SessionOptions::new(params), budget.clone()).unwrap();
         let opened = runtime.opened.lock().unwrap();
         assert_eq!(opened[0].denied_tools, denied, "{budget:?}");
         let is_limited = budget != Budget::default();
@@ -90,6 +90,18 @@ fn a_fallback_has_the_budget_of_its_session() {
     assert!(runs.add_fallback(of(20)).is_ok());
     let error = runs.add_fallback(of(2000)).unwrap_err();
     assert_eq!(error.parameter(), Some("budget"));
+}
+
+#[test]
+fn turns_of_a_session_are_in_its_shared_budget() {
+    let agent = Scripted::new("claude", []);
+    let mut can = Capabilities::none();
+    can.usage = true;
+    let shared = SharedBudget::tokens(20);
+    let budget = Budget::default().shared(shared.clone());
+    let mut runs = SessionRuns::new("s", open(&agent, &can, budget));
+    let turn = runs.request("s.1", "Hi", &[], None);
+    assert_eq!(turn.budget.shared, Some(shared));
 }
 
 #[tokio::test]

@@ -82,7 +82,7 @@ impl AgentLoop {
             request = request.fallback(candidate);
         }
         request.retry = self.options.retry.clone();
-        request.budget = self.options.budget;
+        request.budget = self.options.budget.clone();
         request.observer.clone_from(&self.options.observer);
         request
     }

@@ -17,13 +17,13 @@ use teamster_core::{
 use tokio::time::{Instant, sleep_until};
 
 use super::Driver;
-use super::budget::{budget_error, over, unheld, unpriced};
+use super::budget::{budget_error, over, shared_spent, unheld, unpriced};
 use super::caught::{caught, observed};
-use crate::RunPhase;
 use crate::account::{Ended, broken_off};
 use crate::events::BYTES;
 use crate::registry::{Registration, Update};
 use crate::request::Candidate;
+use crate::{RunPhase, SharedBudget};
 
 /// Number of turns without usage figures after which none are expected. The CLI's version may be too old, or the
 /// service does not count.
@@ -76,6 +76,9 @@ impl Driver {
         let mut ended = self
             .account
             .end(result, begun, millis(self.accepted.elapsed()), &mut out);
+        if let Some(share) = &mut self.share {
+            share.count(&self.account.spent());
+        }
         self.emit(&mut out).await;
         if let Some(session) = self.account.known_session() {
             (self.sessions).insert((candidate.provider().to_owned(), session.clone()));
@@ -112,7 +115,7 @@ impl Driver {
                 *error = budget_error(BudgetKind::Turns, self.budget.turns.map(f64::from));
             }
             (_, ErrorKind::Budget) if less_usd => {
-                *error = budget_error(BudgetKind::Usd, self.budget.usd);
+                *error = self.usd_is_spent();
             }
             _ => {}
         }
@@ -146,6 +149,9 @@ impl Driver {
                     }
                     () = self.abort.aborted(), if watch.deadline.is_none() => Seen::Abort,
                     () = until(watch.deadline) => return watch.stop,
+                    error = shared_spent(self.share.as_ref()), if watch.deadline.is_none() => {
+                        Seen::Spent(error)
+                    }
                     batch = next => Seen::Batch(batch),
                     () = self.sender.start_wanted(), if !self.account.has_started() => Seen::StartWanted,
                 }
@@ -157,6 +163,13 @@ impl Driver {
                     }
                     handle.abort();
                     watch.deadline.get_or_insert_with(|| self.patience());
+                    registration.update(Update::Phase(RunPhase::Stopping));
+                    continue;
+                }
+                Seen::Spent(error) => {
+                    watch.stop = Stop::Budget(error);
+                    handle.abort();
+                    watch.deadline = Some(self.patience());
                     registration.update(Update::Phase(RunPhase::Stopping));
                     continue;
                 }
@@ -236,6 +249,9 @@ impl Driver {
             let at_ms = entry.at_ms;
             let is_news = is_session(&entry.event) || !mem::replace(&mut watch.began, true);
             self.observe(&mut entry.event, now_ms, &mut out);
+            if let Some(share) = &mut self.share {
+                share.count(&self.account.spent_so_far());
+            }
             if let AgentEvent::Done(done) = &mut entry.event {
                 watch.is_over = true;
                 // The ledger has it.
@@ -277,6 +293,8 @@ impl Driver {
 enum Seen {
     /// The run is to be stopped.
     Abort,
+    /// The budget that the run shares with others is spent.
+    Spent(AgentError),
     /// The consumer of the log wants the start of the run.
     StartWanted,
     /// The agent's next events: empty at the end of the stream, `None` after a panic.
@@ -321,7 +339,10 @@ impl Driver {
         if turns.is_some_and(|most| self.account.spent_so_far().turns > most) {
             return Some(budget_error(BudgetKind::Turns, most.map(f64::from)));
         }
-        if let Some(most) = self.budget.tokens
+        let shared = self.budget.shared.as_ref();
+        let counted = shared.filter(|_| candidate.runtime.capabilities().live_usage);
+        let counted = counted.and_then(SharedBudget::token_limit);
+        if let Some(most) = self.budget.tokens.or(counted)
             && self.account.silent_turns() > SILENT_TURNS
         {
             return Some(unheld(candidate.provider(), most));
@@ -331,7 +352,13 @@ impl Driver {
 
     /// Returns an error if the budget is in USD and the agent has used tokens whose price is unknown.
     fn without_price(&self, candidate: &Candidate) -> Option<AgentError> {
-        let most = self.budget.usd.filter(|_| self.estimator.is_unpriced())?;
+        let shared = self
+            .budget
+            .shared
+            .as_ref()
+            .and_then(SharedBudget::usd_limit);
+        let most = self.budget.usd.or(shared);
+        let most = most.filter(|_| self.estimator.is_unpriced())?;
         Some(unpriced(candidate.provider(), self.estimator.model(), most))
     }
 

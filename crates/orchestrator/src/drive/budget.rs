@@ -3,6 +3,7 @@
 //! A CLI with a limit of its own also gets the remaining budget as a parameter of each attempt; see `drive`.
 //! [`Budget::check`] refuses a budget that cannot be enforced for a candidate.
 
+use std::future::pending;
 use std::sync::atomic::Ordering;
 
 use teamster_core::{AgentError, BudgetKind, ErrorCode, ErrorDetail, ErrorKind};
@@ -10,8 +11,10 @@ use tokio::task::AbortHandle as TaskHandle;
 use tokio::time::sleep;
 
 use super::Driver;
+use crate::SharedBudget;
 use crate::account::Spent;
 use crate::request::Budget;
+use crate::shared_budget::{Share, figure};
 
 impl Driver {
     /// Returns an error if the budget is used up, so that no further attempt may begin.
@@ -24,8 +27,28 @@ impl Driver {
         if let Some(most) = budget.usd.filter(|most| spent.used.cost_usd >= Some(*most)) {
             return Some(budget_error(BudgetKind::Usd, Some(most)));
         }
-        let turns = budget.turns.filter(|most| spent.turns >= *most);
-        turns.map(|most| budget_error(BudgetKind::Turns, Some(most.into())))
+        if let Some(most) = budget.turns.filter(|most| spent.turns >= *most) {
+            return Some(budget_error(BudgetKind::Turns, Some(most.into())));
+        }
+        let shared = budget.shared.as_ref().filter(|shared| shared.is_spent());
+        shared.map(SharedBudget::error)
+    }
+
+    /// Returns what is left in USD for an attempt that begins now.
+    pub(super) fn usd_left(&self) -> Option<f64> {
+        let spent = self.account.spent().used.cost_usd.unwrap_or_default();
+        let own = self.budget.usd.map(|usd| (usd - spent).max(0.0));
+        let shared = (self.budget.shared.as_ref()).and_then(SharedBudget::usd_left);
+        own.into_iter().chain(shared).reduce(f64::min)
+    }
+
+    /// Returns the error of an attempt that a CLI's own limit, of what was left in USD, has ended.
+    pub(super) fn usd_is_spent(&self) -> AgentError {
+        match (&self.budget.shared, self.budget.usd) {
+            (Some(shared), None) => shared.error(),
+            (Some(shared), Some(_)) if shared.is_spent() => shared.error(),
+            (_, own) => budget_error(BudgetKind::Usd, own),
+        }
     }
 
     /// Returns whether the run was stopped because the time of the budget is over.
@@ -54,6 +77,17 @@ impl Driver {
             }
         });
         Some(task.abort_handle())
+    }
+}
+
+/// Waits until the budget that the run shares is spent, forever without one. Returns the error of the run.
+pub(super) async fn shared_spent(share: Option<&Share>) -> AgentError {
+    match share {
+        Some(share) => {
+            share.budget.spent().await;
+            share.budget.error()
+        }
+        None => pending().await,
     }
 }
 
@@ -119,10 +153,4 @@ pub(super) fn budget_error(budget: BudgetKind, limit: Option<f64>) -> AgentError
         format!("the run's budget of {most}{unit} is spent"),
     )
     .detail(ErrorDetail::budget(budget, limit))
-}
-
-/// Converts a token count. Above 2^53 the result is rounded.
-#[expect(clippy::cast_precision_loss, reason = "no run has so many tokens")]
-fn figure(tokens: u64) -> f64 {
-    tokens as f64
 }

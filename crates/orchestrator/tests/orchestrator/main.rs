@@ -20,4 +20,5 @@ mod properties;
 mod providers;
 mod retry;
 mod sessions;
+mod shared_budget;
 mod side_effects;
