@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use teamster_api::{Grants, RunInfo, RunKind, RunSummary, RunView, ServiceError, Spec, ViewState};
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
 
@@ -70,6 +70,9 @@ pub(crate) struct Record {
     /// Of a run that was given up, nothing is left to do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) settled: bool,
+    /// The fields of newer versions: they stay when this one changes the record.
+    #[serde(flatten)]
+    pub(crate) newer: Map<String, Value>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,6 +121,7 @@ impl Record {
             summary: None,
             result: None,
             settled: false,
+            newer: Map::new(),
         }
     }
 
@@ -257,6 +261,7 @@ impl Record {
             summary: None,
             result: None,
             settled: false,
+            newer: Map::new(),
             ..self.clone()
         }
     }
@@ -386,6 +391,7 @@ mod tests {
     use teamster_api::RunSpec;
 
     use super::*;
+    use crate::protocol::Seen;
 
     #[test]
     fn an_end_stays_when_the_run_was_renamed_meanwhile() {
@@ -404,6 +410,41 @@ mod tests {
             (&ended.summary, &ended.result)
         );
         assert_eq!(ended.clone().replaced_by(None), ended);
+    }
+
+    #[test]
+    fn a_field_of_a_newer_version_stays_when_a_record_is_changed() {
+        let spec = Spec::from(RunSpec::new("claude", "x"));
+        let mut json = serde_json::to_value(Record::new("default", &spec)).unwrap();
+        let newer = serde_json::json!({ "number": 0.1, "texts": ["a", null] });
+        json["later"] = newer.clone();
+        let mut record: Record = serde_json::from_value(json).unwrap();
+        let summary = RunSummary::new(record.info("r"), ViewState::Ended);
+        record.ended(summary, Some(Box::new(RunResult::default())));
+        let text = serde_json::to_vec(&record).unwrap();
+        let read: Record = serde_json::from_slice(&text).unwrap();
+        assert_eq!(read, record);
+        let claimed = read.changed(Change::give_up(started()).unwrap(), 7);
+        assert_eq!(serde_json::to_value(claimed).unwrap()["later"], newer);
+        // A resubmitted run is another one.
+        let again = serde_json::to_value(read.again("r~2")).unwrap();
+        assert_eq!(again.get("later"), None);
+    }
+
+    /// A record of which a worker has started the run.
+    fn started() -> Seen {
+        let claim = Claim {
+            instance: Tag::of(1),
+            nonce: Tag::of(2),
+        };
+        Seen {
+            revision: 3,
+            head: Some(Head {
+                state: State::Started,
+                claim: Some(claim),
+            }),
+            stop: false,
+        }
     }
 
     #[test]
