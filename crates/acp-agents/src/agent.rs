@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use teamster_acp::{AcpProtocol, Approve, Dialect, RecordedRun, SESSION_CAPABILITIES, Settings};
+use teamster_acp::{AcpProtocol, AcpSettings, Approve, Dialect, RecordedRun, SESSION_CAPABILITIES};
 use teamster_core::provider::{Args, Decoder, Launch, SessionProtocol, Stdin};
 use teamster_core::{
     AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery, PermissionMode,
@@ -54,7 +54,7 @@ impl NamedAgent {
 impl NamedAgent {
     fn talk(&self, options: &SessionOptions) -> AcpProtocol {
         let params = &options.params;
-        let mut settings = Settings::of(options);
+        let mut settings = AcpSettings::of(options);
         settings.mcp_servers.clone_from(&params.mcp_servers);
         settings.model.clone_from(&params.model);
         settings.effort.clone_from(&params.effort);

@@ -108,7 +108,7 @@ pub struct Setup {
     /// MCP servers that the editor configured.
     pub mcp_servers: Vec<McpServer>,
     /// The settings that the editor can change.
-    pub settings: Settings,
+    pub settings: EditorSettings,
     /// The session has a log to continue. False for a new session.
     pub resumed: bool,
 }
@@ -116,7 +116,7 @@ pub struct Setup {
 /// The settings of a session that an editor can change.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct Settings {
+pub struct EditorSettings {
     /// The model; unset for the agent's default.
     pub model: Option<String>,
     /// The reasoning effort; unset for the agent's default.

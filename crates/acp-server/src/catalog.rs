@@ -65,7 +65,7 @@ pub struct AgentEntry {
     /// The supported permission modes.
     pub modes: Vec<PermissionMode>,
     /// The initial settings of a session.
-    pub settings: crate::Settings,
+    pub settings: crate::EditorSettings,
     /// Names of the transports of MCP servers that the agent takes: `stdio`, `http`, `sse`.
     pub transports: Vec<String>,
     /// A prompt `/name` is a command of the agent.
@@ -88,7 +88,7 @@ impl AgentEntry {
             models: Vec::new(),
             efforts: Vec::new(),
             modes: vec![PermissionMode::Default],
-            settings: crate::Settings::default(),
+            settings: crate::EditorSettings::default(),
             transports: ["stdio", "http", "sse"].map(str::to_owned).to_vec(),
             commands: true,
             images: true,

@@ -23,7 +23,9 @@ mod session;
 mod tool_call;
 mod updates;
 
-pub use action::{Action, Found, Prompt, SessionPage, SessionSummary, Settings, Setup, Ticket};
+pub use action::{
+    Action, EditorSettings, Found, Prompt, SessionPage, SessionSummary, Setup, Ticket,
+};
 pub use catalog::{AgentEntry, Catalog, Choice};
 pub use driver::{Disconnect, EditorServer, FolderTransfer, SentFolder};
 pub use output::Output;

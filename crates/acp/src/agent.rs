@@ -9,7 +9,7 @@ use teamster_core::{
 use crate::dialect::Plain;
 use crate::protocol::AcpProtocol;
 use crate::recorded::RecordedRun;
-use crate::settings::{Approve, SESSION_CAPABILITIES, Settings};
+use crate::settings::{AcpSettings, Approve, SESSION_CAPABILITIES};
 
 /// An ACP agent that is known only by the command that starts it.
 ///
@@ -118,9 +118,9 @@ impl AcpAgent {
         AcpProtocol::new(Box::new(dialect), self.settings(options))
     }
 
-    fn settings(&self, options: &SessionOptions) -> Settings {
+    fn settings(&self, options: &SessionOptions) -> AcpSettings {
         let params = &options.params;
-        let mut settings = Settings::of(options);
+        let mut settings = AcpSettings::of(options);
         let directories = params.add_dirs.iter();
         settings.add_dirs = directories
             .map(|dir| settings.directory.join(dir))

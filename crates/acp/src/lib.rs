@@ -2,7 +2,7 @@
 //!
 //! The protocol is JSON-RPC on the agent's stdin and stdout, one message per line. [`AcpProtocol`] implements its
 //! client side as a [`SessionProtocol`](teamster_core::provider::SessionProtocol); it does no I/O. A [`Dialect`] has
-//! the differences between agents. [`Settings`] has the options of a session.
+//! the differences between agents. [`AcpSettings`] has the options of a session.
 //!
 //! Outgoing messages use the types of `agent-client-protocol-schema`. Incoming messages are read by structs of this
 //! crate, for two reasons: agents send fields that those types lack (usage, models), and a message with one malformed
@@ -39,6 +39,6 @@ pub use probe::{Introduce, Introduction};
 pub use protocol::AcpProtocol;
 pub use question::{Choice, Question};
 pub use recorded::RecordedRun;
-pub use settings::{Approve, ModeSwitch, SESSION_CAPABILITIES, Settings};
+pub use settings::{AcpSettings, Approve, ModeSwitch, SESSION_CAPABILITIES};
 pub use tool::{PermissionOption, Tool, ToolCall, ToolEnd, file_change};
 pub use turn::TurnSoFar;

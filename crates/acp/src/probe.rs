@@ -17,7 +17,7 @@ use teamster_core::{
 
 use crate::errors::During;
 use crate::protocol::rpc_error;
-use crate::settings::Settings;
+use crate::settings::AcpSettings;
 use crate::wire::Message;
 use crate::write;
 
@@ -94,7 +94,7 @@ impl<P: SessionProvider> SessionProvider for Introduce<P> {
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
         Box::new(Asking {
             outbox: Outbox::new(),
-            settings: Settings::of(options),
+            settings: AcpSettings::of(options),
             seen: Arc::clone(&self.seen),
             is_asked: false,
             is_answered: false,
@@ -109,7 +109,7 @@ impl<P: SessionProvider> SessionProvider for Introduce<P> {
 
 struct Asking {
     outbox: Outbox,
-    settings: Settings,
+    settings: AcpSettings,
     seen: Arc<Mutex<Introduction>>,
     /// True once a turn waits for the responses.
     is_asked: bool,

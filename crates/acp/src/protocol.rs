@@ -26,7 +26,7 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, Offers, PermissionAnsw
 
 use crate::dialect::{Dialect, Figures, Next};
 use crate::errors::{During, RpcError};
-use crate::settings::{Approve, ModeSwitch, Settings};
+use crate::settings::{AcpSettings, Approve, ModeSwitch};
 use crate::turn::TurnSoFar;
 use crate::wire::{AgentCapabilities, Message};
 use crate::write;
@@ -41,7 +41,7 @@ const CANCELLED: &str = "cancelled";
 /// Connection to one process of an agent.
 pub struct AcpProtocol {
     dialect: Box<dyn Dialect>,
-    settings: Settings,
+    settings: AcpSettings,
     outbox: Outbox,
     last_id: u64,
     /// Requests without a response.
@@ -114,7 +114,7 @@ struct End {
 
 impl AcpProtocol {
     /// Creates the connection to one process of an agent with this dialect.
-    pub fn new(dialect: Box<dyn Dialect>, settings: Settings) -> Self {
+    pub fn new(dialect: Box<dyn Dialect>, settings: AcpSettings) -> Self {
         let resumable = settings.session_id.is_some() && !settings.fork;
         Self {
             dialect,

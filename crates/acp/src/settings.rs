@@ -22,7 +22,7 @@ pub static SESSION_CAPABILITIES: SessionCapabilities = {
 /// Options of a session that are sent by the protocol. Others are on the agent's command line.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Settings {
+pub struct AcpSettings {
     /// Working directory of the agent.
     pub directory: PathBuf,
     /// Additional directories that the agent may use, as absolute paths.
@@ -106,7 +106,7 @@ pub enum ModeSwitch {
     ModeAndAnswers(String, Approve),
 }
 
-impl Settings {
+impl AcpSettings {
     /// Takes the options that every agent supports by the protocol: the directory, the session to resume and its
     /// cost, and commands in prompts. MCP servers and the model are left empty, because most agents take them on the
     /// command line.

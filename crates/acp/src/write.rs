@@ -20,7 +20,7 @@ use teamster_core::provider::Outbox;
 use teamster_core::{AgentError, Image, McpServer, McpTransport, PermissionAnswer};
 
 use crate::question::Choice;
-use crate::settings::Settings;
+use crate::settings::AcpSettings;
 
 const JSON_RPC: &str = "2.0";
 
@@ -112,7 +112,7 @@ pub(crate) fn initialize(outbox: &mut Outbox, id: u64, asks: bool) {
 /// Extension data (`_meta`) of the requests that open a session.
 pub(crate) type Meta<'a> = Option<&'a Map<String, Value>>;
 
-pub(crate) fn new_session(outbox: &mut Outbox, id: u64, settings: &Settings, meta: Meta<'_>) {
+pub(crate) fn new_session(outbox: &mut Outbox, id: u64, settings: &AcpSettings, meta: Meta<'_>) {
     let params = NewSessionRequest::new(&settings.directory)
         .additional_directories(settings.add_dirs.clone())
         .mcp_servers(servers(settings))
@@ -123,7 +123,7 @@ pub(crate) fn new_session(outbox: &mut Outbox, id: u64, settings: &Settings, met
 pub(crate) fn load_session(
     outbox: &mut Outbox,
     id: u64,
-    settings: &Settings,
+    settings: &AcpSettings,
     meta: Meta<'_>,
     session: &str,
 ) {
@@ -137,7 +137,7 @@ pub(crate) fn load_session(
 pub(crate) fn resume_session(
     outbox: &mut Outbox,
     id: u64,
-    settings: &Settings,
+    settings: &AcpSettings,
     meta: Meta<'_>,
     session: &str,
 ) {
@@ -151,7 +151,7 @@ pub(crate) fn resume_session(
 pub(crate) fn fork_session(
     outbox: &mut Outbox,
     id: u64,
-    settings: &Settings,
+    settings: &AcpSettings,
     meta: Meta<'_>,
     session: &str,
 ) {
@@ -279,7 +279,7 @@ pub(crate) fn content(prompt: &str, images: &[Image]) -> Result<Vec<ContentBlock
     Ok(blocks)
 }
 
-fn servers(settings: &Settings) -> Vec<SchemaServer> {
+fn servers(settings: &AcpSettings) -> Vec<SchemaServer> {
     settings.mcp_servers.iter().filter_map(server).collect()
 }
 

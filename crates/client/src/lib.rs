@@ -25,7 +25,7 @@ pub use error::{ClientError, ClientErrorKind};
 pub use follow::Follow;
 pub use machine::{AgentCommand, HistoryQuery};
 pub use patience::ConnectionChange;
-pub use sessions::{SessionChange, Turn};
+pub use sessions::{SessionChange, StartedTurn};
 
 /// A client of one server. Cheap to clone.
 #[derive(Debug, Clone)]

@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Turn {
+pub struct StartedTurn {
     /// The turn's id: that of the session, a dot and a number.
     pub run_id: String,
     /// The number of the log's entry with the prompt. The turn's entries follow it, up to the `done` with its id.
@@ -96,7 +96,7 @@ impl Client {
         prompt: &str,
         from: Option<&str>,
         key: Option<&str>,
-    ) -> Result<Turn, ClientError> {
+    ) -> Result<StartedTurn, ClientError> {
         self.say_with(id, prompt, Vec::new(), from, key).await
     }
 
@@ -112,7 +112,7 @@ impl Client {
         images: Vec<Image>,
         from: Option<&str>,
         key: Option<&str>,
-    ) -> Result<Turn, ClientError> {
+    ) -> Result<StartedTurn, ClientError> {
         let images = (!images.is_empty()).then_some(Images(images));
         let body = TurnBody {
             prompt,
@@ -136,7 +136,7 @@ impl Client {
         prompt: &str,
         from: Option<&str>,
         key: Option<&str>,
-    ) -> Result<Turn, ClientError> {
+    ) -> Result<StartedTurn, ClientError> {
         let body = TurnBody {
             prompt,
             images: None,
@@ -159,12 +159,12 @@ impl Client {
         id: &str,
         body: &TurnBody<'_>,
         key: Option<&str>,
-    ) -> Result<Turn, ClientError> {
+    ) -> Result<StartedTurn, ClientError> {
         let mut call = Call::post(&["sessions", id, "turns"], body)?;
         if let Some(key) = key {
             call = call.with_key(key)?;
         }
-        let (mut turn, known): (Turn, bool) = self.http.once(&call).await?;
+        let (mut turn, known): (StartedTurn, bool) = self.http.once(&call).await?;
         turn.known = known;
         Ok(turn)
     }

@@ -9,7 +9,7 @@ use teamster::{
     AgentEvent, EnvPolicy, EventStream, ExecuteParams, McpServer, PermissionMode, RunResult,
     RunStatus, RuntimeConfig,
 };
-use teamster_mock_model::{Cli, MockModel, Part, Pointing, Request, Script, Settings};
+use teamster_mock_model::{Cli, MockModel, MockModelSettings, Part, Pointing, Request, Script};
 
 use crate::accounts::{self, SessionUsage};
 use crate::agent::Agent;
@@ -110,7 +110,7 @@ impl Stage {
             }
             std::fs::write(path, content)?;
         }
-        let mut settings = Settings::default();
+        let mut settings = MockModelSettings::default();
         settings.directory = Some(place.directory());
         settings.cli = agent.cli();
         let model = MockModel::start_with(script, settings).await?;

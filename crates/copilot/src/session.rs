@@ -1,6 +1,6 @@
 //! Sessions: one process of GitHub Copilot CLI for many turns, as an ACP agent.
 
-use teamster_acp::{AcpProtocol, SESSION_CAPABILITIES, Settings};
+use teamster_acp::{AcpProtocol, AcpSettings, SESSION_CAPABILITIES};
 use teamster_core::provider::{Launch, SessionProtocol};
 use teamster_core::{AgentError, SessionCapabilities, SessionOptions, SessionProvider};
 
@@ -18,6 +18,9 @@ impl SessionProvider for Copilot {
 
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
         let dialect = CopilotDialect::new(&options.params);
-        Box::new(AcpProtocol::new(Box::new(dialect), Settings::of(options)))
+        Box::new(AcpProtocol::new(
+            Box::new(dialect),
+            AcpSettings::of(options),
+        ))
     }
 }

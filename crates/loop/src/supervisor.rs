@@ -53,7 +53,7 @@ pub type AgentOf = fn(Option<&str>) -> Result<&'static CliInfo, String>;
 /// Settings of a supervisor.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Settings {
+pub struct SupervisorSettings {
     /// Program of a loop.
     pub program: PathBuf,
     /// Arguments of the program, before the agent's directory.
@@ -67,14 +67,14 @@ pub struct Settings {
 }
 
 teamster_core::setters! {
-    Settings {
+    SupervisorSettings {
         set policy: Policy,
         set keep_agents: bool,
         some agent_of: AgentOf,
     }
 }
 
-impl Settings {
+impl SupervisorSettings {
     /// Creates the default settings. A loop is started as `PROGRAM ARGS… DIRECTORY`.
     pub fn new(
         program: impl Into<PathBuf>,

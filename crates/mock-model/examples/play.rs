@@ -4,13 +4,13 @@
 
 use std::path::Path;
 
-use teamster_mock_model::{MockModel, Script, Settings};
+use teamster_mock_model::{MockModel, MockModelSettings, Script};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);
     let script = args.next().ok_or("which script?")?;
-    let mut settings = Settings::default();
+    let mut settings = MockModelSettings::default();
     settings.port = args.next().unwrap_or_default().parse().unwrap_or(0);
     settings.directory = Some(std::env::current_dir()?);
     let model = MockModel::start_with(Script::read(Path::new(&script))?, settings).await?;

@@ -38,4 +38,4 @@ pub use protocol::Protocol;
 pub use script::{
     ErrorKind, HttpError, Part, Pieces, Script, ScriptError, Stop, SubAgent, Tokens, Turn,
 };
-pub use server::{MockModel, Request, Settings};
+pub use server::{MockModel, MockModelSettings, Request};

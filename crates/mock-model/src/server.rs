@@ -22,7 +22,7 @@ use crate::{Cli, Protocol, Script};
 /// Settings of the server.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Settings {
+pub struct MockModelSettings {
     /// The port on `127.0.0.1`. Default: 0, which is any free port.
     pub port: u16,
     /// The time between two pieces of text. Default: 10 ms.
@@ -34,7 +34,7 @@ pub struct Settings {
     pub cli: Option<Cli>,
 }
 
-impl Default for Settings {
+impl Default for MockModelSettings {
     fn default() -> Self {
         Self {
             port: 0,
@@ -98,7 +98,7 @@ pub struct MockModel {
 /// State shared by all connections.
 struct Shared {
     script: Script,
-    settings: Settings,
+    settings: MockModelSettings,
     seen: Mutex<RequestLog>,
     /// Changes with every request.
     count: watch::Sender<usize>,
@@ -112,7 +112,7 @@ struct RequestLog {
 }
 
 impl MockModel {
-    /// Starts a server with the default [`Settings`], on a free port.
+    /// Starts a server with the default [`MockModelSettings`], on a free port.
     ///
     /// It requires a Tokio runtime with its I/O and time drivers.
     ///
@@ -120,7 +120,7 @@ impl MockModel {
     ///
     /// No port is free or permitted.
     pub async fn start(script: Script) -> io::Result<Self> {
-        Self::start_with(script, Settings::default()).await
+        Self::start_with(script, MockModelSettings::default()).await
     }
 
     /// Starts a server with these settings.
@@ -128,7 +128,7 @@ impl MockModel {
     /// # Errors
     ///
     /// The port is in use or not permitted. The message has the address.
-    pub async fn start_with(script: Script, settings: Settings) -> io::Result<Self> {
+    pub async fn start_with(script: Script, settings: MockModelSettings) -> io::Result<Self> {
         let wanted = SocketAddr::from((Ipv4Addr::LOCALHOST, settings.port));
         let listener = TcpListener::bind(wanted)
             .await

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use client::{Connection, ask, conversation, script, server};
 use serde_json::{Value, json};
-use teamster_mock_model::{Cli, MockModel, Protocol, Settings};
+use teamster_mock_model::{Cli, MockModel, MockModelSettings, Protocol};
 
 const HELLO: &str = "[[turn]]\nparts = [{ text = [\"Hel\", \"lo\"] }]\n";
 
@@ -205,7 +205,7 @@ async fn answer_is_not_sent_before_the_delay() {
 #[tokio::test]
 async fn text_comes_in_the_pieces_and_the_time_of_the_script() {
     let text = "[[turn]]\nparts = [{ text = [\"a\", \"b\"] }, { pause_ms = 60 }, { text = \"c\" }]";
-    let mut settings = Settings::default();
+    let mut settings = MockModelSettings::default();
     settings.pace = Duration::from_millis(40);
     let model = MockModel::start_with(script(text), settings).await.unwrap();
     let start = Instant::now();
@@ -232,7 +232,7 @@ async fn text_comes_in_the_pieces_and_the_time_of_the_script() {
 #[tokio::test]
 async fn a_port_that_is_taken_is_named() {
     let model = server(HELLO).await;
-    let mut settings = Settings::default();
+    let mut settings = MockModelSettings::default();
     settings.port = model.address().port();
     let error = MockModel::start_with(script(HELLO), settings)
         .await

@@ -2,7 +2,7 @@
 //!
 //! It differs in its name, the names of its folders, and the prefix of its environment variables.
 
-use teamster_acp::{AcpProtocol, Approve, SESSION_CAPABILITIES, Settings};
+use teamster_acp::{AcpProtocol, AcpSettings, Approve, SESSION_CAPABILITIES};
 use teamster_core::provider::{
     CredentialFile, Credentials, Decoder, FileLocation, Launch, SessionProtocol, Sign,
 };
@@ -144,7 +144,7 @@ impl SessionProvider for Kilo {
 
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
         let params = as_original(&options.params);
-        let mut settings = Settings::of(options);
+        let mut settings = AcpSettings::of(options);
         settings.model.clone_from(&params.model);
         settings.effort.clone_from(&params.effort);
         if params.permission == PermissionMode::Bypass {

@@ -1,6 +1,6 @@
 //! Sessions: one process of OpenCode for many turns, as an ACP agent.
 
-use teamster_acp::{AcpProtocol, Approve, SESSION_CAPABILITIES, Settings};
+use teamster_acp::{AcpProtocol, AcpSettings, Approve, SESSION_CAPABILITIES};
 use teamster_core::provider::{Launch, SessionProtocol};
 use teamster_core::{
     AgentError, PermissionMode, SessionCapabilities, SessionOptions, SessionProvider,
@@ -20,7 +20,7 @@ impl SessionProvider for OpenCode {
 
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
         let params = &options.params;
-        let mut settings = Settings::of(options);
+        let mut settings = AcpSettings::of(options);
         settings.model.clone_from(&params.model);
         settings.effort.clone_from(&params.effort);
         if params.permission == PermissionMode::Bypass {

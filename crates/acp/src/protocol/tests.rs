@@ -25,20 +25,20 @@ struct Talk {
     assembler: SessionAssembler,
 }
 
-fn settings() -> Settings {
+fn settings() -> AcpSettings {
     let options = teamster_core::SessionOptions::default();
-    let mut settings = Settings::of(&options);
+    let mut settings = AcpSettings::of(&options);
     settings.directory = "/work".into();
     settings
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "shorter tests")]
 impl Talk {
-    fn new(settings: Settings) -> Self {
+    fn new(settings: AcpSettings) -> Self {
         Self::with(Box::new(Plain::new("Agent")), settings)
     }
 
-    fn with(dialect: Box<dyn Dialect>, settings: Settings) -> Self {
+    fn with(dialect: Box<dyn Dialect>, settings: AcpSettings) -> Self {
         let protocol = AcpProtocol::new(dialect, settings);
         Self {
             // Most of these turns have only the lines that the test is about.
@@ -51,7 +51,7 @@ impl Talk {
         Self::ready_with(settings(), json!({}))
     }
 
-    fn ready_with(settings: Settings, capabilities: Value) -> Self {
+    fn ready_with(settings: AcpSettings, capabilities: Value) -> Self {
         let mut talk = Self::new(settings);
         talk.initialized(capabilities);
         talk.answer("session/new", json!({"sessionId": SESSION}));

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use teamster_mock_model::{Cli, MockModel, PointedHome, Script, ScriptError, Settings};
+use teamster_mock_model::{Cli, MockModel, MockModelSettings, PointedHome, Script, ScriptError};
 
 use crate::exit_code;
 use args::MockModelArgs;
@@ -57,8 +57,8 @@ fn script_of(path: &Path) -> anyhow::Result<Script> {
     })
 }
 
-fn settings(args: &MockModelArgs) -> anyhow::Result<Settings> {
-    let mut settings = Settings::default();
+fn settings(args: &MockModelArgs) -> anyhow::Result<MockModelSettings> {
+    let mut settings = MockModelSettings::default();
     settings.port = args.port;
     settings.pace = Duration::from_millis(args.pace);
     settings.directory = Some(directory(args.directory.as_deref())?);
@@ -106,7 +106,7 @@ fn point(url: String, home: &Path, clis: Vec<Cli>) -> anyhow::Result<PointedHome
         .with_context(|| format!("cannot write the files of the agents in {}", home.display()))
 }
 
-async fn start(script: Script, settings: Settings) -> anyhow::Result<MockModel> {
+async fn start(script: Script, settings: MockModelSettings) -> anyhow::Result<MockModel> {
     let port = settings.port;
     MockModel::start_with(script, settings)
         .await

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use anyhow::Context;
 use teamster::CliInfo;
 use teamster::agent_loop::LossyWriter;
-use teamster::agent_loop::supervisor::{Error, Handle, Settings, Supervisor};
+use teamster::agent_loop::supervisor::{Error, Handle, Supervisor, SupervisorSettings};
 use teamster_api::agents::Event;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -18,7 +18,7 @@ use args::SuperviseArgs;
 /// Supervises until a signal and returns the exit code.
 pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
     let program = crate::global::program().context("cannot find this program")?;
-    let mut settings = Settings::new(program, ["loop"]);
+    let mut settings = SupervisorSettings::new(program, ["loop"]);
     settings.keep_agents = args.keep_agents;
     settings.policy.grace = args.grace;
     settings.agent_of = Some(agent_of);

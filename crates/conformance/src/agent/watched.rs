@@ -123,7 +123,7 @@ impl<P: SessionProtocol + ?Sized> SessionProtocol for Watched<P> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use teamster_acp::{AcpProtocol, Plain, Settings};
+    use teamster_acp::{AcpProtocol, AcpSettings, Plain};
     use teamster_core::provider::SessionAssembler;
     use teamster_core::{SessionOptions, Turn};
 
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn a_watched_turn_ends_with_the_silence_of_its_agent() {
         let dialect = Box::new(Plain::new("Agent"));
-        let protocol = AcpProtocol::new(dialect, Settings::of(&SessionOptions::default()));
+        let protocol = AcpProtocol::new(dialect, AcpSettings::of(&SessionOptions::default()));
         let printed = Arc::new(Printed::default());
         let watched = Watched::new(Box::new(protocol), "/work".into(), printed);
         let mut assembler = SessionAssembler::new(Box::new(watched));

@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getpgid};
 use serde_json::{Value, json};
-use teamster_mock_model::{Cli, MockModel, Request, Script, Settings};
+use teamster_mock_model::{Cli, MockModel, MockModelSettings, Request, Script};
 use teamster_process::ProcessIdentity;
 use tokio::process::{Child, Command};
 
@@ -49,7 +49,7 @@ impl Stage {
     ) -> anyhow::Result<Self> {
         let place = Place::new(bench, cli, name)?;
         let directory = place.directory();
-        let mut settings = Settings::default();
+        let mut settings = MockModelSettings::default();
         settings.directory = Some(directory.clone());
         settings.cli = Some(cli);
         let model = MockModel::start_with(script, settings).await?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use teamster_api::{Outcome, RunEvent};
-use teamster_mock_model::{Cli, MockModel, Pointing, Request, Script, Settings, Turn};
+use teamster_mock_model::{Cli, MockModel, MockModelSettings, Pointing, Request, Script, Turn};
 use teamster_orchestrator::{
     ActiveRun, Candidate, Orchestrator, OrchestratorConfig, RunPhase, RunRequest,
 };
@@ -56,7 +56,7 @@ impl Stage {
     ) -> anyhow::Result<Self> {
         let place = Place::new(bench, cli, name)?;
         let directory = directory.unwrap_or_else(|| place.directory());
-        let mut settings = Settings::default();
+        let mut settings = MockModelSettings::default();
         settings.directory = Some(directory.clone());
         settings.cli = Some(cli);
         let model = MockModel::start_with(script, settings).await?;

@@ -28,8 +28,8 @@ impl Handle {
         let _ = self.0.send(Message::Reload);
     }
 
-    /// Ends the supervisor and, unless [`Settings::keep_agents`](super::Settings::keep_agents) is set, its loops. A second call kills the
-    /// loops at once. The next supervisor starts them again.
+    /// Ends the supervisor and, unless [`keep_agents`](super::SupervisorSettings::keep_agents) is set, its loops. A second
+    /// call kills the loops at once. The next supervisor starts them again.
     pub fn end(&self) {
         // The supervisor may have ended.
         let _ = self.0.send(Message::End);

@@ -22,7 +22,7 @@ use super::socket::{Lock, Socket};
 use super::state::{ProcessState, State};
 use super::state_folder::{StateFolder, resolve_links};
 use super::updates::Updates;
-use super::{Error, Settings};
+use super::{Error, SupervisorSettings};
 
 /// Time limit for killed loops to disappear at the end. Only a process that hangs in the kernel takes longer.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
@@ -36,7 +36,7 @@ const WRITE_RETRY_DELAY: Duration = Duration::from_secs(5);
 /// Supervisor of the agents of one configuration.
 #[derive(Debug)]
 pub struct Supervisor {
-    pub(super) settings: Settings,
+    pub(super) settings: SupervisorSettings,
     pub(super) config: Config,
     /// Agents in the order of the configuration, then those that were removed from it.
     pub(super) agents: Vec<ManagedAgent>,
@@ -69,7 +69,7 @@ impl Supervisor {
     ///
     /// Fails if the configuration is invalid, another supervisor runs in the folder, or a file or the socket
     /// cannot be used.
-    pub fn open(config: &Path, settings: Settings) -> Result<Self, Error> {
+    pub fn open(config: &Path, settings: SupervisorSettings) -> Result<Self, Error> {
         let config = Config::read(config)?;
         let folder = StateFolder::of(&config.file);
         (folder.create()).map_err(Error::disk("cannot use the folder", folder.path()))?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use teamster_api::agents::{AgentState, AgentStatus, Command, Event, Selection, Status};
-use teamster_loop::supervisor::{Client, Error, Handle, Settings, Supervisor};
+use teamster_loop::supervisor::{Client, Error, Handle, Supervisor, SupervisorSettings};
 use teamster_process::{ProcessIdentity, ProcessSignal};
 use teamster_testkit::proc::wait_until;
 use tempfile::TempDir;
@@ -82,7 +82,10 @@ impl Company {
         self.supervise_with(&settings()).unwrap()
     }
 
-    pub(crate) fn supervise_with(&self, settings: &Settings) -> Result<Running<'_>, Error> {
+    pub(crate) fn supervise_with(
+        &self,
+        settings: &SupervisorSettings,
+    ) -> Result<Running<'_>, Error> {
         self.supervise_by(&self.config(), settings)
     }
 
@@ -90,7 +93,7 @@ impl Company {
     pub(crate) fn supervise_by(
         &self,
         config: &Path,
-        settings: &Settings,
+        settings: &SupervisorSettings,
     ) -> Result<Running<'_>, Error> {
         let _context = self.runtime.enter();
         let supervisor = Supervisor::open(config, settings.clone())?;
@@ -193,15 +196,15 @@ impl Running<'_> {
 }
 
 /// Returns settings that leave the loops running at the supervisor's end.
-pub(crate) fn keeping() -> Settings {
+pub(crate) fn keeping() -> SupervisorSettings {
     let mut settings = settings();
     settings.keep_agents = true;
     settings
 }
 
 /// Returns settings with `loop.sh` in the agent's directory as the loop.
-pub(crate) fn settings() -> Settings {
-    let mut settings = Settings::new("/bin/sh", ["./loop.sh"]);
+pub(crate) fn settings() -> SupervisorSettings {
+    let mut settings = SupervisorSettings::new("/bin/sh", ["./loop.sh"]);
     settings.policy.first_delay = Duration::from_millis(50);
     settings
 }

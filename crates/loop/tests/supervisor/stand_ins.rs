@@ -6,16 +6,16 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use teamster_loop::supervisor::{Settings, Supervisor};
+use teamster_loop::supervisor::{Supervisor, SupervisorSettings};
 use tokio::signal::unix::{SignalKind, signal};
 
 const ROLE: &str = "TEAMSTER_TEST_ROLE";
 const CONFIG: &str = "TEAMSTER_TEST_CONFIG";
 
 /// Returns settings with a loop that records its wakes.
-pub(crate) fn wakeable() -> Settings {
+pub(crate) fn wakeable() -> SupervisorSettings {
     let program = std::env::current_exe().unwrap();
-    let mut settings = Settings::new(
+    let mut settings = SupervisorSettings::new(
         "/usr/bin/env",
         [
             format!("{ROLE}=loop"),

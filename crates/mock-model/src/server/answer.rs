@@ -244,7 +244,7 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
     let Some(say) = say else {
         let message = "mock model: no tool that the request offers is known to do what the script \
                        wants, and which CLI makes the request is not known: say whose the tools are \
-                       (`--cli NAME`, `Settings::cli`), or name tools in the script (`tool`)";
+                       (`--cli NAME`, `MockModelSettings::cli`), or name tools in the script (`tool`)";
         let failure = wire.error(ErrorKind::InvalidRequest, Some(message));
         return json_body(failure.status, &failure.body);
     };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use teamster_mock_model::{MockModel, Script, Settings};
+use teamster_mock_model::{MockModel, MockModelSettings, Script};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -19,7 +19,7 @@ pub(crate) fn script(text: &str) -> Script {
 
 /// Starts a server without pauses between pieces of text.
 pub(crate) async fn server(text: &str) -> MockModel {
-    let mut settings = Settings::default();
+    let mut settings = MockModelSettings::default();
     settings.pace = Duration::ZERO;
     MockModel::start_with(script(text), settings).await.unwrap()
 }

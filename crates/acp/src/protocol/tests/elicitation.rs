@@ -5,16 +5,16 @@ use teamster_core::{Decision, PermissionAnswer, PermissionPolicy, SessionOptions
 use super::*;
 
 /// Settings of a session whose caller answers requests.
-fn asking() -> Settings {
+fn asking() -> AcpSettings {
     let mut options = SessionOptions::default();
     options.permissions = PermissionPolicy::decide(|_| PermissionAnswer::Deny(None));
-    let mut settings = Settings::of(&options);
+    let mut settings = AcpSettings::of(&options);
     settings.directory = "/work".into();
     settings
 }
 
 /// Returns a protocol in a turn whose call `t1` runs, and the id of the turn's request.
-fn in_a_call(settings: Settings) -> (Talk, u64) {
+fn in_a_call(settings: AcpSettings) -> (Talk, u64) {
     let mut talk = Talk::ready_with(settings, json!({}));
     talk.begin("hi");
     let prompt = talk.request("session/prompt");

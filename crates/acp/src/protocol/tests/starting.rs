@@ -107,7 +107,7 @@ fn a_failed_start_ends_the_turn_and_the_next_turn_retries() {
 fn a_session_is_resumed_by_the_method_that_the_agent_has() {
     let mut old = settings();
     old.session_id = Some("old".into());
-    let method = |settings: &Settings, capabilities: Value| {
+    let method = |settings: &AcpSettings, capabilities: Value| {
         let mut talk = Talk::new(settings.clone());
         talk.begin("hi");
         talk.initialized(capabilities);

@@ -14,7 +14,7 @@ use teamster::{
 use teamster_core::sync::lock;
 use teamster_core::time::millis;
 use teamster_host::params;
-use teamster_mock_model::{Cli, MockModel, Part, PointedHome, Script, Settings};
+use teamster_mock_model::{Cli, MockModel, MockModelSettings, Part, PointedHome, Script};
 use tokio::time::{Instant, sleep_until};
 
 use super::args::DemoArgs;
@@ -55,7 +55,7 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Outcome> {
     }
     // The runtime of the mock model; `drive::agent` creates its own for the run.
     let runtime = tokio_runtime()?;
-    let mut settings = Settings::default();
+    let mut settings = MockModelSettings::default();
     settings.directory = Some(work.clone());
     settings.cli = Some(cli);
     settings.pace = scaled(PACE, args.speed);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpgrp, tcgetpgrp};
-use teamster_mock_model::{Cli, HomeVariables, MockModel, Script, Settings, URL_VARIABLE};
+use teamster_mock_model::{Cli, HomeVariables, MockModel, MockModelSettings, Script, URL_VARIABLE};
 use teamster_process::foreign_git_variables;
 use teamster_process::{find_program, run_mark};
 use tokio::process::{Child, Command};
@@ -32,7 +32,7 @@ const TERM_GRACE: Duration = Duration::from_secs(5);
 pub(super) fn main(
     args: &MockModelArgs,
     script: Script,
-    mut settings: Settings,
+    mut settings: MockModelSettings,
     named: Vec<Cli>,
 ) -> anyhow::Result<u8> {
     // The caller checks that the command is not empty.

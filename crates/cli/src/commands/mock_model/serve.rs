@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anstyle::Style;
 use anyhow::Context;
-use teamster_mock_model::{Cli, HomeVariables, Script, Settings};
+use teamster_mock_model::{Cli, HomeVariables, MockModelSettings, Script};
 
 use super::args::MockModelArgs;
 use super::pointed::Pointed;
@@ -19,7 +19,7 @@ use crate::{exit_code, words};
 pub(super) fn main(
     args: &MockModelArgs,
     script: Script,
-    mut settings: Settings,
+    mut settings: MockModelSettings,
     named: Vec<Cli>,
 ) -> anyhow::Result<u8> {
     settings.cli = super::single(&named);
