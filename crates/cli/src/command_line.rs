@@ -12,6 +12,7 @@ use clap::{Args, Parser, Subcommand};
 #[cfg(feature = "fleet")]
 use crate::args::FleetArgs;
 use crate::args::RemoteArgs;
+use crate::commands::accounts::args::AccountsArgs;
 use crate::commands::acp::args::AcpArgs;
 use crate::commands::agents::args::AgentsArgs;
 use crate::commands::answer::args::AnswerArgs;
@@ -180,6 +181,7 @@ pub(crate) enum Command {
     #[cfg(feature = "fleet")]
     Worker(WorkerArgs),
     Usage(UsageArgs),
+    Accounts(AccountsArgs),
     Loop(LoopArgs),
     Supervise(SuperviseArgs),
     Agents(AgentsArgs),

@@ -1,5 +1,6 @@
 //! The commands: each has its arguments in `args.rs` of its folder.
 
+pub(crate) mod accounts;
 pub(crate) mod acp;
 pub(crate) mod agents;
 pub(crate) mod answer;

@@ -97,6 +97,14 @@ pub(crate) fn next_step(
             };
             format!("raise {flag}, or continue with --resume")
             }
+        (ErrorCode::ProviderOnHold, _) => {
+            let wait = wait().unwrap_or_else(|| "wait a little and try again".to_owned());
+            format!(
+                "{wait} (--max-wait waits), name another agent with --fallback, or run `teamster accounts release {}` \
+                 if the limit is gone",
+                info.id
+            )
+        }
         // The message already has the remedy.
         (
             ErrorCode::InvalidParams | ErrorCode::PromptTooLarge | ErrorCode::SessionInUse,

@@ -111,6 +111,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
         Command::Token(args) => commands::token::main(&args),
         Command::Trust(args) => commands::trust::main(&args),
         Command::Usage(args) => commands::usage::main(&args, &machine),
+        Command::Accounts(args) => commands::accounts::main(&args),
         Command::Loop(args) => commands::r#loop::main(args),
         Command::Supervise(args) => commands::supervise::main(&args),
         Command::Agents(args) => commands::agents::main(&args, &machine),

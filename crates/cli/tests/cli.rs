@@ -5,6 +5,7 @@
     reason = "snapbox writes its snapshots so"
 )]
 
+mod accounts;
 mod acp;
 mod again;
 mod agent_loop;

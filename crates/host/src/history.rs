@@ -11,7 +11,7 @@ use teamster_api::KeptTexts;
 use teamster_core::AgentError;
 use teamster_core::sync::lock;
 use teamster_loop::Log;
-use teamster_orchestrator::{Candidate, RunObserver};
+use teamster_orchestrator::{Candidate, RunObserver, SharedHolds};
 use teamster_store::{
     Conversation, Recorder, SessionFilter, SessionLock, SessionOrLock, SessionRecord, Store,
     StoreError, check_run_id,
@@ -19,7 +19,8 @@ use teamster_store::{
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::request::{self, RunAgent};
-use crate::{Warning, state, store};
+use crate::shared_holds::StoredHolds;
+use crate::{Host, Warning, state, store};
 
 /// Limit for opening the store of a run without a session key. Beyond it, the run is left out of the history.
 const OPEN_LIMIT: Duration = Duration::from_secs(3);
@@ -85,6 +86,15 @@ impl KeptHistory {
     /// Returns the warnings since the last call, such as of a store that cannot be used.
     pub fn take_warnings(&self) -> Vec<Warning> {
         self.history.take_warnings()
+    }
+
+    /// Returns the limits of accounts that the store has, for the agents of this host. With `clean_env`, they do not have
+    /// all variables of this process.
+    pub(crate) fn holds(&self, host: &Host, clean_env: bool) -> Option<Arc<dyn SharedHolds>> {
+        let open = self.open.as_ref()?;
+        let providers = host.providers().clone();
+        let holds = StoredHolds::new(open.store.clone(), providers, clean_env);
+        Some(Arc::new(holds))
     }
 
     /// Returns the observer that writes runs to the history.

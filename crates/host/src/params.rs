@@ -12,7 +12,7 @@ use crate::depth;
 use crate::environment::{REMOTE_TOKEN_VARIABLE, STORE_VARIABLE, program_variable};
 
 /// The variables that `cleanEnv` keeps. Without them, most CLIs find neither their programs nor their login.
-const CLEAN_ENV: [&str; 10] = [
+pub(crate) const CLEAN_ENV: [&str; 10] = [
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR",
 ];
 

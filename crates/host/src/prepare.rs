@@ -185,6 +185,7 @@ impl Host {
         request.id = Some(common.id.clone());
         let history = Arc::new(KeptHistory { history, open });
         request.observer = history.observer();
+        request.holds = history.holds(self, spec.trusted.clean_env);
         let orchestrator = self.orchestrator()?;
         common.begin()?;
         let recording = Recording::of(&spec.trusted, common.agent);
@@ -325,6 +326,7 @@ impl Host {
             return Err(error);
         }
         runs.writer = writer;
+        runs.holds = history.holds(self, spec.trusted.clean_env);
         runs.observer = history.observer_of_session(info.id, params.session_id.as_deref(), begins);
         let orchestrator = self.orchestrator()?;
         common.begin()?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use teamster_core::{
     AgentError, AgentRuntime, Capabilities, EventStream, ExecuteParams, SharedRuntime,
 };
-use teamster_orchestrator::{Budget, Candidate, RetryPolicy, RunObserver};
+use teamster_orchestrator::{Budget, Candidate, RetryPolicy, RunObserver, SharedHolds};
 
 use crate::adapter::Adapter;
 use crate::settings::Settings;
@@ -25,6 +25,8 @@ pub struct TickOptions {
     pub fallbacks: Vec<Candidate>,
     /// Observer of the ticks, for example the history of runs.
     pub observer: Option<Arc<dyn RunObserver>>,
+    /// Limits of the agents' accounts that other processes know.
+    pub holds: Option<Arc<dyn SharedHolds>>,
     /// Logs of the ticks. Default: none.
     pub logs: Option<TickLogs>,
 }
@@ -45,6 +47,7 @@ impl Default for TickOptions {
             budget: Budget::default(),
             fallbacks: Vec::new(),
             observer: None,
+            holds: None,
             logs: None,
         }
     }

@@ -29,9 +29,11 @@ use crate::plan::{AttemptState, Next, Plan, PlanCandidate, wanted_wait};
 use crate::registry::{Key, Registration, Registry, Slot, Update};
 use crate::request::{Budget, Candidate, Closing, OnEvent};
 use crate::shared_budget::Share;
-use crate::{OrchestratorConfig, RunObserver, RunRequest};
+use crate::shared_holds;
+use crate::{Held, OrchestratorConfig, RunObserver, RunRequest, SharedHolds};
 use attempt::until;
 use budget::shared_spent;
+pub(crate) use caught::caught;
 use caught::observed;
 use errors::{explained, late, on_hold, without_session};
 
@@ -44,6 +46,7 @@ pub(crate) struct Driver {
     sender: Sender,
     on_event: Option<OnEvent>,
     observer: Option<Arc<dyn RunObserver>>,
+    holds: Option<Arc<dyn SharedHolds>>,
     closing: Option<Closing>,
     account: Account,
     estimator: Estimator,
@@ -108,6 +111,7 @@ impl Driver {
             sender,
             on_event: request.on_event.clone(),
             observer: request.observer.clone(),
+            holds: request.holds.clone(),
             closing: request.closing.clone(),
             accepted: Instant::now(),
             budget: request.budget.clone(),
@@ -228,7 +232,7 @@ impl Driver {
                     } if *candidate == index => Some(*delay),
                     _ => None,
                 };
-                self.hold(candidate, &error, again);
+                self.hold(candidate, &error, again).await;
             }
             // Dropped after the hold is registered. Otherwise the next run in the queue would start before it.
             drop(slot);
@@ -262,8 +266,42 @@ impl Driver {
         }
     }
 
-    /// Waits for a slot for an attempt.
+    /// Waits for a slot for an attempt, until no process holds the candidate's account back.
     async fn slot(
+        &mut self,
+        candidate: &Candidate,
+        request: &RunRequest,
+        plan: &Plan,
+        registration: &Registration,
+    ) -> Result<Slot, Stopped> {
+        loop {
+            let slot = self
+                .own_slot(candidate, request, plan, registration)
+                .await?;
+            let Some(shared) = self.holds.clone() else {
+                return Ok(slot);
+            };
+            let holds = tokio::select! {
+                biased;
+                () = self.abort.aborted() => return Err(Stopped::Aborted),
+                holds = shared_holds::holds_on(&*shared, candidate) => holds,
+            };
+            let now_ms = (self.config.clock)();
+            let key = key(candidate);
+            let mut is_held = false;
+            for held in holds.into_iter().filter(|held| held.until_ms > now_ms) {
+                let on = held.key();
+                is_held |= on.holds_back(&key);
+                self.registry.hold(on, held.until_ms, held.reason);
+            }
+            if !is_held {
+                return Ok(slot);
+            }
+        }
+    }
+
+    /// Waits for a slot of this orchestrator.
+    async fn own_slot(
         &mut self,
         candidate: &Candidate,
         request: &RunRequest,
@@ -356,14 +394,15 @@ impl Driver {
 
     /// Puts the candidate's group on hold after a limit was met: until the limit resets, or for the delay of this run's
     /// retry.
-    fn hold(&self, candidate: &Candidate, error: &AgentError, again: Option<Duration>) {
+    async fn hold(&self, candidate: &Candidate, error: &AgentError, again: Option<Duration>) {
         let default = match error.kind {
             ErrorKind::RateLimit => again.unwrap_or(self.config.rate_limit_hold),
             ErrorKind::Quota => self.config.quota_hold,
             _ => return,
         };
         let now_ms = (self.config.clock)();
-        let wanted = wanted_wait(error, now_ms).unwrap_or(default);
+        let named = wanted_wait(error, now_ms);
+        let wanted = named.unwrap_or(default);
         let until_ms = now_ms.saturating_add(millis(wanted));
         #[cfg(feature = "tracing")]
         tracing::info!(
@@ -372,7 +411,18 @@ impl Driver {
             wait = ?wanted,
             "hold"
         );
-        self.registry.hold(key(candidate), until_ms, error.clone());
+        let key = key(candidate);
+        let held = Held {
+            provider: key.group.to_string(),
+            model: key.model.map(|model| model.to_string()),
+            until_ms,
+            reason: error.clone(),
+        };
+        // What is only assumed holds back the runs of this process alone.
+        if let Some(shared) = self.holds.as_ref().filter(|_| named.is_some()) {
+            shared_holds::add(&**shared, candidate, &held).await;
+        }
+        self.registry.hold(held.key(), until_ms, held.reason);
     }
 
     /// Updates the registry with the coming attempt.

@@ -61,6 +61,7 @@ mod run_log;
 mod runtime;
 mod session_turns;
 mod shared_budget;
+mod shared_holds;
 
 pub use agent_run::execute_agent_run;
 pub use observer::{Accepted, Observed, RunObserver};
@@ -72,5 +73,6 @@ pub use run_log::RunLog;
 pub use runtime::OrchestratedRuntime;
 pub use session_turns::SessionTurns;
 pub use shared_budget::SharedBudget;
+pub use shared_holds::SharedHolds;
 pub use teamster_api::{Attempt, LifecycleEntry, Next, Outcome, RunEvent, RunLogEntry};
 pub use teamster_prices::{PriceFileError, PriceList};

@@ -12,7 +12,7 @@ use teamster_core::{
     WorkspaceResult,
 };
 
-use crate::{RetryPolicy, RunObserver, SharedBudget};
+use crate::{RetryPolicy, RunObserver, SharedBudget, SharedHolds};
 
 /// A callback that receives every event of a run, in order.
 pub type OnEvent = Arc<dyn Fn(&RunEvent) + Send + Sync>;
@@ -68,6 +68,8 @@ pub struct RunRequest {
     pub on_event: Option<OnEvent>,
     /// Observer that records the run.
     pub observer: Option<Arc<dyn RunObserver>>,
+    /// Limits of the candidates' accounts that other processes know.
+    pub holds: Option<Arc<dyn SharedHolds>>,
     /// Work after the last attempt, once no process of the run is left: its result is part of the run's.
     pub closing: Option<Closing>,
 }
@@ -79,6 +81,7 @@ teamster_core::setters! {
         set budget: Budget,
         into queue: String,
         some observer: Arc<dyn RunObserver>,
+        some holds: Arc<dyn SharedHolds>,
     }
 }
 
@@ -93,6 +96,7 @@ impl RunRequest {
             queue: String::new(),
             on_event: None,
             observer: None,
+            holds: None,
             closing: None,
         }
     }

@@ -24,7 +24,7 @@ use tokio::time::timeout;
 
 use crate::Providers;
 use login::login;
-pub use login::{Login, LoginState};
+pub use login::{Login, LoginState, login_in};
 
 /// Time that the rest of the output may take to arrive after the process has ended.
 const DRAIN: Duration = Duration::from_millis(300);

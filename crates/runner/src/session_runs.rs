@@ -10,7 +10,7 @@ use teamster_core::{
     Image, RunResult, RunStatus, SessionOptions, SessionRuntime,
 };
 use teamster_orchestrator::{
-    Budget, Candidate, RetryPolicy, RunObserver, RunRequest, SessionTurns,
+    Budget, Candidate, RetryPolicy, RunObserver, RunRequest, SessionTurns, SharedHolds,
 };
 
 use crate::SessionWriter;
@@ -100,6 +100,8 @@ pub struct SessionRuns {
     budget: Budget,
     /// Observer of the turns.
     pub observer: Option<Arc<dyn RunObserver>>,
+    /// Limits of the agents' accounts that other processes know.
+    pub holds: Option<Arc<dyn SharedHolds>>,
     /// Lock that keeps other processes from the session in use. It MUST already hold a resumed session.
     pub writer: Option<SessionWriter>,
     current: usize,
@@ -122,6 +124,7 @@ impl SessionRuns {
             candidates: vec![candidate],
             retry: RetryPolicy::default().chosen(0, None),
             observer: None,
+            holds: None,
             writer: None,
             current: 0,
             settled: false,
@@ -224,6 +227,7 @@ impl SessionRuns {
             request.budget.usd = None;
         }
         request.observer.clone_from(&self.observer);
+        request.holds.clone_from(&self.holds);
         request
     }
 

@@ -84,6 +84,7 @@ mod column;
 mod error;
 mod existing;
 mod history;
+mod holds;
 mod key;
 mod location;
 mod open;

@@ -41,11 +41,18 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
 
 /// Additions to the tables that an older program need not know, such as a column that may be absent from a row. They have a
 /// table of their own, so that such a program can use a database that a newer one has opened.
-const ADDITIONS: &[(i64, &str, &str)] = &[(
-    1,
-    "title",
-    include_str!("../migrations/addition_1_title.sql"),
-)];
+const ADDITIONS: &[(i64, &str, &str)] = &[
+    (
+        1,
+        "title",
+        include_str!("../migrations/addition_1_title.sql"),
+    ),
+    (
+        2,
+        "holds",
+        include_str!("../migrations/addition_2_holds.sql"),
+    ),
+];
 
 /// Table of the applied additions.
 const ADDITIONS_TABLE: &str = "teamster_additions";

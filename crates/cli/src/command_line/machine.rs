@@ -123,6 +123,7 @@ fn of_this_machine(command: &Command) -> Option<&'static str> {
         Command::Usage(args) if args.prices.is_some() => "usage --prices",
         Command::Token(_) => "token",
         Command::Trust(_) => "trust",
+        Command::Accounts(_) => "accounts",
         Command::Loop(_) => "loop",
         Command::Supervise(_) => "supervise",
         Command::Doctor(args) if args.agent.is_some() => "doctor --try",

@@ -7,10 +7,11 @@ use std::time::Duration;
 use async_nats::jetstream::message::PublishMessage;
 use teamster_api::{MachineService, ProblemCode, ServiceError};
 use teamster_core::sync::lock;
+use teamster_host::login_mark;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::{Shared, hold};
+use super::Shared;
 use crate::clock;
 use crate::large::IN_FILE;
 use crate::names::{WORKERS, presence};
@@ -37,6 +38,7 @@ impl Shared {
         }
         let agents = self.machine.agents().await?;
         let salt = self.fleet.salt().await?;
+        let machine = self.machine_tag.to_string();
         *lock(&self.agents) = agents
             .into_iter()
             .map(|agent| {
@@ -51,7 +53,7 @@ impl Shared {
                 } else {
                     None
                 };
-                let login = hold::mark(&salt, self.machine_tag, &facts.id, &facts.login);
+                let login = login_mark(&salt, &machine, &facts.id, &facts.login);
                 let mut present = PresentAgent::new(facts.id);
                 present.ready = problem.is_none();
                 present.login = Some(login);

@@ -70,6 +70,7 @@ impl Host {
         let history = history.map_err(LoopError::Agent)?;
         let mut ticks_of = TickOptions::default();
         ticks_of.observer = history.observer();
+        ticks_of.holds = history.holds(self, false);
         let mut builder = LoopBuilder::new(directory)
             .providers(self.providers().clone())
             .runtime_config(config)

@@ -84,6 +84,7 @@ impl AgentLoop {
         request.retry = self.options.retry.clone();
         request.budget = self.options.budget.clone();
         request.observer.clone_from(&self.options.observer);
+        request.holds.clone_from(&self.options.holds);
         request
     }
 

@@ -30,7 +30,7 @@ pub(super) async fn observed(future: impl Future<Output = ()>, abort: &AbortHand
 }
 
 /// Runs a future to its end. Returns `None` if it panics.
-pub(super) async fn caught<T>(future: impl Future<Output = T>) -> Option<T> {
+pub(crate) async fn caught<T>(future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(
         |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {

@@ -17,7 +17,7 @@ pub(crate) struct Key {
 impl Key {
     /// Returns whether a hold on this key applies to the other: it has the same group, and the same model or none. An
     /// unnamed model may be the held one.
-    fn holds_back(&self, other: &Self) -> bool {
+    pub(crate) fn holds_back(&self, other: &Self) -> bool {
         self.group == other.group && (other.model.is_none() || other.model == self.model)
     }
 }
@@ -50,7 +50,17 @@ pub struct Held {
 }
 
 impl Held {
-    pub(super) fn key(&self) -> Key {
+    /// Creates a hold on all models of a provider, until this time in milliseconds since the Unix epoch.
+    pub fn new(provider: impl Into<String>, until_ms: u64, reason: AgentError) -> Self {
+        Self {
+            provider: provider.into(),
+            model: None,
+            until_ms,
+            reason,
+        }
+    }
+
+    pub(crate) fn key(&self) -> Key {
         Key {
             group: self.provider.as_str().into(),
             model: self.model.as_deref().map(Id::from),

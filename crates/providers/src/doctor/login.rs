@@ -44,10 +44,15 @@ impl Login {
     }
 }
 
-/// Looks for the login of a CLI.
+/// Looks for the login of a CLI in the environment of this process.
 pub(super) fn login(info: &CliInfo) -> Login {
+    login_in(info, &|name| env::var_os(name))
+}
+
+/// Looks for the login of a CLI that is started with these variables.
+pub fn login_in(info: &CliInfo, variable: &dyn Fn(&str) -> Option<OsString>) -> Login {
     let search = LoginSearch {
-        variable: &|name| env::var_os(name),
+        variable,
         keychain: cfg!(target_os = "macos"),
     };
     search.login(&info.credentials)

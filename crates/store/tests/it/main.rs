@@ -11,6 +11,7 @@
 mod support;
 
 mod existing;
+mod holds;
 mod open;
 mod processes;
 mod recorder;

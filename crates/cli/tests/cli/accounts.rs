@@ -1,0 +1,123 @@
+//! Limits of accounts, which processes share by their store.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use teamster::{ErrorCode, ErrorKind};
+use teamster_core::time::epoch_ms;
+
+use crate::cli::again::Agents;
+use crate::cli::{done, program, run, teamster};
+
+/// A machine with Claude, whose account has reached its limit, and Codex. Its runs have one store.
+struct Machine {
+    agents: Agents,
+    resets_at_ms: u64,
+}
+
+impl Machine {
+    fn new() -> Self {
+        let agents = Agents::new().codex(&[("text", 0), ("text", 0)]);
+        let resets_at = epoch_ms() / 1000 + 3600;
+        // Made by hand, after the CLI's lines: the limits of recorded ones are over.
+        let lines = [
+            json!({"type": "system", "subtype": "init", "session_id": "s", "tools": [], "mcp_servers": [],
+                "model": "m", "cwd": "/"}),
+            json!({"type": "rate_limit_event", "session_id": "s", "rate_limit_info": {"status": "rejected",
+                "resetsAt": resets_at, "rateLimitType": "five_hour", "utilization": 1.0}}),
+            json!({"type": "result", "subtype": "success", "is_error": true, "session_id": "s",
+                "result": "You've hit your limit", "api_error_status": 429, "duration_ms": 1, "num_turns": 1}),
+        ];
+        let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let file = agents.path("limit.ndjson");
+        fs::write(&file, lines).unwrap();
+        let count = agents.path("claude.count");
+        program(
+            &agents.path("claude"),
+            &format!(
+                "n=$(($(cat '{count}' 2>/dev/null || echo 0) + 1)); echo $n > '{count}'; cat '{file}'; exit 1",
+                count = count.display(),
+                file = file.display(),
+            ),
+        );
+        Self {
+            agents,
+            resets_at_ms: resets_at * 1000,
+        }
+    }
+
+    fn stored(&self, mut command: Command) -> Command {
+        command
+            .env("TEAMSTER_STORE", self.agents.path("store.db"))
+            .env("ANTHROPIC_API_KEY", "sk-ant-made-up-1");
+        command
+    }
+
+    fn run<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
+        self.stored(self.agents.run(args))
+    }
+
+    fn accounts<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> String {
+        let args = ["accounts"].into_iter().chain(args);
+        let ended = run(&mut self.stored(teamster(args)));
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        ended.stdout
+    }
+}
+
+#[test]
+fn limit_that_one_process_has_met_is_not_asked_for_by_another() {
+    let machine = Machine::new();
+    let first = run(&mut machine.run(["x", "--json"]));
+    let quota = done(&first.stdout).errors[0].clone();
+    assert_eq!(quota.kind, ErrorKind::Quota);
+    assert_eq!(quota.resets_at_ms, Some(machine.resets_at_ms));
+    assert_eq!(machine.agents.starts("claude"), 1);
+
+    let second = run(&mut machine.run(["x", "--json"]));
+    assert_eq!(second.code, first.code, "{}", second.stderr);
+    let refused = done(&second.stdout).errors[0].clone();
+    assert_eq!(refused.code, ErrorCode::ProviderOnHold);
+    assert_eq!(refused.resets_at_ms, quota.resets_at_ms);
+    let terminal = run(&mut machine.run(["x"]));
+    assert!(
+        terminal
+            .stderr
+            .contains("`teamster accounts release claude`"),
+        "{}",
+        terminal.stderr
+    );
+    let fallback = run(&mut machine.run(["x", "--fallback=codex"]));
+    assert_eq!(fallback.code, Some(0), "{}", fallback.stderr);
+    assert_eq!(machine.agents.starts("claude"), 1);
+
+    // Another account of the same agent is asked.
+    let mut other = machine.run(["x"]);
+    run(other.env("ANTHROPIC_API_KEY", "sk-ant-made-up-2"));
+    assert_eq!(machine.agents.starts("claude"), 2);
+}
+
+#[test]
+fn held_accounts_are_listed_and_released() {
+    let machine = Machine::new();
+    run(&mut machine.run(["x"]));
+    let held: Value = serde_json::from_str(&machine.accounts(["list", "--json"])).unwrap();
+    assert_eq!(held["provider"], "claude");
+    assert_eq!(held["untilMs"], machine.resets_at_ms);
+    let table = machine.accounts(["list"]);
+    assert!(table.contains("You've hit your limit"), "{table}");
+    assert!(!table.contains("sk-ant"), "{table}");
+
+    assert_eq!(
+        machine.accounts(["release", "codex"]),
+        "0 accounts released\n"
+    );
+    assert_eq!(
+        machine.accounts(["release", "claude"]),
+        "1 account released\n"
+    );
+    assert_eq!(machine.accounts(["list", "--json"]), "");
+    run(&mut machine.run(["x"]));
+    assert_eq!(machine.agents.starts("claude"), 2);
+}

@@ -1,0 +1,46 @@
+//! Limits of accounts that other processes know.
+
+use std::time::Duration;
+
+use futures_core::future::BoxFuture;
+use tokio::time::timeout;
+
+use crate::drive::caught;
+use crate::{Candidate, Held};
+
+/// Time that a call may delay an attempt.
+const LIMIT: Duration = Duration::from_secs(3);
+
+/// Limits that accounts have reached, shared with other processes, for example by a database.
+///
+/// A run reads them before each attempt and acts on them as on its orchestrator's own holds: it waits, falls back or
+/// ends, by its policy. A limit that a service reports together with its end is added. Each call may take 3 s; a call
+/// that is late or panics changes nothing.
+pub trait SharedHolds: Send + Sync {
+    /// Returns the holds on the account of this candidate, for any model.
+    fn holds<'a>(&'a self, candidate: &'a Candidate) -> BoxFuture<'a, Vec<Held>>;
+
+    /// Adds a hold on the account of this candidate. A hold that ends later stays as it is.
+    fn hold<'a>(&'a self, candidate: &'a Candidate, held: &'a Held) -> BoxFuture<'a, ()>;
+}
+
+/// Returns the holds on the account of a candidate, as holds on its group.
+pub(crate) async fn holds_on(shared: &dyn SharedHolds, candidate: &Candidate) -> Vec<Held> {
+    // The call itself may panic, too.
+    let holds = caught(async { shared.holds(candidate).await });
+    let mut holds = timeout(LIMIT, holds)
+        .await
+        .ok()
+        .flatten()
+        .unwrap_or_default();
+    for held in &mut holds {
+        candidate.group().clone_into(&mut held.provider);
+    }
+    holds
+}
+
+/// Adds a hold on the account of a candidate.
+pub(crate) async fn add(shared: &dyn SharedHolds, candidate: &Candidate, held: &Held) {
+    // Without it, the next run asks the service itself.
+    let _ = timeout(LIMIT, caught(async { shared.hold(candidate, held).await })).await;
+}
