@@ -1,5 +1,6 @@
 //! Runs and sessions as the commands see them: the log of each, which any number of views can show, and its requests.
 
+mod introduction;
 mod owner;
 mod prompt;
 mod questions;
@@ -10,6 +11,7 @@ mod signals;
 mod totals;
 mod view;
 
+pub(crate) use introduction::introduction;
 pub(crate) use owner::Owner;
 pub(crate) use prompt::UserPrompt;
 pub(crate) use questions::Questions;

@@ -8,7 +8,9 @@ use anyhow::Context;
 use nix::unistd::ttyname;
 
 use crate::args::OutputArgs;
-use crate::detached::{Questions, Run, Screen, Signals, UserPrompt, View, report_queue};
+use crate::detached::{
+    Questions, Run, Screen, Signals, UserPrompt, View, introduction, report_queue,
+};
 use crate::dialog::{open_input, terminal};
 use crate::remote::Machine;
 use crate::runtime::tokio_runtime;
@@ -23,7 +25,14 @@ pub(crate) fn main(args: &AttachArgs, machine: &Machine) -> anyhow::Result<u8> {
         if !run.is_here && !output.quiet {
             tokio::spawn(report_queue(run.handle.clone(), true));
         }
-        let screen = Screen::new(&run, output);
+        let mut screen = Screen::new(&run, output);
+        if args.after == 0
+            && !output.json
+            && !output.quiet
+            && let Some(text) = introduction(&run).await
+        {
+            screen.print(&text);
+        }
         let can_ask = !output.json && Questions::can_ask();
         let mut user_prompt = None;
         if run.is_session() && !output.quiet && can_ask {

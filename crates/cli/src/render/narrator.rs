@@ -25,6 +25,8 @@ pub(super) const INDENT: usize = 2;
 
 /// Maximum number of shown lines of a command's output.
 const OUTPUT_LINES: usize = 20;
+/// Maximum number of columns of what a tool would do in the line of its request.
+const REQUEST_COLUMNS: usize = 200;
 
 /// Converts log entries to lines. The caller shows the text of the main agent.
 #[derive(Debug)]
@@ -355,7 +357,15 @@ impl Narrator {
                 })
             }
             Decision::Requested => {
-                let body = name + &words::how_to_answer(permission.request_id.as_deref());
+                let tool = permission
+                    .tool_id
+                    .as_ref()
+                    .and_then(|id| self.tools.get(id));
+                let summary = tool.map(|tool| tool.summary.as_str()).unwrap_or_default();
+                let space = if summary.is_empty() { "" } else { " " };
+                let summary = words::cut(summary, REQUEST_COLUMNS);
+                let how = words::how_to_answer(permission.request_id.as_deref());
+                let body = format!("{name}{space}{summary}{how}");
                 Some(Line::new(Tone::Warning, "asks for permission:", body))
             }
             _ => (self.view.verbose).then(|| Line::aside(format!("permission given: {name}"))),

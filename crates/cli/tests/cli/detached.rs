@@ -85,6 +85,7 @@ fn the_log_is_the_run_for_every_reader() {
     assert_eq!(shown.code, Some(0));
     let last = |text: &str| text.lines().last().unwrap_or_default().to_owned();
     assert!(last(&shown.stderr).contains("--resume"), "{}", shown.stderr);
+    assert!(shown.stderr.starts_with("> x\n"), "{}", shown.stderr);
 
     assert_eq!(about(&claude, ["wait", &id]).code, Some(0));
     // By the beginning of its id, which is enough as long as it is the only one.
