@@ -6,6 +6,7 @@ mod caught;
 mod end;
 mod errors;
 mod report;
+mod slot;
 
 use std::collections::HashSet;
 use std::mem;
@@ -16,7 +17,6 @@ use std::time::Duration;
 
 use teamster_core::time::millis;
 use teamster_core::{AbortHandle, AgentError, ErrorCode, ErrorKind, ExecuteParams, Id};
-use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use crate::account::{Account, Ended};
@@ -25,17 +25,16 @@ use crate::events::Sender;
 use crate::log::{Part, View};
 use crate::merge::Merge;
 use crate::observer::Accepted;
-use crate::plan::{AttemptState, Next, Plan, PlanCandidate, wanted_wait};
-use crate::registry::{Key, Registration, Registry, Slot, Update};
+use crate::plan::{AttemptState, Next, Plan, PlanCandidate};
+use crate::registry::{Registration, Registry, Update};
 use crate::request::{Budget, Candidate, Closing, OnEvent};
 use crate::shared_budget::Share;
-use crate::shared_holds;
-use crate::{Held, OrchestratorConfig, RunObserver, RunRequest, SharedHolds};
-use attempt::until;
+use crate::{OrchestratorConfig, RunObserver, RunRequest, SharedHolds};
 use budget::shared_spent;
 pub(crate) use caught::caught;
 use caught::observed;
-use errors::{explained, late, on_hold, without_session};
+use errors::{explained, late, without_session};
+use slot::Stopped;
 
 /// Drives one run.
 pub(crate) struct Driver {
@@ -266,79 +265,6 @@ impl Driver {
         }
     }
 
-    /// Waits for a slot for an attempt, until no process holds the candidate's account back.
-    async fn slot(
-        &mut self,
-        candidate: &Candidate,
-        request: &RunRequest,
-        plan: &Plan,
-        registration: &Registration,
-    ) -> Result<Slot, Stopped> {
-        loop {
-            let slot = self
-                .own_slot(candidate, request, plan, registration)
-                .await?;
-            let Some(shared) = self.holds.clone() else {
-                return Ok(slot);
-            };
-            let holds = tokio::select! {
-                biased;
-                () = self.abort.aborted() => return Err(Stopped::Aborted),
-                holds = shared_holds::holds_on(&*shared, candidate) => holds,
-            };
-            let now_ms = (self.config.clock)();
-            let key = key(candidate);
-            let mut is_held = false;
-            for held in holds.into_iter().filter(|held| held.until_ms > now_ms) {
-                let on = held.key();
-                is_held |= on.holds_back(&key);
-                self.registry.hold(on, held.until_ms, held.reason);
-            }
-            if !is_held {
-                return Ok(slot);
-            }
-        }
-    }
-
-    /// Waits for a slot of this orchestrator.
-    async fn own_slot(
-        &mut self,
-        candidate: &Candidate,
-        request: &RunRequest,
-        plan: &Plan,
-        registration: &Registration,
-    ) -> Result<Slot, Stopped> {
-        let (waits, mut waiting) = mpsc::unbounded_channel();
-        let slot = registration.slot(key(candidate), &request.queue, waits);
-        let most = request.retry.max_elapsed.unwrap_or(Duration::MAX);
-        let latest = self.accepted.checked_add(most);
-        let mut reported = None;
-        tokio::pin!(slot);
-        loop {
-            let held = tokio::select! {
-                biased;
-                () = self.abort.aborted() => return Err(Stopped::Aborted),
-                error = shared_spent(self.share.as_ref()) => return Err(Stopped::Spent(error)),
-                slot = &mut slot => return slot.map_err(|gone| Stopped::Gone(gone.to_string())),
-                Some(held) = waiting.recv() => held,
-                () = until(latest) => return Err(Stopped::Late(most)),
-            };
-            if let Some(held) = &held {
-                let left = held.until_ms.saturating_sub((self.config.clock)());
-                let error = on_hold(candidate.provider(), held);
-                if !plan.wait_for_hold(&error, Duration::from_millis(left)) {
-                    return Err(Stopped::Held(error));
-                }
-            }
-            // The end of a hold is not reported, because the wait for room continues.
-            let until_ms = held.as_ref().map(|held| held.until_ms);
-            if reported.is_none() || (until_ms.is_some() && reported != Some(until_ms)) {
-                reported = Some(until_ms);
-                self.report_wait(candidate, held).await;
-            }
-        }
-    }
-
     /// Builds the parameters of an attempt.
     fn params(&self, candidate: &Candidate, resume: bool, request: &RunRequest) -> ExecuteParams {
         let mut params = candidate.params.clone();
@@ -392,39 +318,6 @@ impl Driver {
         )
     }
 
-    /// Puts the candidate's group on hold after a limit was met: until the limit resets, or for the delay of this run's
-    /// retry.
-    async fn hold(&self, candidate: &Candidate, error: &AgentError, again: Option<Duration>) {
-        let default = match error.kind {
-            ErrorKind::RateLimit => again.unwrap_or(self.config.rate_limit_hold),
-            ErrorKind::Quota => self.config.quota_hold,
-            _ => return,
-        };
-        let now_ms = (self.config.clock)();
-        let named = wanted_wait(error, now_ms);
-        let wanted = named.unwrap_or(default);
-        let until_ms = now_ms.saturating_add(millis(wanted));
-        #[cfg(feature = "tracing")]
-        tracing::info!(
-            target: "teamster::orchestrator",
-            group = candidate.group(),
-            wait = ?wanted,
-            "hold"
-        );
-        let key = key(candidate);
-        let held = Held {
-            provider: key.group.to_string(),
-            model: key.model.map(|model| model.to_string()),
-            until_ms,
-            reason: error.clone(),
-        };
-        // What is only assumed holds back the runs of this process alone.
-        if let Some(shared) = self.holds.as_ref().filter(|_| named.is_some()) {
-            shared_holds::add(&**shared, candidate, &held).await;
-        }
-        self.registry.hold(held.key(), until_ms, held.reason);
-    }
-
     /// Updates the registry with the coming attempt.
     fn coming(&self, candidate: &Candidate, resume: bool, registration: &Registration) {
         registration.update(Update::Attempt {
@@ -463,20 +356,6 @@ impl Driver {
     }
 }
 
-/// Reason why no slot was granted.
-enum Stopped {
-    /// The run was stopped.
-    Aborted,
-    /// The budget that the run shares with others is spent.
-    Spent(AgentError),
-    /// The provider is on hold, and the run does not wait for that.
-    Held(AgentError),
-    /// The time in which attempts may begin is over.
-    Late(Duration),
-    /// The registry is gone.
-    Gone(String),
-}
-
 /// Checks the parameters of all fallbacks. Otherwise an invalid fallback would be found only after the other
 /// candidates have failed.
 fn cannot_go_on(request: &RunRequest) -> Option<AgentError> {
@@ -486,13 +365,6 @@ fn cannot_go_on(request: &RunRequest) -> Option<AgentError> {
         }))
         .ok()?
     })
-}
-
-fn key(candidate: &Candidate) -> Key {
-    Key {
-        group: candidate.group().into(),
-        model: candidate.params.model.as_deref().map(Id::from),
-    }
 }
 
 fn who(candidate: &Candidate) -> PlanCandidate {
