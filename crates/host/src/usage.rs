@@ -180,7 +180,7 @@ pub fn collect_usage(
         None => PriceList::of_user(environment::variable)?,
     };
     let mut scan = Scan::new(Places::from_variables(environment::variable))
-        .zone(now.time_zone().clone())
+        .time_zone(now.time_zone().clone())
         .prices(prices)
         .providers(providers.iter().copied());
     if let Some(since) = period.since {

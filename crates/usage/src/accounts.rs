@@ -59,6 +59,7 @@ pub struct Accounts {
 
 impl Accounts {
     /// Creates empty accounts for requests from `since` on and before `until`. Days are those of `zone`.
+    #[doc(hidden)]
     pub fn new(since: Option<Timestamp>, until: Option<Timestamp>, zone: TimeZone) -> Self {
         Self {
             since,

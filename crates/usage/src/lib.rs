@@ -48,7 +48,7 @@ pub use meter::{ModelTick, TickMeter};
 pub use places::Places;
 pub use provider::{Provider, UnknownProvider};
 pub use record::{Key, Record};
-pub use scan::{Progress, Scan};
+pub use scan::{Progress, Scan, UnknownZone};
 pub use summary::limit_list;
 pub use teamster_api::usage::{
     Diagnostics, Dimension, Figures, HistoryShare, LimitList, ModelFigures, PriceSource,

@@ -2,8 +2,6 @@
 
 use std::time::SystemTime;
 
-use jiff::Timestamp;
-
 use crate::lines;
 use crate::source::Sources;
 use crate::{Places, Provider};
@@ -25,14 +23,14 @@ pub struct Limit {
     /// The used part of the limit, in percent.
     pub used_percent: f64,
     /// Time at which the window ends and the limit resets.
-    pub resets_at: Option<Timestamp>,
+    pub resets_at: Option<SystemTime>,
     /// Time at which the service reported the limit.
-    pub at: Timestamp,
+    pub at: SystemTime,
 }
 
 impl Limit {
     /// Creates a limit with this usage at this time.
-    pub fn new(provider: Provider, used_percent: f64, at: Timestamp) -> Self {
+    pub fn new(provider: Provider, used_percent: f64, at: SystemTime) -> Self {
         Self {
             provider,
             window_minutes: None,
@@ -70,10 +68,7 @@ fn last(provider: Provider, of_line: ReadLimits, places: &Places) -> Vec<Limit> 
     let mut last: Vec<Limit> = Vec::new();
     for (changed, source) in files.into_iter().take(FILES) {
         // A file has no content newer than its last change.
-        if last
-            .first()
-            .is_some_and(|limit| SystemTime::from(limit.at) > changed)
-        {
+        if last.first().is_some_and(|limit| limit.at > changed) {
             break;
         }
         // A file that cannot be read has no limits.

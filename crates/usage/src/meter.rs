@@ -86,8 +86,8 @@ impl TickMeter {
 
     /// Sets the mark to a time in the past, such as the start of a turn that another process has executed.
     #[must_use]
-    pub fn since(mut self, at: Timestamp) -> Self {
-        self.at = at;
+    pub fn since(mut self, at: impl Into<SystemTime>) -> Self {
+        self.at = scan::timestamp(at.into());
         self.lengths = HashMap::new();
         self
     }

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
+use jiff::fmt::temporal::DateTimeParser;
 use jiff::tz::TimeZone;
 use teamster_api::usage::Diagnostics;
 use teamster_core::sync::lock;
@@ -41,8 +42,15 @@ pub struct Scan {
     progress: Arc<Progress>,
 }
 
+/// Error of a time zone that is not known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown time zone {0:?}: use an IANA name such as Europe/Berlin, or an offset such as +05:30"
+)]
+pub struct UnknownZone(String);
+
 /// Converts a time; one beyond the range of timestamps becomes the nearest.
-fn timestamp(time: SystemTime) -> Timestamp {
+pub(crate) fn timestamp(time: SystemTime) -> Timestamp {
     Timestamp::try_from(time).unwrap_or(if time < SystemTime::UNIX_EPOCH {
         Timestamp::MIN
     } else {
@@ -88,9 +96,30 @@ impl Scan {
         self
     }
 
-    /// Sets the time zone of days.
+    /// Sets the time zone of days, by its IANA name (`Europe/Berlin`) or its offset from UTC (`+05:30`).
+    ///
+    /// # Errors
+    ///
+    /// Fails if this is neither, or if the machine does not know the name.
+    ///
+    /// ```
+    /// use teamster_usage::{Places, Scan};
+    ///
+    /// let scan = Scan::new(Places::from_env());
+    /// assert!(scan.clone().zone("-03:30").is_ok());
+    /// let error = scan.zone("Mars/Base").unwrap_err().to_string();
+    /// assert!(error.starts_with("unknown time zone \"Mars/Base\""), "{error}");
+    /// ```
+    pub fn zone(self, zone: &str) -> Result<Self, UnknownZone> {
+        let known = DateTimeParser::new().parse_time_zone(zone);
+        let known = known.map_err(|_| UnknownZone(zone.to_owned()))?;
+        Ok(self.time_zone(known))
+    }
+
+    /// Sets the time zone of days, for one without a name.
+    #[doc(hidden)]
     #[must_use]
-    pub fn zone(mut self, zone: TimeZone) -> Self {
+    pub fn time_zone(mut self, zone: TimeZone) -> Self {
         self.zone = zone;
         self
     }

@@ -10,14 +10,16 @@ use teamster_api::usage::{
     UsageSummary,
 };
 
+use crate::scan::timestamp;
 use crate::{Accounts, Group, Joined, Limit, prices};
 
 /// Returns the report of these limits.
 pub fn limit_list(limits: Vec<Limit>) -> LimitList {
     let limits = limits.into_iter().map(|limit| {
-        let mut report = UsageLimit::new(limit.provider.id(), limit.used_percent, limit.at);
+        let mut report =
+            UsageLimit::new(limit.provider.id(), limit.used_percent, timestamp(limit.at));
         report.window_minutes = limit.window_minutes;
-        report.resets_at = limit.resets_at;
+        report.resets_at = limit.resets_at.map(timestamp);
         report
     });
     LimitList::new(limits.collect())
@@ -100,7 +102,7 @@ impl Accounts {
 }
 
 fn group_of(group: &Group, models: Vec<Group>) -> UsageGroup {
-    let mut summary = UsageGroup::new(group.figures, group.first, group.last);
+    let mut summary = UsageGroup::new(group.figures, timestamp(group.first), timestamp(group.last));
     summary.name = group.name.as_deref().map(str::to_owned);
     summary.providers = providers(group);
     summary.models = names(group);

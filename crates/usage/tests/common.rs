@@ -32,7 +32,9 @@ pub(crate) fn scenarios(provider: Provider) -> Vec<(PathBuf, Value)> {
 }
 
 pub(crate) fn scan(home: &Path) -> Accounts {
-    Scan::new(Places::of_home(home)).zone(TimeZone::UTC).run()
+    Scan::new(Places::of_home(home))
+        .time_zone(TimeZone::UTC)
+        .run()
 }
 
 /// Returns the usage in the accounts, by session and model.

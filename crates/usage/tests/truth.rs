@@ -34,7 +34,9 @@ fn scenarios(provider: Provider) -> Vec<(PathBuf, Value)> {
 }
 
 fn scan(home: &Path) -> Accounts {
-    Scan::new(Places::of_home(home)).zone(TimeZone::UTC).run()
+    Scan::new(Places::of_home(home))
+        .time_zone(TimeZone::UTC)
+        .run()
 }
 
 /// Returns the usage in the accounts, by session and model.
@@ -225,7 +227,7 @@ fn codex_with_priority_costs_more_and_reports_its_limits() {
         .iter()
         .map(|limit| (limit.window_minutes, limit.used_percent, limit.resets_at))
         .collect();
-    let at = |second| jiff::Timestamp::from_second(second).ok();
+    let at = |second| std::time::UNIX_EPOCH.checked_add(std::time::Duration::from_secs(second));
     assert_eq!(
         of,
         [

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -31,14 +32,14 @@ pub struct Group {
     /// The first directory of a session. Absent for other groups.
     pub directory: Option<Arc<str>>,
     /// Time of the first request.
-    pub first: Timestamp,
+    pub first: SystemTime,
     /// Time of the last request.
-    pub last: Timestamp,
+    pub last: SystemTime,
 }
 
 impl Group {
     /// Creates a group with these figures and times, and without a name.
-    pub fn new(figures: Figures, first: Timestamp, last: Timestamp) -> Self {
+    pub fn new(figures: Figures, first: SystemTime, last: SystemTime) -> Self {
         Self {
             name: None,
             figures,
@@ -255,8 +256,8 @@ impl Sums {
                 Dimension::Session => self.directory,
                 _ => None,
             },
-            first: self.first.unwrap_or_default(),
-            last: self.last.unwrap_or_default(),
+            first: self.first.unwrap_or_default().into(),
+            last: self.last.unwrap_or_default().into(),
         }
     }
 }

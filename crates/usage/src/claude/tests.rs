@@ -59,7 +59,7 @@ fn scan(files: &[(&str, &[Answer])]) -> crate::Accounts {
         fs::write(path, text).unwrap();
     }
     let places = Places::of_home(home.path());
-    let accounts = Scan::new(places).zone(TimeZone::UTC).run();
+    let accounts = Scan::new(places).time_zone(TimeZone::UTC).run();
     assert_eq!(accounts.diagnostics().malformed_lines, 0);
     accounts
 }

@@ -1,5 +1,7 @@
 //! Limits of the subscription, which each `token_count` of a rollout has.
 
+use std::time::SystemTime;
+
 use jiff::Timestamp;
 use memchr::memmem;
 use serde::Deserialize;
@@ -53,8 +55,9 @@ pub(super) fn of_line(line: &[u8]) -> Vec<Limit> {
             used_percent: window.used_percent,
             resets_at: window
                 .resets_at
-                .and_then(|at| Timestamp::from_second(at).ok()),
-            at: line.timestamp,
+                .and_then(|at| Timestamp::from_second(at).ok())
+                .map(SystemTime::from),
+            at: line.timestamp.into(),
         })
         .collect()
 }

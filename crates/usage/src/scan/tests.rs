@@ -84,7 +84,7 @@ fn scan_file(provider: Provider, name: &str, bytes: &[u8]) -> Accounts {
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join(name), bytes).unwrap();
     Scan::new(Places::of_home(home.path()))
-        .zone(TimeZone::UTC)
+        .time_zone(TimeZone::UTC)
         .run()
 }
 
@@ -179,7 +179,7 @@ fn shuffle<T>(items: &mut [T], mut seed: u64) {
 fn a_transcript_that_was_copied_counts_once() {
     for home in homes() {
         let places = Places::of_home(&home);
-        let once = Scan::new(places.clone()).zone(TimeZone::UTC).run();
+        let once = Scan::new(places.clone()).time_zone(TimeZone::UTC).run();
         let copy = tempfile::tempdir().unwrap();
         // The same folder with all files twice, as after a backup.
         for entry in walkdir::WalkDir::new(&home).into_iter().flatten() {
@@ -204,7 +204,7 @@ fn a_transcript_that_was_copied_counts_once() {
             }
         }
         let twice = Scan::new(Places::of_home(copy.path()))
-            .zone(TimeZone::UTC)
+            .time_zone(TimeZone::UTC)
             .run();
         assert_eq!(all_groups(&twice), all_groups(&once), "{}", home.display());
         assert_eq!(twice.diagnostics().files, 2 * once.diagnostics().files);
@@ -214,7 +214,7 @@ fn a_transcript_that_was_copied_counts_once() {
 #[test]
 fn the_parts_of_a_period_add_up() {
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/claude/2.1.197/fork/home");
-    let scan = Scan::new(Places::of_home(&home)).zone(TimeZone::UTC);
+    let scan = Scan::new(Places::of_home(&home)).time_zone(TimeZone::UTC);
     let complete = scan.run().total();
     assert_eq!(complete.requests, 8);
     let mut between = 0;
