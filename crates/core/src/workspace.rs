@@ -53,6 +53,11 @@ pub struct WorkspaceResult {
 }
 
 impl WorkspaceResult {
+    /// Returns whether the run has left commits, or changes that are not committed, be they kept now or not.
+    pub fn has_changes(&self) -> bool {
+        self.wip.is_some() || self.head.as_ref().is_some_and(|head| *head != self.base)
+    }
+
     /// Creates the result of a workspace that began at this commit, with nothing else known.
     pub fn new(kind: WorkspaceKind, base: impl Into<String>) -> Self {
         Self {

@@ -175,7 +175,7 @@ impl Worktree {
             Outcome::Kept(why) if self.info.kind == Kind::Empty => {
                 format!("directory kept: {why}, in {path}")
             }
-            Outcome::Removed if record::has_changes(&result) => {
+            Outcome::Removed if result.has_changes() => {
                 format!("the worktree was deleted; its commits are on branch {branch}")
             }
             Outcome::Removed => {
@@ -207,7 +207,7 @@ impl Worktree {
         };
         if outcome == Outcome::Removed {
             result.directory = None;
-            if !record::has_changes(&result) {
+            if !result.has_changes() {
                 result.branch = None;
             }
         }

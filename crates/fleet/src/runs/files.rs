@@ -81,7 +81,7 @@ impl FleetRuns {
         };
         if manifest.is_none()
             && [PATCH, BUNDLE].contains(&name)
-            && record.summary(run).workspace.is_some()
+            && (record.summary(run).workspace).is_some_and(|left| left.has_changes())
         {
             return Err(nothing_left(run));
         }

@@ -248,7 +248,7 @@ impl Results {
         }
         match &self.end {
             // It was removed, because nothing was changed in it.
-            Some(end) if !has_changes(end) => Ok(WorkspaceDiff::new(&*end.base, &*end.base)),
+            Some(end) if !end.has_changes() => Ok(WorkspaceDiff::new(&*end.base, &*end.base)),
             _ => Err(self.nothing_left()),
         }
     }
@@ -298,7 +298,9 @@ impl Results {
                 artifacts::collected(&self.folder, file).ok_or_else(missing)
             }
             None if matches!(name, BUNDLE | PATCH) => {
-                if self.kept.is_none() && self.end.as_ref().is_some_and(has_changes) {
+                if self.kept.is_none()
+                    && self.end.as_ref().is_some_and(WorkspaceResult::has_changes)
+                {
                     return Err(self.nothing_left());
                 }
                 let path = self.folder.join(name);
@@ -366,11 +368,6 @@ impl Results {
         );
         ServiceError::new(ProblemCode::NoWorkspace, message)
     }
-}
-
-/// Returns whether a run has left something, be it gone now or not.
-fn has_changes(end: &WorkspaceResult) -> bool {
-    end.wip.is_some() || end.head.as_ref().is_some_and(|it| *it != end.base)
 }
 
 fn not_found(id: &str) -> ServiceError {

@@ -73,6 +73,9 @@ pub async fn contract(subject: &dyn Subject) {
         check
             .a_run_brings_its_changes_and_files_back(spec.clone())
             .await;
+        check
+            .a_run_without_changes_has_none_to_bring_back(spec.clone())
+            .await;
         check.changes_are_applied_and_discarded(spec).await;
     }
     if let Some(session) = subject.session() {

@@ -55,7 +55,7 @@ impl Kept {
 
     /// Returns whether the run has left changes.
     pub fn has_changes(&self) -> bool {
-        (self.record.result.as_ref()).is_some_and(record::has_changes)
+        (self.record.result.as_ref()).is_some_and(WorkspaceResult::has_changes)
     }
 
     /// Returns whether there are new commits: of the agent, or of what it has not committed.

@@ -75,12 +75,6 @@ pub(super) fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// Returns whether a run has left something that can be read later.
-pub(super) fn has_changes(result: &WorkspaceResult) -> bool {
-    let has_commits = (result.head.as_ref()).is_some_and(|head| *head != result.base);
-    has_commits || result.wip.is_some()
-}
-
 /// Notes that the worktree with this path was removed: of the runs in it that have left nothing, nothing is known any more.
 pub(super) fn forget_directory(root: &Path, path: &Path) {
     for (id, mut record) in all(root).unwrap_or_default() {
@@ -89,7 +83,7 @@ pub(super) fn forget_directory(root: &Path, path: &Path) {
             && let Some(result) = &mut record.result
         {
             result.directory = None;
-            if has_changes(result) {
+            if result.has_changes() {
                 // Without it, a reader looks for the worktree, and does not find it.
                 let _ = record.write(&folder);
             } else {
@@ -165,7 +159,7 @@ impl Record {
 
     /// Writes down what a run has left, or removes the record of a run that has left nothing.
     pub(super) fn end(info: &Info, result: &WorkspaceResult, folder: &Path) {
-        if result.directory.is_none() && !has_changes(result) {
+        if result.directory.is_none() && !result.has_changes() {
             Self::remove(folder);
             return;
         }

@@ -34,6 +34,23 @@ impl Check<'_> {
         assert_eq!(names, ["files/new.txt"]);
     }
 
+    pub(super) async fn a_run_without_changes_has_none_to_bring_back(&self, mut spec: RunSpec) {
+        spec.prompt = self.subject.prompt(Behavior::Answers);
+        let run = RunHandle::start(self.service(), "contract-unchanged", spec).await;
+        let run = run.expect("a run starts");
+        let result = within("the end", run.result()).await.expect("it ends");
+        let left = result.workspace.as_ref().expect("it had a workspace");
+        assert!(!left.has_changes(), "{left:?}");
+        self.until(&run, ViewState::Ended).await;
+        let diff = run.diff(DiffQuery::default()).await.expect("no changes");
+        assert_eq!(diff.files, []);
+        for name in ["patch", "bundle"] {
+            let none = run.read(name, Vec::new()).await;
+            let none = none.expect_err("it has no changes");
+            assert_eq!(code(&none), Some(ProblemCode::FileNotFound), "{none}");
+        }
+    }
+
     pub(super) async fn a_run_brings_its_changes_and_files_back(&self, mut spec: RunSpec) {
         let service = self.service();
         spec.artifacts = vec!["*.txt".to_owned()];
