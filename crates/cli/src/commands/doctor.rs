@@ -225,10 +225,12 @@ fn print_agent(
         }
         Readiness::Broken => writeln!(out, "{bad}✗{bad:#} {bold}{name}{bold:#}  does not work")?,
         Readiness::Absent => {
-            let install = &provider.install;
+            let absent = format!("not found: {}", provider.install);
+            let column = console::measure_text_width(name) + 4;
+            let absent = words::wrap(&absent, column, 4, width.unwrap_or(usize::MAX));
             writeln!(
                 out,
-                "{dim}✗{dim:#} {bold}{name}{bold:#}  not found: {dim}{install}{dim:#}"
+                "{dim}✗{dim:#} {bold}{name}{bold:#}  {dim}{absent}{dim:#}"
             )?;
             // A program that a variable names. All others have the same problem. The variables of another machine are
             // unknown.
@@ -276,8 +278,8 @@ fn print_agent(
         writeln!(out, "    {dim}version{dim:#}  {known}")?;
     }
     if !provider.in_process {
-        let tested = provider.tested_versions.join(", ");
-        writeln!(out, "    {dim}tested{dim:#}   with {tested}")?;
+        let tested = format!("with {}", provider.tested_versions.join(", "));
+        writeln!(out, "    {dim}tested{dim:#}   {}", text(&tested))?;
     }
     if let Some(oldest) = &provider.oldest_version {
         writeln!(out, "    {dim}oldest{dim:#}   {oldest}")?;

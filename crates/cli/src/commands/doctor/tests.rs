@@ -120,7 +120,12 @@ No processes of earlier runs are left.
 fn long_lines_end_between_words() {
     let mut broken = agent(true);
     broken.login.state = "no".to_owned();
-    let report = report(vec![broken], "");
+    broken.tested_versions = ["2.1.197", "2.1.207", "2.1.240"]
+        .map(str::to_owned)
+        .to_vec();
+    let mut absent = agent(false);
+    absent.install = "npm install -g @google/gemini-cli".to_owned();
+    let report = report(vec![broken, absent], "");
     let mut bytes = Vec::new();
     print(&report, Some(40), &mut bytes).unwrap();
     let shown = anstream::adapter::strip_str(&String::from_utf8(bytes).unwrap()).to_string();
@@ -130,8 +135,12 @@ fn long_lines_end_between_words() {
     );
     let head = "✗ Claude Code  9.9.9, not logged in\n";
     assert!(shown.starts_with(head), "{shown}");
-    let end = "0 of 1 agents ready, 1 needs a login\n";
+    let end = "0 of 2 agents ready, 1 needs a login\n";
     assert!(shown.contains(end), "{shown}");
+    let tested = "    tested   with 2.1.197, 2.1.207,\n             2.1.240\n";
+    assert!(shown.contains(tested), "{shown}");
+    let absent = "✗ Claude Code  not found: npm install -g\n    @google/gemini-cli\n";
+    assert!(shown.contains(absent), "{shown}");
     let warning =
         "    warning  untested version; should\n             work, new event types show\n";
     assert!(shown.contains(warning), "{shown}");
