@@ -6,25 +6,6 @@ use teamster_core::{AgentEvent, RunStatus};
 use super::{call, delta, line, message, names, of_agent, result, run, texts, turn};
 
 #[test]
-fn deltas_and_the_full_text_of_one_message_are_emitted_once() {
-    let (events, done) = run(&[
-        delta("a", "Hello"),
-        delta("a", ", you"),
-        message("a", "Hello, you"),
-        result(0),
-    ]);
-    assert_eq!(names(&events)[..2], ["text", "text"]);
-    assert_eq!(done.text, "Hello, you");
-}
-
-#[test]
-fn without_deltas_the_full_text_is_emitted() {
-    let (_, done) = run(&[message("a", "One. "), message("b", "Two."), result(0)]);
-    assert_eq!(done.text, "One. Two.");
-    assert_eq!(done.final_message.as_deref(), Some("Two."));
-}
-
-#[test]
 fn a_full_text_adds_text_missing_in_its_deltas() {
     let (events, done) = run(&[delta("a", "Hel"), message("a", "Hello"), result(0)]);
     assert_eq!(texts(&events)[1].0, "lo");
@@ -55,30 +36,6 @@ fn delta_after_its_full_text_and_a_second_full_text_are_copies() {
         result(0),
     ]);
     assert_eq!(done.text, "Hi");
-}
-
-#[test]
-fn a_message_without_text_is_no_event() {
-    let (events, done) = run(&[message("a", ""), result(0)]);
-    assert_eq!(names(&events), ["session", "turn_end", "done"]);
-    assert_eq!(done.text, "");
-}
-
-#[test]
-fn the_text_of_a_failed_attempt_is_retracted() {
-    let (events, done) = run(&[
-        delta("a", "Half an answer that"),
-        line(
-            "assistant.turn_retry",
-            &json!({"reason": "streaming_error"}),
-        ),
-        delta("b", "A whole answer."),
-        message("b", "A whole answer."),
-        result(0),
-    ]);
-    assert_eq!(names(&events)[..4], ["text", "retract", "retry", "text"]);
-    assert_eq!(done.text, "A whole answer.");
-    assert_eq!(done.final_message.as_deref(), Some("A whole answer."));
 }
 
 #[test]
@@ -119,31 +76,6 @@ fn next_message_may_have_the_id_of_a_retracted_one() {
         ["text", "retract", "retry", "text", "text"]
     );
     assert_eq!(done.text, "A whole answer.");
-}
-
-#[test]
-fn a_message_cut_by_the_output_limit_continues_in_the_next() {
-    let finished = line("model.call_finished", &json!({"outcome": "success"}));
-    let (events, done) = run(&[
-        turn("assistant.turn_start"),
-        turn("model.call_start"),
-        delta("a", "First half, "),
-        finished.clone(),
-        turn("assistant.turn_end"),
-        turn("assistant.turn_start"),
-        turn("model.call_start"),
-        delta("b", "second half."),
-        finished,
-        message("b", "second half."),
-        result(0),
-    ]);
-    assert_eq!(names(&events)[..3], ["text", "notice", "text"]);
-    assert_eq!(done.text, "First half, second half.");
-    assert_eq!(
-        done.final_message.as_deref(),
-        Some("First half, second half.")
-    );
-    assert_eq!(done.num_turns, Some(2));
 }
 
 #[test]
@@ -263,41 +195,6 @@ fn called_with_half() -> String {
 fn a_line_separator_in_a_text_is_text() {
     let (_, done) = run(&[message("a", "one\u{2028}two"), result(0)]);
     assert_eq!(done.text, "one\u{2028}two");
-}
-
-#[test]
-fn text_of_a_sub_agent_is_not_the_answer() {
-    let (events, done) = run(&[
-        call("t", "task", &json!({"mode": "sync"})),
-        of_agent(
-            "A",
-            "subagent.started",
-            &json!({"toolCallId": "t", "executionMode": "sync"}),
-        ),
-        of_agent(
-            "A",
-            "assistant.message_delta",
-            &json!({"messageId": "i", "deltaContent": "inner", "parentToolCallId": "t"}),
-        ),
-        // The agent's reasoning names the agent but no call.
-        of_agent(
-            "A",
-            "assistant.reasoning_delta",
-            &json!({"reasoningId": "r", "deltaContent": "hm"}),
-        ),
-        message("a", "outer"),
-        result(0),
-    ]);
-    let of = |parent: Option<&str>| parent.map(str::to_owned);
-    assert_eq!(
-        texts(&events),
-        [
-            ("inner".into(), of(Some("t"))),
-            ("hm".into(), of(Some("t"))),
-            ("outer".into(), None)
-        ]
-    );
-    assert_eq!(done.text, "outer");
 }
 
 #[test]

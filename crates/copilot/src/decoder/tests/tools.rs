@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Activity, Decoder, Events, Exit, Phase, RunAssembler};
-use teamster_core::{AgentEvent, ChangeKind, Decision, RunStatus, ToolKind, ToolResult, ToolUse};
+use teamster_core::{AgentEvent, ChangeKind, RunStatus, ToolKind, ToolResult, ToolUse};
 
 use super::super::CopilotDecoder;
 use super::{call, called, line, message, names, of_agent, result, run, turn};
@@ -65,46 +65,6 @@ fn a_failed_call_without_a_result_has_the_error_for_its_output() {
     let more = json!({"success": false, "result": {"content": "half"},
         "error": {"message": "it broke", "code": "failure"}});
     assert_eq!(ends_with("x", &more).output, "half\nit broke");
-}
-
-#[test]
-fn a_denied_call_is_a_denial_with_its_reason() {
-    let (events, done) = run(&[
-        call("1", "create", &json!({"path": "/tmp/x"})),
-        line(
-            "tool.execution_complete",
-            &json!({"toolCallId": "1", "success": false,
-                    "error": {"message": "Permission denied", "code": "denied"}}),
-        ),
-        result(0),
-    ]);
-    assert_eq!(
-        names(&events)[..3],
-        ["tool_use", "permission", "tool_result"]
-    );
-    let AgentEvent::Permission(permission) = &events[1] else {
-        panic!("{events:?}")
-    };
-    assert_eq!(permission.decision, Decision::Denied);
-    assert_eq!(permission.tool_name, "create");
-    assert_eq!(permission.reason.as_deref(), Some("Permission denied"));
-    assert_eq!(done.permission_denials.len(), 1);
-    // There was no text and no successful tool.
-    assert_eq!(done.status, RunStatus::Incomplete);
-}
-
-#[test]
-fn parallel_calls_end_in_any_order() {
-    let (events, done) = run(&[
-        call("1", "bash", &json!({})),
-        call("2", "bash", &json!({})),
-        called("2", "second"),
-        called("1", "first"),
-        result(0),
-    ]);
-    let ended: Vec<_> = results(&events).iter().map(|r| r.output.clone()).collect();
-    assert_eq!(ended, ["second", "first"]);
-    assert!(done.open_tool_ids.is_empty());
 }
 
 #[test]

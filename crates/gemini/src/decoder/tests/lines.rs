@@ -6,18 +6,6 @@ use teamster_core::AgentEvent;
 use super::{SESSION, call, delta, error_line, init, line, names, returned, run, success};
 
 #[test]
-fn the_prompt_is_not_repeated() {
-    let prompt = line(
-        "message",
-        &json!({"role": "user", "content": "x".repeat(200_000)}),
-    );
-    let (events, result) = run(&[init(), prompt, delta("hello"), success()]);
-    assert_eq!(names(&events), ["session", "text", "turn_end", "done"]);
-    assert_eq!(result.text, "hello");
-    assert_eq!(result.diagnostics.lines, 4);
-}
-
-#[test]
 fn text_consists_of_the_deltas() {
     let (events, result) = run(&[
         init(),

@@ -7,30 +7,6 @@ use super::super::{OpenCodeDecoder, Withheld};
 use super::{SESSION, bash, error, exit, finish, line, names, run, run_with, say, start};
 
 #[test]
-fn text_of_a_try_that_broke_off_is_retracted() {
-    let (events, result) = run(&[
-        start("m"),
-        say("m", "First block complete."),
-        start("m"),
-        say("m", "First block whole again."),
-        finish("m", "stop"),
-    ]);
-    assert_eq!(
-        names(&events),
-        [
-            "session", "text", "retry", "retract", "text", "usage", "turn_end", "done"
-        ]
-    );
-    assert_eq!(result.text, "First block whole again.");
-    assert_eq!(result.status, RunStatus::Completed);
-    let AgentEvent::Retry(retry) = &events[2] else {
-        panic!("{events:?}")
-    };
-    assert_eq!((retry.attempt, retry.max_attempts), (1, Some(5)));
-    assert_eq!(retry.error.kind, ErrorKind::Network);
-}
-
-#[test]
 fn text_of_a_finished_step_of_the_same_message_stays() {
     let (_, result) = run(&[
         start("m"),

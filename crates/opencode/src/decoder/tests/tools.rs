@@ -42,22 +42,6 @@ fn completed(output: &str, input: &Value, metadata: &Value) -> Value {
 }
 
 #[test]
-fn tool_line_is_a_call_and_its_result() {
-    let (events, _) = run(&[start("m"), bash("m", "t1"), finish("m", "stop")]);
-    assert_eq!(
-        names(&events),
-        [
-            "session",
-            "tool_use",
-            "tool_result",
-            "usage",
-            "turn_end",
-            "done"
-        ]
-    );
-}
-
-#[test]
 fn a_failed_command_is_completed_to_the_cli_and_failed_to_us() {
     for (exit, is_error) in [(json!(0), false), (json!(3), true), (json!(null), true)] {
         let state = completed("x", &json!({"command": "x"}), &json!({"exit": exit}));
