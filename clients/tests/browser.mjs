@@ -34,7 +34,7 @@ export async function open(browser, server, {width = 1280, height = 860, dark = 
 /// Takes the files of the page from a folder, to try a change of them without a build.
 async function serveFrom(folder, context, server) {
   const policy = (await fetch(`${server.url}/`)).headers.get('content-security-policy');
-  const isPage = ({origin, pathname}) => origin === server.url && (pathname === '/' || pathname.startsWith('/page/'));
+  const isPage = ({origin, pathname}) => origin === server.url && (pathname === '/' || pathname === '/service-worker.js' || pathname.startsWith('/page/'));
   await context.route(isPage, (route) => {
     const name = new URL(route.request().url()).pathname.replace('/page', '').slice(1) || 'index.html';
     return route.fulfill({path: join(folder, name), headers: {'content-security-policy': policy}});

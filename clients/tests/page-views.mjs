@@ -1,4 +1,4 @@
-// Checks of addresses, notifications, and what a view needs to be of use, for page.mjs.
+// Checks of addresses, and what a view needs to be of use, for page.mjs.
 
 import assert from 'node:assert/strict';
 import {go, isClean, open, text} from './browser.mjs';
@@ -21,47 +21,6 @@ export async function checkViews(chromium, server) {
     }
     await server.api(`/runs/${id}/cancel`, {kill: true});
     isClean(page, 'status of 4');
-    await page.context().close();
-  });
-
-  await check('the bell is offered only where it does something, and the page says why', async () => {
-    const page = await open(chromium, server);
-    /// The page in a browser whose notifications are like this.
-    const like = async (permission, isRefused, isSecure = true) => {
-      await page.addInitScript(([permission, isRefused, isSecure]) => {
-        Object.defineProperty(window, 'isSecureContext', {value: isSecure, configurable: true});
-        window.Notification = class {
-          static permission = permission;
-          static async requestPermission() { this.permission = 'granted'; }
-          constructor() { if (isRefused) throw new TypeError('Illegal constructor.'); }
-        };
-      }, [permission, isRefused, isSecure]);
-      await page.reload();
-      await page.waitForSelector('.calm:has-text("Nothing needs you")');
-      return [await page.locator('#notify').isVisible(), await page.locator('#notifications').textContent()];
-    };
-    const offered = await like('default', false);
-    assert.deepEqual(offered, [true, 'The bell turns them on.']);
-    await page.click('#notify');
-    await page.waitForSelector('#notify', {state: 'hidden'});
-    await page.click('#help');
-    assert.match(await text(page, '#notifications'), /^Requests are notified of/);
-    // Chrome on Android has a constructor that throws.
-    for (const [[permission, isRefused, isSecure], why] of [[['default', true], /^This browser shows no notifications/], [['denied', false], /^They are blocked/], [['default', false, false], /HTTPS or localhost/]]) {
-      const [isOffered, said] = await like(permission, isRefused, isSecure);
-      assert.equal(isOffered, false);
-      assert.match(said, why);
-      assert.match(said, /teamster serve --callback URL/);
-    }
-    // With a permission from before, the first notification shows it.
-    assert.match((await like('granted', true))[1], /^Requests are notified of/);
-    await page.evaluate(() => { document.hasFocus = () => false; });
-    const id = await server.run('ask');
-    await page.waitForSelector('.request');
-    await page.waitForFunction(() => /^This browser shows no/.test(document.querySelector('#notifications').textContent));
-    await server.api(`/requests/${id}/1`, {decision: 'deny'});
-    await server.reaches(id, 'ended');
-    isClean(page);
     await page.context().close();
   });
 

@@ -12,6 +12,7 @@ import {checkFleet} from './page-fleet.mjs';
 import {checkForms} from './page-forms.mjs';
 import {checkGoOn} from './page-go-on.mjs';
 import {checkMarkdown} from './page-markdown.mjs';
+import {checkNotifications} from './page-notifications.mjs';
 import {checkSpeed} from './page-speed.mjs';
 import {checkViews} from './page-views.mjs';
 import {LIMIT, PROGRAM, Server, check, until} from './server.mjs';
@@ -71,17 +72,10 @@ await check('runs appear and end by themselves, over one stream for all tabs of 
 
 await check('an answer at the width of a phone reaches the agent, and its run goes on to its end', async () => {
   const page = await open(chromium, server, {width: 390, height: 844});
-  await page.context().grantPermissions(['notifications'], {origin: server.url});
-  await page.evaluate(() => {
-    window.notes = [];
-    document.hasFocus = () => false;
-    window.Notification = class { static permission = 'granted'; constructor(title, {body}) { window.notes.push([title, body]); } };
-  });
   const id = await server.run('ask');
   await page.waitForSelector('.request');
   assert.equal(await page.title(), '(1) teamster');
   assert.equal(await page.getAttribute('link[rel=icon]', 'href'), 'page/icon-waiting.svg');
-  assert.deepEqual(await page.evaluate(() => window.notes), [['ask needs an answer', 'claude: Bash: cargo nextest run --workspace']]);
   const width = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
   assert.ok(width[0] <= width[1], `the page is ${width[0]} wide`);
   const button = await page.locator('.request .allow').boundingBox();
@@ -482,6 +476,8 @@ await checkForms(chromium, server);
 await checkGoOn(chromium, server);
 await checkMarkdown(chromium, server);
 await checkViews(chromium, server);
+
+await checkNotifications(chromium, server);
 await checkChanges(chromium, server);
 await checkFleet(chromium, server);
 await checkSpeed(chromium, server);

@@ -1,7 +1,7 @@
 // The page: login, views, keyboard. It is a client of the public API and has no paths of its own.
 
 import {base, getIfThere, post, remove, unauthorized} from './api.js';
-import {start as drawAttention, title} from './attention.js';
+import {start as drawAttention, quiet, title} from './attention.js';
 import {clock, fill, h} from './dom.js';
 import {now} from './now.js';
 import {connect, join, state, watch} from './state.js';
@@ -180,6 +180,7 @@ function onKey(event) {
 document.querySelector('#help').addEventListener('click', () => dialog.showModal());
 document.querySelector('#keys-close').addEventListener('click', () => dialog.close());
 document.querySelector('#logout').addEventListener('click', async () => {
+  await quiet().catch(() => {});
   await remove(`/v1/login?path=${encodeURIComponent(base)}`).catch(() => {});
   dialog.close();
   location.reload();

@@ -51,6 +51,13 @@ const FILES: &[File] = &[
         include_bytes!("../page/index.html"),
         compressed!("index.html"),
     ),
+    // Beside the page, because that is what it is for.
+    (
+        "/service-worker.js",
+        SCRIPT,
+        include_bytes!("../page/service-worker.js"),
+        compressed!("service-worker.js"),
+    ),
     file!("style.css", CSS),
     file!("changes.css", CSS),
     file!("icon.svg", SVG),
@@ -63,6 +70,7 @@ const FILES: &[File] = &[
     file!("agents.js", SCRIPT),
     file!("api.js", SCRIPT),
     file!("attention.js", SCRIPT),
+    file!("bell.js", SCRIPT),
     file!("changes.js", SCRIPT),
     file!("comment.js", SCRIPT),
     file!("cost.js", SCRIPT),
