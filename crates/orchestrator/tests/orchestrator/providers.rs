@@ -1,18 +1,19 @@
-//! Tests that no side effect happens twice, with one file for each provider. They use the real provider and engine, and
-//! processes that print the recorded output of the real CLI until they crash.
-
-mod claude;
-mod codex;
-mod copilot;
-mod gemini;
-mod opencode;
+//! Tests that no side effect happens twice, for each provider. They use the real provider and engine, and processes that
+//! print the recorded output of the real CLI until they crash.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::{ToSpan, Zoned};
+use serde_json::json;
 use teamster_api::Outcome;
+use teamster_claude::Claude;
+use teamster_codex::Codex;
+use teamster_copilot::Copilot;
 use teamster_core::{CliProvider, ErrorKind, ExecuteParams, RunStatus};
+use teamster_gemini::Gemini;
+use teamster_opencode::OpenCode;
 use teamster_orchestrator::{
     Action, AfterSideEffects, Orchestrator, OrchestratorConfig, RetryPolicy, RunRequest,
 };
@@ -28,6 +29,10 @@ const LIMIT: Duration = Duration::from_mins(1);
 struct Recorded {
     fixture: &'static str,
     until: &'static [&'static str],
+}
+
+fn recorded(fixture: &'static str, until: &'static [&'static str]) -> Recorded {
+    Recorded { fixture, until }
 }
 
 /// A crash of the CLI.
@@ -210,4 +215,125 @@ fn launches(place: &Path) -> Vec<Launch> {
             Some(Launch { args, stdin })
         })
         .collect()
+}
+
+/// Asserts that a run with side effects is resumed, with `flag` before or in the session's id, or ends with these words.
+async fn is_not_run_again(
+    provider: impl CliProvider + Clone + 'static,
+    flag: &str,
+    cases: &[(Recorded, &str)],
+) {
+    let words = |session: &str| {
+        if flag.ends_with('=') {
+            vec![format!("{flag}{session}")]
+        } else {
+            vec![flag.to_owned(), session.to_owned()]
+        }
+    };
+    for (recorded, done) in cases {
+        recorded.is_resumed(provider.clone(), words).await;
+        recorded.ends(provider.clone(), done).await;
+    }
+}
+
+/// A command that runs, and one that was run.
+#[tokio::test]
+async fn a_command_of_claude_is_not_run_again() {
+    let shell = "claude/2.1.197/tool_shell_ok";
+    let runs = &[r#""type":"assistant""#, r#""type":"tool_use""#];
+    let ran = &[r#""type":"tool_result""#];
+    let cases = [
+        (recorded(shell, runs), "`Bash`"),
+        (recorded(shell, ran), "`Bash`"),
+    ];
+    is_not_run_again(Claude, "--resume=", &cases).await;
+    // Words and reading change nothing.
+    let words = recorded(shell, &[r#""text":"list it.""#]);
+    words.is_sent_again(Claude).await;
+    let read = recorded("claude/2.1.197/conformance_missing_file", ran);
+    read.is_sent_again(Claude).await;
+}
+
+/// Not every tool is announced, so a run that breaks off may have had side effects.
+#[tokio::test]
+async fn a_command_of_codex_is_not_run_again() {
+    let shell = "codex/0.169.0/tool_shell_ok";
+    let runs = &[r#""type":"item.started""#, "command_execution"];
+    let ran = &[r#""type":"item.completed""#, "command_execution"];
+    let cases = [
+        (recorded(shell, runs), "`command_execution`"),
+        (recorded(shell, ran), "`command_execution`"),
+        (recorded(shell, &["agent_message"]), "may have been running"),
+    ];
+    is_not_run_again(Codex, "resume", &cases).await;
+}
+
+/// The session has the id that the first start gave it.
+#[tokio::test]
+async fn a_command_of_copilot_is_not_run_again() {
+    let shell = "copilot/1.0.102/tool_shell_ok";
+    let cases = [
+        (recorded(shell, &["tool.execution_start"]), "`bash`"),
+        (recorded(shell, &["tool.execution_complete"]), "`bash`"),
+    ];
+    is_not_run_again(Copilot, "--resume=", &cases).await;
+    let words = recorded(shell, &[r#""deltaContent":"run a command.""#]);
+    words.is_sent_again(Copilot).await;
+    let read = recorded("copilot/1.0.102/tool_view", &["tool.execution_complete"]);
+    read.is_sent_again(Copilot).await;
+}
+
+/// After the command a file is read.
+#[tokio::test]
+async fn a_command_of_gemini_is_not_run_again() {
+    let turns = "gemini/0.61.0/conformance_tools_in_turns";
+    let runs = &[r#""type":"tool_use""#, "run_shell_command"];
+    let ran = &[r#""type":"tool_result""#, "read_file"];
+    let cases = [
+        (recorded(turns, runs), "`run_shell_command`"),
+        (recorded(turns, ran), "`run_shell_command`"),
+    ];
+    is_not_run_again(Gemini, "--resume=", &cases).await;
+    let words = recorded(turns, &["I look first."]);
+    words.is_sent_again(Gemini).await;
+    let read = recorded(
+        "gemini/0.61.0/conformance_missing_file",
+        &[r#""type":"tool_result""#],
+    );
+    read.is_sent_again(Gemini).await;
+}
+
+/// A command is reported after its end, so one may be running when a run breaks off.
+#[tokio::test]
+async fn a_command_of_opencode_is_not_run_again() {
+    let shell = "opencode/1.18.33/tool_shell_ok";
+    let cases = [
+        (recorded(shell, &[r#""type":"tool_use""#]), "`bash`"),
+        (
+            recorded(shell, &[r#""type":"text""#]),
+            "may have been running",
+        ),
+    ];
+    is_not_run_again(OpenCode, "--session=", &cases).await;
+}
+
+/// The CLI prints its message shortly before the limit resets, and ends after it.
+#[tokio::test]
+async fn a_limit_that_has_just_reset_is_tried_again() {
+    let reset = Zoned::now().checked_sub(1.minute()).unwrap();
+    let message = format!(
+        "You've hit your usage limit. Visit https://x.test/a or try again at {}.",
+        reset.strftime("%-I:%M %p")
+    );
+    // Made by hand: lines of Codex, with a time of today.
+    let lines = [
+        json!({"type": "thread.started", "thread_id": "01a1ffe8-eb7b-7523-afa9-5cca709e2801"}),
+        json!({"type": "turn.started"}),
+        json!({"type": "turn.failed", "error": {"message": message}}),
+    ];
+    let lines = lines.map(|line| line.to_string()).join("\n") + "\n";
+    let played = play(&lines, Codex, Crash::Exits, AfterSideEffects::Resume).await;
+    let log = &played.outcome.attempts;
+    assert_eq!(log.len(), 2, "{:?}", played.outcome.error);
+    assert_eq!(log[0].error.as_ref().unwrap().kind, ErrorKind::Quota);
 }

@@ -86,42 +86,6 @@ async fn a_budget_that_is_spent_on_the_way() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_budget_that_is_spent_between_attempts() {
-    let script = || {
-        Script::new()
-            .cost_usd(1.0)
-            .failed(error(ErrorKind::Network))
-    };
-    let claude = mock("claude", [script(), script(), script()]);
-    let mut request = request(&claude);
-    request.budget.usd = Some(1.5);
-    let events = all(orchestrator().execute(request)).await;
-    let lines = short(&events);
-    assert_eq!(lines[0], "retry 1 after 1000 CliError Network");
-    let last = &lines[lines.len() - 2..];
-    let spent = "error BudgetExceeded the run's budget of 1.5 USD is spent";
-    assert_eq!(last, [spent, "done Failed "], "{lines:#?}");
-    assert_eq!(claude.runs().len(), 2);
-    assert_eq!(result(&events).total_cost_usd, Some(2.0));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_budget_of_time_that_ends_in_a_delay() {
-    let claude = mock("claude", [Script::new().failed(error(ErrorKind::Network))]);
-    let mut request = request(&claude);
-    request.budget.time = Some(Duration::from_millis(500));
-    let events = all(orchestrator().execute(request)).await;
-    assert_eq!(
-        short(&events)[1..],
-        [
-            "error BudgetExceeded the run's budget of 0.5 seconds is spent",
-            "done Failed ",
-        ]
-    );
-    assert_eq!(result(&events).duration_ms, 500);
-}
-
-#[tokio::test(start_paused = true)]
 async fn on_hold() {
     let orchestrator = orchestrator();
     let mut limited = error(ErrorKind::Quota);
