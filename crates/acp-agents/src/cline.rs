@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use teamster_acp::{
-    Approve, Dialect, During, Figures, ModeSwitch, RpcError, Tool, ToolCall, ToolEnd, TurnSoFar,
-    file_change,
+    Approve, Dialect, Figures, ModeSwitch, RequestKind, RpcError, Tool, ToolCall, ToolEnd,
+    TurnSoFar, file_change,
 };
 use teamster_core::provider::{Args, CredentialFile, Credentials, FileLocation, RecordFiles, Sign};
 use teamster_core::{
@@ -185,7 +185,7 @@ impl Dialect for ClineDialect {
         self.recorded.message(line);
     }
 
-    fn error(&self, error: &RpcError, during: During) -> AgentError {
+    fn error(&self, error: &RpcError, during: RequestKind) -> AgentError {
         let plain = error.plain(during);
         let kind = ErrorKind::by_patterns(&plain.message, PHRASES);
         known_by(plain, kind)

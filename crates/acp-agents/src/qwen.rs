@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 use teamster_acp::{
-    Announcement, Approve, Choice, Chunk, Dialect, During, Figures, ModeSwitch, Next,
-    PermissionOption, Question, RpcError, Tool, ToolCall, ToolEnd, TurnSoFar, Words,
+    Announcement, Approve, Choice, Chunk, Dialect, Figures, HeldText, ModeSwitch, NextUpdate,
+    PermissionOption, Question, RequestKind, RpcError, Tool, ToolCall, ToolEnd, TurnSoFar,
 };
 use teamster_core::provider::{Args, CredentialFile, Credentials, FileLocation, RecordFiles, Sign};
 use teamster_core::{
@@ -245,12 +245,12 @@ impl Dialect for QwenDialect {
         }
     }
 
-    fn words(&mut self, text: &str, _: Next<'_>, _: &TurnSoFar) -> Words {
+    fn held_text(&mut self, text: &str, _: NextUpdate<'_>, _: &TurnSoFar) -> HeldText {
         match text.strip_prefix(NOTIFICATION_ERROR) {
-            Some(message) => {
-                Words::Failure(self.error(&RpcError::new(INTERNAL, message), During::Prompt))
-            }
-            None => Words::Answer,
+            Some(message) => HeldText::Failure(
+                self.error(&RpcError::new(INTERNAL, message), RequestKind::Prompt),
+            ),
+            None => HeldText::Answer,
         }
     }
 
@@ -341,7 +341,7 @@ impl Dialect for QwenDialect {
     }
 
     /// Service errors begin with the HTTP status.
-    fn error(&self, error: &RpcError, during: During) -> AgentError {
+    fn error(&self, error: &RpcError, during: RequestKind) -> AgentError {
         let plain = error.plain(during);
         let status = plain.message.split(' ').next();
         let status = status.and_then(|word| word.parse::<u16>().ok());

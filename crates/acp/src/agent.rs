@@ -6,7 +6,7 @@ use teamster_core::{
     SessionCapabilities, SessionOptions, SessionProvider,
 };
 
-use crate::dialect::Plain;
+use crate::dialect::PlainDialect;
 use crate::protocol::AcpProtocol;
 use crate::recorded::RecordedRun;
 use crate::settings::{AcpSettings, Approve, SESSION_CAPABILITIES};
@@ -114,7 +114,7 @@ impl AcpAgent {
     }
 
     fn talk(&self, options: &SessionOptions) -> AcpProtocol {
-        let dialect = Plain::new(self.info.name).teamster(self.is_teamster);
+        let dialect = PlainDialect::new(self.info.name).teamster(self.is_teamster);
         AcpProtocol::new(Box::new(dialect), self.settings(options))
     }
 

@@ -11,7 +11,7 @@ use teamster_core::{
 };
 
 use crate::cost::{SessionCost, SessionOrigin};
-use crate::errors::{During, RpcError};
+use crate::errors::{RequestKind, RpcError};
 use crate::known::Known;
 use crate::peer;
 use crate::question::{Choice, Question};
@@ -37,7 +37,7 @@ pub trait Dialect: Send + 'static {
 
     /// Returns whether enough is known about a pending call to emit it. A call that has started, or that needs
     /// permission, is emitted regardless.
-    fn knows(&self, call: &ToolCall) -> bool {
+    fn can_emit(&self, call: &ToolCall) -> bool {
         let is_empty = |input: &Value| match input {
             Value::Null => true,
             Value::Object(fields) => fields.is_empty(),
@@ -65,7 +65,7 @@ pub trait Dialect: Send + 'static {
     }
 
     /// Returns the output of a denied call, for agents that report nothing more about it.
-    fn rejected(&self, tool: &Tool) -> Option<String> {
+    fn denied_output(&self, tool: &Tool) -> Option<String> {
         let _ = tool;
         None
     }
@@ -137,14 +137,14 @@ pub trait Dialect: Send + 'static {
     }
 
     /// Classifies a chunk of text that was [held](Chunk::Hold), once the next event is known.
-    fn words(&mut self, text: &str, next: Next<'_>, turn: &TurnSoFar) -> Words {
+    fn held_text(&mut self, text: &str, next: NextUpdate<'_>, turn: &TurnSoFar) -> HeldText {
         let _ = (text, next, turn);
-        Words::Answer
+        HeldText::Answer
     }
 
     /// Returns whether context usage updates separate messages. This is for agents whose messages have no ids: a new
     /// message begins with each update.
-    fn tells_requests(&self) -> bool {
+    fn usage_begins_messages(&self) -> bool {
         false
     }
 
@@ -172,12 +172,12 @@ pub trait Dialect: Send + 'static {
     }
 
     /// Sets the cost of a session before it was opened, in USD, if known.
-    fn session_had_cost(&mut self, usd: f64) {
+    fn set_earlier_cost(&mut self, usd: f64) {
         let _ = usd;
     }
 
     /// Sets the current cost of the session, in USD.
-    fn session_cost(&mut self, usd: f64) {
+    fn set_session_cost(&mut self, usd: f64) {
         let _ = usd;
     }
 
@@ -188,7 +188,7 @@ pub trait Dialect: Send + 'static {
     }
 
     /// Classifies an error.
-    fn error(&self, error: &RpcError, during: During) -> AgentError {
+    fn error(&self, error: &RpcError, during: RequestKind) -> AgentError {
         error.plain(during)
     }
 
@@ -215,7 +215,7 @@ pub trait Dialect: Send + 'static {
     }
 
     /// Returns whether the agent may replay a resumed session after its response.
-    fn replays_late(&self) -> bool {
+    fn replays_after_response(&self) -> bool {
         false
     }
 
@@ -300,7 +300,7 @@ pub enum Announcement {
 /// The event after a held chunk of text.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
-pub enum Next<'a> {
+pub enum NextUpdate<'a> {
     /// A context usage update: a request to the model begins.
     Request,
     /// An update of the tool call with this id of the agent.
@@ -314,7 +314,7 @@ pub enum Next<'a> {
 /// Kind of a held chunk of text.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub enum Words {
+pub enum HeldText {
     /// Part of the answer.
     Answer,
     /// Message of the agent about itself; discarded.
@@ -341,14 +341,14 @@ pub struct Figures {
 
 /// Dialect of an agent that has none of its own.
 #[derive(Debug, Clone)]
-pub struct Plain {
+pub struct PlainDialect {
     name: String,
     cost: SessionCost,
     is_teamster: bool,
     known: Known,
 }
 
-impl Plain {
+impl PlainDialect {
     /// Creates the dialect of an agent with this name.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -373,7 +373,7 @@ const ALLOWS_ALL: &[&str] = &["bypassPermissions", "bypass", "full-access", "yol
 /// Names that agents give to modes in which they allow edits.
 const ALLOWS_EDITS: &[&str] = &["acceptEdits", "accept-edits", "auto-edit", "autoEdit"];
 
-impl Dialect for Plain {
+impl Dialect for PlainDialect {
     fn name(&self) -> &str {
         &self.name
     }
@@ -425,11 +425,11 @@ impl Dialect for Plain {
         self.cost = SessionCost::new(origin);
     }
 
-    fn session_had_cost(&mut self, usd: f64) {
+    fn set_earlier_cost(&mut self, usd: f64) {
         self.cost.was(usd);
     }
 
-    fn session_cost(&mut self, usd: f64) {
+    fn set_session_cost(&mut self, usd: f64) {
         self.cost.is_now(usd);
     }
 
@@ -458,7 +458,7 @@ impl Dialect for Plain {
         end
     }
 
-    fn error(&self, error: &RpcError, during: During) -> AgentError {
+    fn error(&self, error: &RpcError, during: RequestKind) -> AgentError {
         peer::error(error).unwrap_or_else(|| error.plain(during))
     }
 

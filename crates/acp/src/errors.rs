@@ -8,7 +8,7 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 /// The request that an error responds to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum During {
+pub enum RequestKind {
     /// Start of the connection, or of a new session.
     Start,
     /// Resuming a session.
@@ -67,7 +67,7 @@ impl RpcError {
     }
 
     /// Converts the error. The kind comes from the message, else from the code.
-    pub fn plain(&self, during: During) -> AgentError {
+    pub fn plain(&self, during: RequestKind) -> AgentError {
         let message = self.full_message();
         let kind = ErrorKind::of_message(&message).or_else(|| self.kind_of_code(during));
         AgentError::new(
@@ -78,11 +78,11 @@ impl RpcError {
     }
 
     /// Classifies the code.
-    pub fn kind_of_code(&self, during: During) -> Option<ErrorKind> {
+    pub fn kind_of_code(&self, during: RequestKind) -> Option<ErrorKind> {
         Some(match self.code {
             // Codes of the protocol: login required, resource not found.
             -32000 => ErrorKind::Auth,
-            -32002 | -32602 if during == During::Resume => ErrorKind::SessionNotFound,
+            -32002 | -32602 if during == RequestKind::Resume => ErrorKind::SessionNotFound,
             -32002 => ErrorKind::NotFound,
             -32800 => ErrorKind::Aborted,
             -32700 | -32600 => ErrorKind::Protocol,
@@ -117,17 +117,17 @@ mod tests {
     fn words_tell_more_than_codes() {
         let kind = |code, message: &str, during| RpcError::new(code, message).plain(during).kind;
         assert_eq!(
-            kind(429, "You exceeded your current quota", During::Prompt),
+            kind(429, "You exceeded your current quota", RequestKind::Prompt),
             ErrorKind::Quota
         );
-        assert_eq!(kind(429, "x", During::Prompt), ErrorKind::RateLimit);
-        assert_eq!(kind(-32000, "x", During::Start), ErrorKind::Auth);
+        assert_eq!(kind(429, "x", RequestKind::Prompt), ErrorKind::RateLimit);
+        assert_eq!(kind(-32000, "x", RequestKind::Start), ErrorKind::Auth);
         assert_eq!(
-            kind(-32002, "x", During::Resume),
+            kind(-32002, "x", RequestKind::Resume),
             ErrorKind::SessionNotFound
         );
-        assert_eq!(kind(-32002, "x", During::Prompt), ErrorKind::NotFound);
-        assert_eq!(kind(-32603, "x", During::Prompt), ErrorKind::Internal);
-        assert_eq!(kind(7, "x", During::Prompt), ErrorKind::Internal);
+        assert_eq!(kind(-32002, "x", RequestKind::Prompt), ErrorKind::NotFound);
+        assert_eq!(kind(-32603, "x", RequestKind::Prompt), ErrorKind::Internal);
+        assert_eq!(kind(7, "x", RequestKind::Prompt), ErrorKind::Internal);
     }
 }

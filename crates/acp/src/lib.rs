@@ -33,9 +33,9 @@ mod write;
 
 pub use agent::AcpAgent;
 pub use cost::{SessionCost, SessionOrigin};
-pub use dialect::{Announcement, Chunk, Dialect, Figures, Next, Plain, Words};
-pub use errors::{During, RpcError};
-pub use probe::{Introduce, Introduction};
+pub use dialect::{Announcement, Chunk, Dialect, Figures, HeldText, NextUpdate, PlainDialect};
+pub use errors::{RequestKind, RpcError};
+pub use probe::{Probe, ProbeResponses};
 pub use protocol::AcpProtocol;
 pub use question::{Choice, Question};
 pub use recorded::RecordedRun;

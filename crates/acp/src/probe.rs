@@ -15,7 +15,7 @@ use teamster_core::{
     ExecuteParams, Id, SessionCapabilities, SessionOptions, SessionProvider, TurnEnd,
 };
 
-use crate::errors::During;
+use crate::errors::RequestKind;
 use crate::protocol::rpc_error;
 use crate::settings::AcpSettings;
 use crate::wire::Message;
@@ -30,7 +30,7 @@ const NEW_SESSION: u64 = 2;
 /// Responses of a probed agent.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
-pub struct Introduction {
+pub struct ProbeResponses {
     /// Response to `initialize`: version, capabilities, login methods.
     pub initialized: Option<Result<Value, AgentError>>,
     /// Response to `session/new`: models, modes and other settings.
@@ -44,12 +44,12 @@ pub struct Introduction {
 /// A provider that only probes an agent. Its turns send no prompt: each sends `initialize` and `session/new`, and
 /// ends when both have a response or one of them fails.
 #[derive(Debug, Clone)]
-pub struct Introduce<P> {
+pub struct Probe<P> {
     agent: P,
-    seen: Arc<Mutex<Introduction>>,
+    seen: Arc<Mutex<ProbeResponses>>,
 }
 
-impl<P: SessionProvider> Introduce<P> {
+impl<P: SessionProvider> Probe<P> {
     /// Creates a probe of this agent.
     pub fn new(agent: P) -> Self {
         Self {
@@ -59,12 +59,12 @@ impl<P: SessionProvider> Introduce<P> {
     }
 
     /// Returns the responses so far.
-    pub fn seen(&self) -> Introduction {
+    pub fn seen(&self) -> ProbeResponses {
         lock(&self.seen).clone()
     }
 }
 
-impl<P: SessionProvider> CliProvider for Introduce<P> {
+impl<P: SessionProvider> CliProvider for Probe<P> {
     fn info(&self) -> &'static CliInfo {
         self.agent.info()
     }
@@ -82,7 +82,7 @@ impl<P: SessionProvider> CliProvider for Introduce<P> {
     }
 }
 
-impl<P: SessionProvider> SessionProvider for Introduce<P> {
+impl<P: SessionProvider> SessionProvider for Probe<P> {
     fn session_capabilities(&self) -> &SessionCapabilities {
         self.agent.session_capabilities()
     }
@@ -110,7 +110,7 @@ impl<P: SessionProvider> SessionProvider for Introduce<P> {
 struct Asking {
     outbox: Outbox,
     settings: AcpSettings,
-    seen: Arc<Mutex<Introduction>>,
+    seen: Arc<Mutex<ProbeResponses>>,
     /// True once a turn waits for the responses.
     is_asked: bool,
     is_answered: bool,
@@ -126,7 +126,7 @@ impl Asking {
             (None, _) => {
                 let number = message.number()?;
                 let answer = match message.error {
-                    Some(error) => Err(rpc_error(error).plain(During::Start)),
+                    Some(error) => Err(rpc_error(error).plain(RequestKind::Start)),
                     None => Ok(message.result.map_or(Value::Null, value)),
                 };
                 self.answered(number, answer)?;

@@ -24,8 +24,8 @@ use teamster_core::provider::{
 };
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, Offers, PermissionAnswer, Turn, Usage};
 
-use crate::dialect::{Dialect, Figures, Next};
-use crate::errors::{During, RpcError};
+use crate::dialect::{Dialect, Figures, NextUpdate};
+use crate::errors::{RequestKind, RpcError};
 use crate::settings::{AcpSettings, Approve, ModeSwitch};
 use crate::turn::TurnSoFar;
 use crate::wire::{AgentCapabilities, Message};
@@ -233,7 +233,7 @@ impl AcpProtocol {
             Ask::BackToAsking(switch) => match answer {
                 Ok(_) => self.offers.modes.switched(&switch),
                 Err(error) => {
-                    let error = self.dialect.error(&error, During::Setting);
+                    let error = self.dialect.error(&error, RequestKind::Setting);
                     self.does_not_ask(&error, out);
                 }
             },
@@ -242,7 +242,7 @@ impl AcpProtocol {
 
     fn settle(&mut self, command: CommandId, error: Option<RpcError>) {
         let result = match error {
-            Some(error) => Err(self.dialect.error(&error, During::Setting)),
+            Some(error) => Err(self.dialect.error(&error, RequestKind::Setting)),
             None => Ok(()),
         };
         self.outbox.answer(command, result);
@@ -304,7 +304,7 @@ impl Decoder for AcpProtocol {
 
     fn finish(&mut self, _: &Exit, out: &mut Events) -> DecodedResult {
         let is_cut = self.end_with_process(out);
-        self.resolve(Next::Other, out);
+        self.resolve(NextUpdate::Other, out);
         let end = self.end.take();
         if end.as_ref().is_none_or(|end| end.failed) {
             // The rest of a call that had begun never came, but it may run.

@@ -89,16 +89,16 @@ impl TurnSoFar {
     }
 
     /// Returns the call of the active sub-agent, if there is one: text and calls belong to it. Calls in the same
-    /// response as the sub-agent's do not, because it has not sent a request to the model yet. `tells_requests` is
+    /// response as the sub-agent's do not, because it has not sent a request to the model yet. `usage_begins_messages` is
     /// false for agents that do not report requests: their sub-agent works as soon as its call is created.
-    pub(crate) fn parent(&self, tells_requests: bool) -> Option<Id> {
+    pub(crate) fn parent(&self, usage_begins_messages: bool) -> Option<Id> {
         if self.named_parent.is_some() {
             return self.named_parent.clone();
         }
         let is_agent = |open: &&Open| open.call.tool.as_ref().is_some_and(|tool| tool.sub_agent);
         let works = |open: &&Open| {
             is_agent(open)
-                && if tells_requests {
+                && if usage_begins_messages {
                     open.at < self.requests
                 } else {
                     open.created

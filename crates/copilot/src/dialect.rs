@@ -4,8 +4,8 @@ mod cli_messages;
 
 use serde_json::{Value, json};
 use teamster_acp::{
-    Chunk, Dialect, During, Figures, ModeSwitch, Next, RpcError, SessionOrigin, Tool, ToolCall,
-    ToolEnd, TurnSoFar, Words,
+    Chunk, Dialect, Figures, HeldText, ModeSwitch, NextUpdate, RequestKind, RpcError,
+    SessionOrigin, Tool, ToolCall, ToolEnd, TurnSoFar,
 };
 use teamster_core::provider::json_line::parse;
 use teamster_core::{
@@ -95,7 +95,7 @@ impl Dialect for CopilotDialect {
     }
 
     /// A call is complete with its input. The CLI reports it once, before the tool runs, and does not report the start.
-    fn knows(&self, call: &ToolCall) -> bool {
+    fn can_emit(&self, call: &ToolCall) -> bool {
         call.input.is_some()
     }
 
@@ -151,19 +151,19 @@ impl Dialect for CopilotDialect {
         }
     }
 
-    fn words(&mut self, text: &str, next: Next<'_>, _: &TurnSoFar) -> Words {
+    fn held_text(&mut self, text: &str, next: NextUpdate<'_>, _: &TurnSoFar) -> HeldText {
         match (cli_messages::form(text), next) {
-            (Some(Form::Retry(error)), Next::Request) => Words::Retry(error),
-            (Some(Form::Failure { error, is_sure }), Next::End(result))
+            (Some(Form::Retry(error)), NextUpdate::Request) => HeldText::Retry(error),
+            (Some(Form::Failure { error, is_sure }), NextUpdate::End(result))
                 if is_sure || self.used_nothing(result) =>
             {
-                Words::Failure(error)
+                HeldText::Failure(error)
             }
-            _ => Words::Answer,
+            _ => HeldText::Answer,
         }
     }
 
-    fn tells_requests(&self) -> bool {
+    fn usage_begins_messages(&self) -> bool {
         true
     }
 
@@ -185,7 +185,7 @@ impl Dialect for CopilotDialect {
         figures
     }
 
-    fn error(&self, error: &RpcError, during: During) -> AgentError {
+    fn error(&self, error: &RpcError, during: RequestKind) -> AgentError {
         let mut plain = error.plain(during);
         let message = error.full_message();
         let kind = errors::kind_of_text(&message).or_else(|| errors::kind_of_stderr(&message));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use teamster_acp::{
-    Chunk, Dialect, During, Figures, ModeSwitch, PermissionOption, RpcError, Tool, ToolCall,
+    Chunk, Dialect, Figures, ModeSwitch, PermissionOption, RequestKind, RpcError, Tool, ToolCall,
     ToolEnd, TurnSoFar,
 };
 use teamster_core::{
@@ -93,7 +93,7 @@ impl Dialect for GeminiDialect {
     }
 
     /// Only the model gets this text.
-    fn rejected(&self, tool: &Tool) -> Option<String> {
+    fn denied_output(&self, tool: &Tool) -> Option<String> {
         Some(format!("Tool \"{}\" was canceled by the user.", tool.name))
     }
 
@@ -151,9 +151,9 @@ impl Dialect for GeminiDialect {
         Some(AgentError::new(ErrorCode::CliError, kind, message))
     }
 
-    fn error(&self, error: &RpcError, during: During) -> AgentError {
+    fn error(&self, error: &RpcError, during: RequestKind) -> AgentError {
         let message = error.full_message();
-        if during == During::Prompt && error.data.is_none() {
+        if during == RequestKind::Prompt && error.data.is_none() {
             let failure = Failure::new(None, &message);
             return if failure.is_understood() {
                 failure.into_error(None)
@@ -180,7 +180,7 @@ impl Dialect for GeminiDialect {
         &['/', '$']
     }
 
-    fn replays_late(&self) -> bool {
+    fn replays_after_response(&self) -> bool {
         true
     }
 

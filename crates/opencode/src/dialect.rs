@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 use teamster_acp::{
-    Approve, Dialect, During, Figures, ModeSwitch, RpcError, SessionCost, SessionOrigin, Tool,
+    Approve, Dialect, Figures, ModeSwitch, RequestKind, RpcError, SessionCost, SessionOrigin, Tool,
     ToolCall, ToolEnd, TurnSoFar,
 };
 use teamster_core::provider::json_line::parse;
@@ -91,7 +91,7 @@ impl Dialect for OpenCodeDialect {
     }
 
     /// A pending call has no arguments yet.
-    fn knows(&self, _: &ToolCall) -> bool {
+    fn can_emit(&self, _: &ToolCall) -> bool {
         false
     }
 
@@ -124,11 +124,11 @@ impl Dialect for OpenCodeDialect {
         self.cost = SessionCost::new(origin);
     }
 
-    fn session_had_cost(&mut self, usd: f64) {
+    fn set_earlier_cost(&mut self, usd: f64) {
         self.cost.was(usd);
     }
 
-    fn session_cost(&mut self, usd: f64) {
+    fn set_session_cost(&mut self, usd: f64) {
         self.cost.is_now(usd);
     }
 
@@ -153,8 +153,8 @@ impl Dialect for OpenCodeDialect {
         figures
     }
 
-    fn error(&self, error: &RpcError, during: During) -> AgentError {
-        if during == During::Resume && error.message.ends_with(NO_SESSION) {
+    fn error(&self, error: &RpcError, during: RequestKind) -> AgentError {
+        if during == RequestKind::Resume && error.message.ends_with(NO_SESSION) {
             let mut plain = error.plain(during);
             plain.kind = ErrorKind::SessionNotFound;
             plain.retryable = false;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use serde_json::Value;
-use teamster_acp::{AcpAgent, Introduce, Introduction};
+use teamster_acp::{AcpAgent, Probe, ProbeResponses};
 use teamster_core::text::one_line;
 use teamster_core::time::millis;
 use teamster_core::{
@@ -151,7 +151,7 @@ pub async fn probe(
 ) -> Result<AcpProbed, AgentError> {
     let agent = agent(name)?;
     let id = agent.info().id;
-    let provider = Introduce::new(agent);
+    let provider = Probe::new(agent);
     let begun = Instant::now();
     let mut params = ExecuteParams::default();
     params.working_directory = std::env::current_dir().ok();
@@ -211,7 +211,12 @@ fn agent(name: &str) -> Result<Arc<dyn SessionProvider>, AgentError> {
     })
 }
 
-fn judge(probed: &mut AcpProbed, seen: &Introduction, result: Option<&RunResult>, limit: Duration) {
+fn judge(
+    probed: &mut AcpProbed,
+    seen: &ProbeResponses,
+    result: Option<&RunResult>,
+    limit: Duration,
+) {
     let mut is = |verdict, problem: String, next: &str| {
         probed.verdict = verdict;
         probed.problem = Some(problem);
@@ -287,7 +292,7 @@ fn judge(probed: &mut AcpProbed, seen: &Introduction, result: Option<&RunResult>
 }
 
 /// Returns the verdict for a program that did not answer `initialize`.
-fn no_agent(seen: &Introduction, result: Option<&RunResult>, seconds: f64) -> (Verdict, String) {
+fn no_agent(seen: &ProbeResponses, result: Option<&RunResult>, seconds: f64) -> (Verdict, String) {
     let printed = seen.garbage.as_deref().map(one_line).map_or_else(
         || "printed nothing".to_owned(),
         |line| format!("printed {line:?}, which is not a message of the protocol"),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use teamster_acp::replay::{Replay, names, result};
-use teamster_acp::{During, RpcError};
+use teamster_acp::{RequestKind, RpcError};
 use teamster_core::{AgentEvent, CostSource, ErrorKind, ExecuteParams};
 
 use super::*;
@@ -208,7 +208,7 @@ fn errors_are_known_by_their_words() {
         ("it rained", ErrorKind::Internal, false),
     ] {
         let error = RpcError::new(-32603, format!("Internal error: {words}"));
-        let error = dialect.error(&error, During::Prompt);
+        let error = dialect.error(&error, RequestKind::Prompt);
         assert_eq!((error.kind, error.retryable), (kind, retryable), "{words}");
     }
 }

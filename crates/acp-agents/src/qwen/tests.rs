@@ -11,7 +11,7 @@ fn an_error_of_the_service_is_known_by_its_status() {
     let kind = |details: &str| {
         let mut error = RpcError::new(-32603, "Internal error");
         error.data = Some(json!({"details": details}));
-        let error = dialect.error(&error, During::Prompt);
+        let error = dialect.error(&error, RequestKind::Prompt);
         (error.kind, error.retryable)
     };
     // As the CLI printed it.

@@ -7,7 +7,7 @@ use teamster_core::provider::json_line::{parse, value};
 use teamster_core::{AgentEvent, Decision, Id, PermissionEvent, ToolResult, ToolUse};
 
 use super::AcpProtocol;
-use crate::dialect::Next;
+use crate::dialect::NextUpdate;
 use crate::tool::{Tool, ToolCall, ToolEnd, by_call};
 use crate::turn::{Open, TurnSoFar};
 use crate::wire::{CallUpdate, list};
@@ -24,7 +24,7 @@ impl AcpProtocol {
         if !is_new && is_over && self.turn.find(cli_id).is_none() {
             return Some(());
         }
-        self.resolve(Next::Call(cli_id), out);
+        self.resolve(NextUpdate::Call(cli_id), out);
         let open = self.turn.open_or_new(cli_id);
         merge(&mut open.call, &update);
         open.reported = true;
@@ -37,7 +37,7 @@ impl AcpProtocol {
         let is_reported = open.id.is_some();
         let call = &self.turn.find(cli_id)?.call;
         let is_written = ended || begun && !self.dialect.awaits_arguments(call);
-        if !is_reported && (is_written || self.dialect.knows(call)) {
+        if !is_reported && (is_written || self.dialect.can_emit(call)) {
             self.announce(cli_id, out);
         }
         if ended {
@@ -64,7 +64,7 @@ impl AcpProtocol {
         let dialect = &self.dialect;
         let open = self.turn.open_or_new(cli_id);
         let call = &mut open.call;
-        let input = call.input.take().filter(|_| dialect.knows(call));
+        let input = call.input.take().filter(|_| dialect.can_emit(call));
         let title = std::mem::take(&mut call.first_title);
         merge(call, update);
         if !title.is_empty() {
@@ -75,7 +75,7 @@ impl AcpProtocol {
 
     /// Emits a call, unless it already was. Returns its id and tool.
     pub(super) fn announce(&mut self, cli_id: &str, out: &mut Events) -> Option<(Id, Tool)> {
-        let parent = self.turn.parent(self.dialect.tells_requests());
+        let parent = self.turn.parent(self.dialect.usage_begins_messages());
         let late = self.is_late();
         let open = self.turn.open.iter_mut().find(|it| it.call.id == cli_id)?;
         if let (Some(id), Some(tool)) = (&open.id, &open.call.tool) {
@@ -155,7 +155,7 @@ impl AcpProtocol {
         let Some(tool) = open.call.tool.clone() else {
             return;
         };
-        if let Some(output) = self.dialect.rejected(&tool)
+        if let Some(output) = self.dialect.denied_output(&tool)
             && let Some(open) = self.turn.take(cli_id)
             && let Some(id) = open.id.clone()
         {

@@ -8,7 +8,7 @@ use teamster_core::{AgentEvent, Decision, PermissionEvent, PermissionRequest, To
 
 use super::AcpProtocol;
 use super::permissions::{Pending, Subject};
-use crate::dialect::Next;
+use crate::dialect::NextUpdate;
 use crate::wire::{CancelParams, ElicitationParams};
 use crate::write;
 
@@ -30,9 +30,9 @@ impl AcpProtocol {
         let call = params.tool_call_id.unwrap_or_default().into_owned();
         let mut tool_id = None;
         if call.is_empty() {
-            self.resolve(Next::Other, out);
+            self.resolve(NextUpdate::Other, out);
         } else {
-            self.resolve(Next::Call(&call), out);
+            self.resolve(NextUpdate::Call(&call), out);
             tool_id = self.announce(&call, out).map(|(id, _)| id);
         }
         let message = params.message.map(std::borrow::Cow::into_owned);

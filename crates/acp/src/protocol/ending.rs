@@ -11,8 +11,8 @@ use teamster_core::provider::Events;
 use teamster_core::{AgentError, AgentEvent, ErrorKind, TurnEnd};
 
 use super::{AcpProtocol, CANCELLED, End, cut_short};
-use crate::dialect::{Announcement, Next};
-use crate::errors::{During, RpcError};
+use crate::dialect::{Announcement, NextUpdate};
+use crate::errors::{RequestKind, RpcError};
 use crate::peer;
 use crate::wire::Message;
 use crate::write;
@@ -53,7 +53,7 @@ impl AcpProtocol {
     }
 
     pub(super) fn prompt_answered(&mut self, result: Result<Value, RpcError>, out: &mut Events) {
-        let next = result.as_ref().map_or(Next::Other, Next::End);
+        let next = result.as_ref().map_or(NextUpdate::Other, NextUpdate::End);
         let reported = self.resolve(next, out);
         self.resumable |= result.is_ok();
         self.withdraw_all();
@@ -92,7 +92,9 @@ impl AcpProtocol {
     }
 
     fn end_answered(&mut self, answer: Answer, out: &mut Events) {
-        let reported = answer.reported.or_else(|| self.resolve(Next::Other, out));
+        let reported = answer
+            .reported
+            .or_else(|| self.resolve(NextUpdate::Other, out));
         let end = match answer.result {
             Ok(result) => {
                 let stop_reason = if answer.interrupted {
@@ -121,7 +123,7 @@ impl AcpProtocol {
             }
             Err(error) => {
                 let figures = self.dialect.figures(&peer::result_of(&error), &self.turn);
-                let error = self.dialect.error(&error, During::Prompt);
+                let error = self.dialect.error(&error, RequestKind::Prompt);
                 self.interrupted = self.cancelling && error.kind == ErrorKind::Aborted;
                 if !self.interrupted {
                     out.error(error);
@@ -161,7 +163,7 @@ impl AcpProtocol {
             }
             None => {
                 self.interrupted = true;
-                self.resolve(Next::Other, out);
+                self.resolve(NextUpdate::Other, out);
                 let end = End {
                     stop_reason: Some(CANCELLED.to_owned()),
                     figures: self.dialect.figures(&Value::Null, &self.turn),
@@ -180,7 +182,7 @@ impl AcpProtocol {
     }
 
     fn end_own(&mut self, out: &mut Events) {
-        let failure = self.resolve(Next::End(&Value::Null), out);
+        let failure = self.resolve(NextUpdate::End(&Value::Null), out);
         let figures = self.dialect.figures(&Value::Null, &self.turn);
         let failed = failure.is_some();
         if let Some(error) = failure {

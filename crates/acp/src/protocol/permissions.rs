@@ -9,7 +9,7 @@ use teamster_core::{
 };
 
 use super::AcpProtocol;
-use crate::dialect::Next;
+use crate::dialect::NextUpdate;
 use crate::question::{Choice, text_of};
 use crate::settings::Approve;
 use crate::tool::{PermissionOption, Tool};
@@ -78,7 +78,7 @@ impl AcpProtocol {
         }
         self.begin_own();
         let cli_id = call.tool_call_id.as_deref().unwrap_or_default().to_owned();
-        self.resolve(Next::Call(&cli_id), out);
+        self.resolve(NextUpdate::Call(&cli_id), out);
         let own = params.tool_call.map(value).unwrap_or_default();
         self.turn.named_parent = self.parent_in(&own["_meta"]);
         if self.turn.named_parent.is_none() && self.turn.find(&cli_id).is_none() {

@@ -11,7 +11,7 @@ use teamster_core::{
 use super::modes::Modes;
 use super::{AcpProtocol, Ask};
 use crate::cost::SessionOrigin;
-use crate::errors::{During, RpcError};
+use crate::errors::{RequestKind, RpcError};
 use crate::settings::ModeSwitch;
 use crate::wire::{Initialized, Opened};
 use crate::write;
@@ -228,7 +228,7 @@ impl AcpProtocol {
         let result = match answer {
             Ok(result) => result,
             Err(error) => {
-                let error = self.dialect.error(&error, During::Start);
+                let error = self.dialect.error(&error, RequestKind::Start);
                 return self.cannot_start(error, out);
             }
         };
@@ -261,8 +261,8 @@ impl AcpProtocol {
     ) {
         self.starting = false;
         let during = match how {
-            Opening::New => During::Start,
-            _ => During::Resume,
+            Opening::New => RequestKind::Start,
+            _ => RequestKind::Resume,
         };
         let result = match answer {
             Ok(result) => result,
@@ -298,7 +298,7 @@ impl AcpProtocol {
         let goes_on = matches!(how, Opening::Load | Opening::Resume);
         self.cost_usd = self.settings.session_cost_usd.filter(|_| goes_on);
         if let Some(usd) = self.cost_usd {
-            self.dialect.session_had_cost(usd);
+            self.dialect.set_earlier_cost(usd);
         }
         self.take_session(&id, &result, out);
         if let Err(error) = self.find_first_mode(&result) {
@@ -309,7 +309,7 @@ impl AcpProtocol {
             .extend(self.settings.model.clone().map(Step::Model));
         self.steps
             .extend(self.settings.effort.clone().map(Step::Effort));
-        let replays = how != Opening::New && self.dialect.replays_late();
+        let replays = how != Opening::New && self.dialect.replays_after_response();
         // The agent replays the session before it responds to this request.
         let current = self.mode.clone().filter(|_| replays);
         let mode = self.settings.mode.clone().or(current);
@@ -393,7 +393,7 @@ impl AcpProtocol {
     pub(super) fn stepped(&mut self, error: Option<RpcError>, out: &mut Events) {
         self.starting = false;
         if let Some(error) = error {
-            let error = self.dialect.error(&error, During::Setting);
+            let error = self.dialect.error(&error, RequestKind::Setting);
             let is_effort = matches!(self.steps.front(), Some(Step::Effort(_)));
             if !is_effort || !self.settings.restarted {
                 return self.cannot_start(error, out);

@@ -16,7 +16,7 @@ use teamster_core::provider::{CommandId, Exit, Outbox, SessionAssembler, Session
 use teamster_core::{AgentEvent, PermissionRequest, RunResult, Turn};
 
 use super::*;
-use crate::dialect::Plain;
+use crate::dialect::PlainDialect;
 
 const SESSION: &str = "s1";
 
@@ -35,7 +35,7 @@ fn settings() -> AcpSettings {
 #[expect(clippy::needless_pass_by_value, reason = "shorter tests")]
 impl Talk {
     fn new(settings: AcpSettings) -> Self {
-        Self::with(Box::new(Plain::new("Agent")), settings)
+        Self::with(Box::new(PlainDialect::new("Agent")), settings)
     }
 
     fn with(dialect: Box<dyn Dialect>, settings: AcpSettings) -> Self {

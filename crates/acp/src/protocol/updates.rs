@@ -15,7 +15,7 @@ use teamster_core::{
 
 use super::AcpProtocol;
 use super::start::Stage;
-use crate::dialect::{Chunk, Next, Words};
+use crate::dialect::{Chunk, HeldText, NextUpdate};
 use crate::peer;
 use crate::wire::{CallUpdate, Opened, PlanLine, Update, UpdateParams, list};
 
@@ -50,7 +50,7 @@ impl AcpProtocol {
             && is_ours
             && let Some(event) = peer::event(&meta)
         {
-            self.resolve(Next::Other, out);
+            self.resolve(NextUpdate::Other, out);
             out.push(event);
             return Some(());
         }
@@ -81,7 +81,7 @@ impl AcpProtocol {
             "tool_call" => self.call(raw, true, out),
             "tool_call_update" => self.call(raw, false, out),
             "plan" => {
-                self.resolve(Next::Other, out);
+                self.resolve(NextUpdate::Other, out);
                 let entries = list::<PlanLine>(update.entries);
                 let entries = entries.into_iter().map(|entry| {
                     PlanEntry::new(
@@ -93,12 +93,12 @@ impl AcpProtocol {
                 Some(())
             }
             "notice" => {
-                self.resolve(Next::Other, out);
+                self.resolve(NextUpdate::Other, out);
                 out.push(notice(raw)?);
                 Some(())
             }
             "usage_update" => {
-                self.resolve(Next::Request, out);
+                self.resolve(NextUpdate::Request, out);
                 self.turn.requests += 1;
                 self.cost(&update);
                 self.context(&update, out);
@@ -229,7 +229,7 @@ impl AcpProtocol {
             && cost.currency.as_deref().is_none_or(|it| it == "USD")
         {
             self.cost_usd = Some(cost.amount);
-            self.dialect.session_cost(cost.amount);
+            self.dialect.set_session_cost(cost.amount);
         }
     }
 
@@ -237,7 +237,7 @@ impl AcpProtocol {
     fn message_of(&mut self, update: &Update<'_>) -> Option<Id> {
         let id = match &update.message_id {
             Some(id) => Some(Id::from(&**id)),
-            None if self.dialect.tells_requests() => {
+            None if self.dialect.usage_begins_messages() => {
                 let prompt = self.prompt_id.unwrap_or_default();
                 Some(Id::from(format!("{prompt}.{}", self.turn.requests)))
             }
@@ -256,7 +256,7 @@ impl AcpProtocol {
             Some(Chars(bytes)) => self.text.push(&bytes).into_owned(),
             None => mcp_content(&[value(content)]),
         };
-        self.resolve(Next::Other, out);
+        self.resolve(NextUpdate::Other, out);
         let message = self.message_of(update);
         match self.dialect.chunk(&text, meta, &self.turn) {
             Chunk::Noise => {}
@@ -272,7 +272,7 @@ impl AcpProtocol {
             return;
         }
         self.resumable = true;
-        let parent = self.turn.parent(self.dialect.tells_requests());
+        let parent = self.turn.parent(self.dialect.usage_begins_messages());
         self.turn.answer |= parent.is_none() && !text.trim().is_empty();
         self.turn.retries = 0;
         out.push(AgentEvent::Text(
@@ -288,27 +288,27 @@ impl AcpProtocol {
             Some(Chars(bytes)) => self.thoughts.push(&bytes).into_owned(),
             None => mcp_content(&[value(content)]),
         };
-        self.resolve(Next::Other, out);
+        self.resolve(NextUpdate::Other, out);
         if !text.is_empty() {
             out.push(AgentEvent::Thinking(
                 Thinking::new(text)
                     .message_id(update.message_id.as_deref().map(Id::from))
-                    .parent_tool_id(self.turn.parent(self.dialect.tells_requests())),
+                    .parent_tool_id(self.turn.parent(self.dialect.usage_begins_messages())),
             ));
         }
         Some(())
     }
 
     /// Classifies held text once the next event is known. Returns the turn's failure if the text reports one.
-    pub(super) fn resolve(&mut self, next: Next<'_>, out: &mut Events) -> Option<AgentError> {
+    pub(super) fn resolve(&mut self, next: NextUpdate<'_>, out: &mut Events) -> Option<AgentError> {
         let held = self.held.take()?;
-        match self.dialect.words(&held.text, next, &self.turn) {
-            Words::Answer => {
+        match self.dialect.held_text(&held.text, next, &self.turn) {
+            HeldText::Answer => {
                 self.say(held.text, held.message, out);
                 None
             }
-            Words::Noise => None,
-            Words::Retry(error) => {
+            HeldText::Noise => None,
+            HeldText::Retry(error) => {
                 if let Some(message_id) = held.message.filter(|_| self.turn.answer) {
                     out.push(AgentEvent::Retract(Retract::new(message_id)));
                     self.turn.answer = false;
@@ -320,7 +320,7 @@ impl AcpProtocol {
                 ))));
                 None
             }
-            Words::Failure(error) => Some(error),
+            HeldText::Failure(error) => Some(error),
         }
     }
 }

@@ -123,7 +123,7 @@ impl<P: SessionProtocol + ?Sized> SessionProtocol for Watched<P> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use teamster_acp::{AcpProtocol, AcpSettings, Plain};
+    use teamster_acp::{AcpProtocol, AcpSettings, PlainDialect};
     use teamster_core::provider::SessionAssembler;
     use teamster_core::{SessionOptions, Turn};
 
@@ -132,7 +132,7 @@ mod tests {
     /// Made by hand: the shortest turn of an agent.
     #[test]
     fn a_watched_turn_ends_with_the_silence_of_its_agent() {
-        let dialect = Box::new(Plain::new("Agent"));
+        let dialect = Box::new(PlainDialect::new("Agent"));
         let protocol = AcpProtocol::new(dialect, AcpSettings::of(&SessionOptions::default()));
         let printed = Arc::new(Printed::default());
         let watched = Watched::new(Box::new(protocol), "/work".into(), printed);

@@ -196,7 +196,7 @@ fn a_refused_mode_leaves_the_permissions_as_they_were() {
 
 #[test]
 fn refused_mode_of_another_teamster_keeps_the_permissions() {
-    let dialect = Plain::new("x").teamster(true);
+    let dialect = PlainDialect::new("x").teamster(true);
     let mut talk = Talk::with(Box::new(dialect), settings());
     talk.initialized(json!({}));
     talk.answer("session/new", json!({"sessionId": SESSION}));
