@@ -54,8 +54,11 @@ mod session;
 mod session_provider;
 mod setters;
 mod stream;
+#[doc(hidden)]
 pub mod sync;
+#[doc(hidden)]
 pub mod text;
+#[doc(hidden)]
 pub mod time;
 mod usage;
 mod workspace;
