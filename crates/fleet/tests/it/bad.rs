@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::contract::limits;
 use super::machine::{LIMIT, Machine, Shared, block_on, jetstream, until_workers, with_worker};
-use super::server::Server;
+use super::server::{Server, server_or_skip};
 
 /// Time in which a server that cannot be used must be known.
 const SOON: Duration = Duration::from_secs(3);
@@ -137,9 +137,7 @@ fn a_wrong_login_is_named_as_such() {
 
 #[test]
 fn a_workers_name_is_on_one_machine() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
     block_on(async {
@@ -174,9 +172,7 @@ fn a_workers_name_is_on_one_machine() {
 
 #[test]
 fn a_worker_whose_name_was_taken_while_it_was_away_ends() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     block_on(async {
         let (fleet, _, mut first) = with_worker(&server, &shared.agent()).await;

@@ -14,7 +14,7 @@ use super::machine::{
     LIMIT, Machine, Shared, block_on, jetstream, read, runs, submit, until_workers,
 };
 use super::placement::{end, spec};
-use super::server::Server;
+use super::server::server_or_skip;
 
 /// Pause between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -30,9 +30,7 @@ fn now() -> u64 {
 
 #[test]
 fn worker_with_wrong_clock_loses_nothing_and_is_named() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let clocks = [HOUR, -HOUR].map(|difference| {
         let folder = tempfile::tempdir().unwrap();
         let clock = Clock::build(folder.path())?;
@@ -123,9 +121,7 @@ fn worker_with_wrong_clock_loses_nothing_and_is_named() {
 
 #[test]
 fn worker_reports_versions_of_agents_and_calls_nothing_back() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
     // Made by hand: what Claude Code prints for `--version`.

@@ -12,7 +12,7 @@ use teamster_host::Host;
 use teamster_providers::Providers;
 use teamster_testkit::run_service::{CLAUDE, ScriptedClaude, contract};
 
-use super::server::Server;
+use super::server::{Server, server_or_skip};
 
 /// Lets a command find a shell script as Claude Code, and keep its runs in a folder.
 pub(crate) fn with_agent(command: &mut Command, folder: &Path, script: &str) {
@@ -90,9 +90,7 @@ pub(crate) fn repository(folder: &Path) -> PathBuf {
 
 #[test]
 fn a_fleet_keeps_the_contract() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     drop(server);
     if !is_own_process("contract::a_fleet_keeps_the_contract") {
         return;

@@ -7,7 +7,7 @@ use teamster_testkit::proc::wait_until;
 use tokio::time::timeout;
 
 use super::machine::{LIMIT, Machine, Shared, block_on, runs, submit, until_workers};
-use super::server::Server;
+use super::server::server_or_skip;
 
 /// Returns a figure of the worker, if it is there.
 fn figure(address: &str, name: &str) -> Option<u64> {
@@ -20,9 +20,7 @@ fn figure(address: &str, name: &str) -> Option<u64> {
 
 #[test]
 fn a_worker_has_figures_of_its_slots_and_of_what_is_not_copied() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     // The port is free again when the worker takes it.
     let free = TcpListener::bind("127.0.0.1:0").unwrap();

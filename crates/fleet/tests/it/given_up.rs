@@ -18,9 +18,9 @@ use tokio::time::{Instant, timeout};
 
 use super::contract::{limits, repository};
 use super::machine::{
-    LIMIT, Machine, Shared, block_on, jetstream, read, runs, submit, until_workers,
+    LIMIT, Machine, Shared, block_on, dead_worker, jetstream, read, runs, submit, until_workers,
 };
-use super::server::Server;
+use super::server::{Server, server_or_skip};
 
 /// Waits until the run is shown in this state.
 async fn until_shown(run: &RunHandle, state: ViewState) -> Arc<RunSummary> {
@@ -40,9 +40,7 @@ fn code<T: std::fmt::Debug>(refused: Result<T, ServiceError>) -> Option<ProblemC
 
 #[test]
 fn a_run_of_a_lost_machine_is_unknown_until_a_person_decides() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
@@ -155,9 +153,7 @@ fn a_run_of_a_lost_machine_is_unknown_until_a_person_decides() {
 
 #[test]
 fn a_run_that_ended_before_its_machine_was_lost_is_ended_by_another() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
     block_on(async {
@@ -199,9 +195,7 @@ fn a_run_that_ended_before_its_machine_was_lost_is_ended_by_another() {
 
 #[test]
 fn a_worker_that_is_asked_from_elsewhere_ends_and_interrupts_what_it_has_after_a_while() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
@@ -249,9 +243,7 @@ async fn take_name(server: &Server, worker: &str) {
 
 #[test]
 fn a_machine_that_took_the_name_of_a_lost_one_does_not_stand_for_it() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
@@ -287,16 +279,10 @@ fn a_machine_that_took_the_name_of_a_lost_one_does_not_stand_for_it() {
 
 #[test]
 fn a_run_whose_claim_is_damaged_on_the_disk_ends_without_an_agent() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     block_on(async {
-        let (fleet, service) = runs(&server, 0).await;
-        let mut machine = Machine::dying(&server, "w1", &shared.agent(), Some("Spawn"));
-        until_workers(&fleet, 1).await;
-        let run = submit(&service, "run").await;
-        machine.until_dead();
+        let (run, mut machine) = dead_worker(&server, &shared.agent(), "Spawn").await;
         let folder = machine
             .folder
             .path()
@@ -366,9 +352,7 @@ async fn until_ended(run: &RunHandle) -> RunView {
 
 #[test]
 fn a_run_for_whose_changes_the_fleet_has_no_room_says_where_they_are() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     block_on(async {
         let (_fleet, run, _machine, _files) = without_room(&server, &[]).await;
         let text = String::from_utf8(read(&run).await).unwrap();
@@ -388,9 +372,7 @@ fn a_run_for_whose_changes_the_fleet_has_no_room_says_where_they_are() {
 
 #[test]
 fn a_log_and_a_record_say_the_same_of_files_when_there_is_room_after_the_end() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     block_on(async {
         let dies = [("WORKER_DIES_BEFORE", "step: End")];
         let (fleet, run, mut machine, _files) = without_room(&server, &dies).await;

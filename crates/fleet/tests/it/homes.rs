@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::machine::{LIMIT, Machine, Shared, block_on, jetstream, runs, until_workers};
 use super::placement::{end, spec, tells, until_waits};
-use super::server::Server;
+use super::server::server_or_skip;
 
 /// Writes that the only conversation is on the worker `w1` with another state directory.
 async fn move_home(context: &Context) {
@@ -30,9 +30,7 @@ async fn move_home(context: &Context) {
 
 #[test]
 fn home_is_known_by_its_state_directory_not_by_its_name() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
     block_on(async {

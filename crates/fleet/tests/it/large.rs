@@ -17,7 +17,7 @@ use super::chaos::processes::most_mebibytes;
 use super::machine::{
     LIMIT, Machine, Shared, block_on, jetstream, read, submit, until_workers, with_worker,
 };
-use super::server::Server;
+use super::server::server_or_skip;
 
 /// Made by hand: what Claude Code prints for a prompt. The answer is the length of the line with the prompt.
 pub(crate) const MEASURES: &str = r#"#!/bin/sh
@@ -68,9 +68,7 @@ async fn resubmit(jetstream: &Context, run: &str) -> String {
 
 #[test]
 fn a_large_description_arrives_whole_and_its_log_outlives_the_copy() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     block_on(async {
         let (_fleet, service, machine) = with_worker(&server, MEASURES).await;
         let mut spec = RunSpec::new("claude", "x".repeat(1 << 20));
@@ -112,9 +110,7 @@ fn a_large_description_arrives_whole_and_its_log_outlives_the_copy() {
 
 #[test]
 fn a_log_whose_beginning_has_aged_out_is_read_from_the_file() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     block_on(async {
         let (_fleet, service, _machine) = with_worker(&server, &shared.agent()).await;
@@ -162,9 +158,7 @@ fn an_entry_and_a_result_of_35_mb_and_a_prompt_of_8_mib_arrive_byte_for_byte() {
     const PROMPT: usize = 8 << 20;
     /// Of the worker, in MiB: some copies of an entry, and not those of the log.
     const MEMORY: u64 = 600;
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     // Of several parts, and the rest is packed faster.
     let mut large = noise(LARGE / 8);
@@ -231,9 +225,7 @@ done
 fn reader_of_kept_log_waits_for_its_server_and_continues() {
     /// More than that time.
     const DOWN: Duration = Duration::from_secs(8);
-    let Some(mut server) = Server::start() else {
-        return;
-    };
+    let mut server = server_or_skip!();
     let shared = Shared::new();
     fs::write(shared.0.path().join("large"), noise(700_000)).unwrap();
     // Made by hand: as above, with twenty long messages, so that the file has many parts.
@@ -283,9 +275,7 @@ done
 
 #[test]
 fn reader_of_a_live_log_gets_a_reset_for_what_is_gone() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     block_on(async {
         let (_fleet, service, _machine) = with_worker(&server, &shared.agent()).await;
@@ -321,9 +311,7 @@ fn reader_of_a_live_log_gets_a_reset_for_what_is_gone() {
 
 #[test]
 fn a_reader_of_an_ended_run_gets_an_end_whatever_is_left_of_its_log() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
     block_on(async {
@@ -366,9 +354,7 @@ fn a_reader_that_pauses_gets_the_whole_log_of_an_ended_run() {
     const PAUSE: Duration = Duration::from_secs(11);
     /// Time in which what is there arrives.
     const SILENT: Duration = Duration::from_secs(2);
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     block_on(async {
         let (_fleet, service, mut machine) = with_worker(&server, &shared.agent()).await;

@@ -273,6 +273,20 @@ pub(crate) async fn with_worker(
     (fleet, service, machine)
 }
 
+/// Submits a run to the worker `w1` with this agent, which is dead before this effect.
+pub(crate) async fn dead_worker(
+    server: &Server,
+    agent: &str,
+    before: &str,
+) -> (RunHandle, Machine) {
+    let (fleet, service) = runs(server, 0).await;
+    let mut machine = Machine::dying(server, "w1", agent, Some(before));
+    until_workers(&fleet, 1).await;
+    let run = submit(&service, "run").await;
+    machine.until_dead();
+    (run, machine)
+}
+
 /// Submits a run of Claude Code.
 pub(crate) async fn submit(service: &Arc<dyn RunService>, id: &str) -> RunHandle {
     let spec = RunSpec::new("claude", "hello");

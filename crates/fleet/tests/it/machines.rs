@@ -12,15 +12,14 @@ use tokio::time::timeout;
 
 use super::contract::limits;
 use super::machine::{
-    LIMIT, Machine, Shared, block_on, jetstream, read, runs, submit, until_workers, with_worker,
+    LIMIT, Machine, Shared, block_on, dead_worker, jetstream, read, runs, submit, until_workers,
+    with_worker,
 };
-use super::server::Server;
+use super::server::server_or_skip;
 
 #[test]
 fn a_run_is_carried_out_once_and_its_log_is_copied_byte_for_byte() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
@@ -51,9 +50,7 @@ fn a_run_is_carried_out_once_and_its_log_is_copied_byte_for_byte() {
 
 #[test]
 fn a_run_outlives_its_worker_and_the_server_and_is_not_started_again() {
-    let Some(mut server) = Server::start() else {
-        return;
-    };
+    let mut server = server_or_skip!();
     let shared = Shared::new();
     block_on(async {
         let (_fleet, service, mut machine) = with_worker(&server, &shared.agent()).await;
@@ -85,9 +82,7 @@ fn a_run_outlives_its_worker_and_the_server_and_is_not_started_again() {
 
 #[test]
 fn a_wish_to_stop_is_kept_until_the_machine_is_back() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     block_on(async {
         let (_fleet, service, mut machine) = with_worker(&server, &shared.agent()).await;
@@ -111,9 +106,7 @@ fn a_wish_to_stop_is_kept_until_the_machine_is_back() {
 /// Kills a worker before each of these effects of a run of its own, and starts it again.
 fn dies_before(effects: &[&str]) {
     for effect in effects {
-        let Some(server) = Server::start() else {
-            return;
-        };
+        let server = server_or_skip!();
         let shared = Shared::new();
         let agent = shared.agent();
         shared.go();
@@ -145,9 +138,7 @@ fn a_worker_that_is_killed_between_two_steps_continues_when_it_is_back() {
 
 #[test]
 fn what_a_run_has_left_can_be_read_as_soon_as_its_log_has_its_end() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     let agent = shared.agent();
     shared.go();
@@ -182,17 +173,11 @@ fn a_claim_and_a_hint_of_a_killed_worker_are_handed_on() {
 
 #[test]
 fn a_run_that_was_reported_as_failed_is_not_started_later() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
     block_on(async {
-        let (fleet, service) = runs(&server, 0).await;
-        let mut machine = Machine::dying(&server, "w1", &shared.agent(), Some("Spawn"));
-        until_workers(&fleet, 1).await;
-        let run = submit(&service, "run").await;
-        machine.until_dead();
+        let (run, mut machine) = dead_worker(&server, &shared.agent(), "Spawn").await;
         // Something else is where the folder of the run is to be.
         let place = machine.log("run").parent().unwrap().to_owned();
         fs::create_dir_all(place.parent().unwrap()).unwrap();
@@ -213,17 +198,11 @@ fn a_run_that_was_reported_as_failed_is_not_started_later() {
 
 #[test]
 fn a_run_that_is_cancelled_before_its_agent_starts_is_never_started() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
     block_on(async {
-        let (fleet, service) = runs(&server, 0).await;
-        let mut machine = Machine::dying(&server, "w1", &shared.agent(), Some("Spawn"));
-        until_workers(&fleet, 1).await;
-        let run = submit(&service, "run").await;
-        machine.until_dead();
+        let (run, mut machine) = dead_worker(&server, &shared.agent(), "Spawn").await;
         run.cancel(Stopping::Graceful).await.unwrap();
         machine.restart(&shared.agent());
         let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
@@ -236,9 +215,7 @@ fn a_run_that_is_cancelled_before_its_agent_starts_is_never_started() {
 
 #[test]
 fn a_run_is_hinted_again_while_its_queue_has_a_hint_that_nothing_can_take() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
     block_on(async {
@@ -266,9 +243,7 @@ fn a_run_is_hinted_again_while_its_queue_has_a_hint_that_nothing_can_take() {
 
 #[test]
 fn runs_of_two_owners_with_one_id_are_kept_apart() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     block_on(async {
         let (fleet, anns) = runs(&server, 0).await;
@@ -304,9 +279,7 @@ fn runs_of_two_owners_with_one_id_are_kept_apart() {
 
 #[test]
 fn a_run_that_a_full_queue_has_refused_is_not_carried_out_later() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
     block_on(async {

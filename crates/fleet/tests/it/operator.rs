@@ -9,14 +9,12 @@ use teamster_fleet::{FindingVerdict, Fleet, FleetOptions};
 
 use super::contract::limits;
 use super::machine::{LIMIT, Machine, Shared, block_on, jetstream, read, runs, until_workers};
-use super::server::Server;
+use super::server::{Server, server_or_skip};
 use tokio::time::timeout;
 
 #[test]
 fn streams_are_made_once_and_those_of_another_program_are_refused() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let fleet = Fleet::connect(FleetOptions::new(&server.url, "ann"))
@@ -126,9 +124,7 @@ async fn subjects(stream: &mut async_nats::jetstream::stream::Stream) -> Vec<Str
 
 #[test]
 fn an_older_layout_is_brought_up_to_date_with_its_records_and_hints() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
     block_on(async {
@@ -183,9 +179,7 @@ fn an_older_layout_is_brought_up_to_date_with_its_records_and_hints() {
 
 #[test]
 fn a_worker_names_the_layout_of_a_newer_version() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     block_on(async {
         let (fleet, _) = runs(&server, 0).await;
         make_hosts(&server, 9).await;
@@ -209,9 +203,7 @@ fn a_worker_names_the_layout_of_a_newer_version() {
 
 #[test]
 fn what_is_gone_is_waited_for_once() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     block_on(async {
         let (_, service) = runs(&server, 0).await;
         let spec = RunSpec::new("claude", "hello");
@@ -235,9 +227,7 @@ fn what_is_gone_is_waited_for_once() {
 
 #[test]
 fn consumers_and_the_presence_of_workers_are_not_asked_for_again_and_again() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
     block_on(async {
@@ -298,9 +288,7 @@ fn consumers_and_the_presence_of_workers_are_not_asked_for_again_and_again() {
 
 #[test]
 fn readers_leave_no_consumer_behind() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
         for number in 0..20 {

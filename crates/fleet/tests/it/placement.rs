@@ -16,7 +16,7 @@ use teamster_testkit::proc::wait_until;
 use tokio::time::{interval, timeout};
 
 use super::machine::{LIMIT, Machine, Shared, block_on, jetstream, read, runs, until_workers};
-use super::server::Server;
+use super::server::{Server, server_or_skip};
 
 /// Made by hand: what Claude Code prints for a prompt. Its session has the id of its machine. Each start is written down with
 /// its arguments, and the answer comes when there is a file `go`.
@@ -90,9 +90,7 @@ async fn owner(server: &Server, name: &str) -> Arc<dyn RunService> {
 
 #[test]
 fn a_run_waits_for_its_pool_or_its_machine_and_says_why() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     let agent = tells(&shared);
     shared.go();
@@ -166,9 +164,7 @@ fn a_run_waits_for_its_pool_or_its_machine_and_says_why() {
 
 #[test]
 fn runs_with_one_key_meet_on_one_machine_one_at_a_time() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     let agent = tells(&shared);
     block_on(async {
@@ -242,9 +238,7 @@ fn runs_with_one_key_meet_on_one_machine_one_at_a_time() {
 
 #[test]
 fn a_session_continues_on_the_machine_that_has_the_worktree() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
     let agent = tells(&shared);
@@ -305,9 +299,7 @@ fn files_with(folder: &Path, text: &str) -> Vec<String> {
 
 #[test]
 fn secrets_are_given_by_name_to_the_owners_that_may_have_them() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
     let agent = tells(&shared);
@@ -345,9 +337,7 @@ fn secrets_are_given_by_name_to_the_owners_that_may_have_them() {
 
 #[test]
 fn what_a_policy_does_not_allow_waits_with_the_reason() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     let agent = tells(&shared);
     block_on(async {
@@ -381,9 +371,7 @@ fn what_a_policy_does_not_allow_waits_with_the_reason() {
 
 #[test]
 fn a_limit_holds_the_agent_back_on_all_workers_with_the_login_until_it_resets() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
@@ -434,9 +422,7 @@ fn a_limit_holds_the_agent_back_on_all_workers_with_the_login_until_it_resets() 
 
 #[test]
 fn a_limit_that_ends_earlier_does_not_replace_the_one_that_holds() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let [week, hours] = [3600, 60].map(|seconds| now.as_secs() + seconds);

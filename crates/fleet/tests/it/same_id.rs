@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::machine::{
     LIMIT, Machine, Shared, block_on, jetstream, read, submit, until_workers, with_worker,
 };
-use super::server::Server;
+use super::server::server_or_skip;
 
 /// The subject of a file's parts that a run of Ann's has brought back.
 fn place(run: &str, name: &str) -> String {
@@ -46,9 +46,7 @@ async fn bring(context: &Context, name: &str, content: &[u8], claim: Option<&str
 
 #[test]
 fn a_run_has_nothing_of_an_earlier_one_with_its_id() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
     block_on(async {

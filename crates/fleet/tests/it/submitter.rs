@@ -20,7 +20,7 @@ use super::contract::limits;
 use super::large::MEASURES;
 use super::machine::{LIMIT, Machine, block_on, jetstream, runs};
 use super::roles::{client, fleet, server};
-use super::server::Server;
+use super::server::server_or_skip;
 
 fn id(run: &str) -> ForgetRuns {
     let mut request = ForgetRuns::default();
@@ -114,9 +114,7 @@ fn a_submitter_deletes_its_files_and_not_its_logs() {
 
 #[test]
 fn a_large_run_that_is_resubmitted_needs_nothing_of_the_first() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
         let decides = FleetRuns::new(&fleet);
@@ -176,9 +174,7 @@ async fn next_run(changes: &mut Changes) -> Arc<RunSummary> {
 
 #[test]
 fn a_reader_of_changes_sees_why_a_run_waits_now() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     block_on(async {
         let (_fleet, service) = runs(&server, 0).await;
         let context = jetstream(&server).await;
@@ -220,9 +216,7 @@ fn the_runs_of_a_machine_that_is_cut_off_are_asked_at_once_and_shown_as_unknown(
     const RUNS: u32 = 4;
     /// Time in which a machine must answer.
     const LOOK: Duration = Duration::from_secs(5);
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     block_on(async {
         let (_fleet, service) = runs(&server, 0).await;
         let client = async_nats::connect(&server.url).await.unwrap();
@@ -264,9 +258,7 @@ fn the_runs_of_a_machine_that_is_cut_off_are_asked_at_once_and_shown_as_unknown(
 
 #[test]
 fn runs_are_counted_without_their_contents() {
-    let Some(server) = Server::start() else {
-        return;
-    };
+    let server = server_or_skip!();
     block_on(async {
         let (fleet, _service) = runs(&server, 0).await;
         let context = jetstream(&server).await;
