@@ -34,6 +34,7 @@ mod record;
 mod remote;
 mod run;
 mod runs;
+mod schedules;
 mod serve;
 mod session_key;
 mod stdin;

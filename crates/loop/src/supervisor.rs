@@ -28,6 +28,7 @@ mod managed;
 mod offline;
 mod process;
 mod requests;
+mod schedules;
 mod socket;
 mod state;
 mod state_folder;
@@ -39,7 +40,9 @@ use crate::instructions::instruction_files;
 pub use agent::Policy;
 pub use client::{Client, Updates};
 use config::Obstacle;
-pub use config::{AgentConfig, Config, ConfigError, FILE_NAME, FILE_VARIABLE};
+pub use config::{
+    AgentConfig, Config, ConfigError, FILE_NAME, FILE_VARIABLE, Missed, ScheduleConfig, When,
+};
 pub use handle::Handle;
 pub use offline::status as offline_status;
 pub use process::log_path;

@@ -43,6 +43,13 @@ pub enum Event {
         /// The problem, and the next attempt.
         message: String,
     },
+    /// A run was started by a schedule.
+    Scheduled {
+        /// Id of the schedule.
+        schedule: String,
+        /// Id of the run.
+        run: String,
+    },
     /// The configuration was read again.
     Reloaded {
         /// New number of agents.
@@ -70,6 +77,9 @@ impl fmt::Display for Event {
             Self::Adopted { agent, pid } => write!(f, "{agent}: already running, pid {pid}"),
             Self::Stopped { agent } => write!(f, "{agent}: stopped"),
             Self::Trouble { agent, message } => write!(f, "{agent}: {message}"),
+            Self::Scheduled { schedule, run } => {
+                write!(f, "schedule {schedule}: started run {run}")
+            }
             Self::Reloaded { agents } => {
                 write!(f, "configuration read again: {}", Agents(*agents))
             }

@@ -3,12 +3,14 @@
 pub(crate) mod args;
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use anyhow::Context;
 use teamster::CliInfo;
 use teamster::agent_loop::LossyWriter;
 use teamster::agent_loop::supervisor::{Error, Handle, Supervisor, SupervisorSettings};
 use teamster_api::agents::Event;
+use teamster_host::LocalRuns;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::runtime::tokio_runtime;
@@ -30,6 +32,7 @@ pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
             }
             error => error.into(),
         })?;
+        let supervisor = supervisor.runs(Arc::new(LocalRuns::lazy(crate::global::host())));
         listen(supervisor.handle()).context("cannot listen for signals")?;
         let mut stderr = LossyWriter::new(Stderr).context("cannot start a thread")?;
         let report = |event: Event| {

@@ -1,5 +1,7 @@
 //! `agents.config.json`: the agents of a supervisor.
 
+mod schedule;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::fs;
@@ -14,6 +16,8 @@ use teamster_mcp_config::config::is_typo_of;
 
 use super::state_folder::resolve_links;
 use crate::instructions::has_instructions;
+use schedule::RawSchedule;
+pub use schedule::{Missed, ScheduleConfig, When};
 
 /// Default name of the file.
 pub const FILE_NAME: &str = "agents.config.json";
@@ -21,7 +25,7 @@ pub const FILE_NAME: &str = "agents.config.json";
 pub const FILE_VARIABLE: &str = "AGENTS_CONFIG";
 
 /// Configuration of the agents of a company.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
     /// Absolute path of the file.
@@ -30,6 +34,8 @@ pub struct Config {
     pub company_name: Option<String>,
     /// Agents in the order of the file. Ids and directories are unique.
     pub agents: Vec<AgentConfig>,
+    /// Runs that start at times. Their ids are unique.
+    pub schedules: Vec<ScheduleConfig>,
     /// Warnings about unknown fields that look like misspelled known ones, for people.
     pub warnings: Vec<String>,
 }
@@ -151,6 +157,8 @@ struct RawConfig<'a> {
     // Raw text, so that errors can name lines.
     #[serde(borrow)]
     agents: Vec<&'a RawValue>,
+    #[serde(borrow, default)]
+    schedules: Vec<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -208,9 +216,7 @@ impl Config {
         let mut directories: HashMap<PathBuf, usize> = HashMap::new();
         for raw in parsed.agents {
             let raw = raw.get();
-            // `raw` is a part of `text`.
-            let offset = (raw.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
-            let before = text.get(..offset).unwrap_or_default().matches('\n').count();
+            let before = lines_before(text, raw);
             let agent: RawAgent = serde_json::from_str(raw)
                 .map_err(|error| wrong(line(&error, before), explain(&error, AGENT)))?;
             let here = before + 1;
@@ -255,10 +261,30 @@ impl Config {
                 instructions_file: agent.instructions_file,
             });
         }
+        let mut schedules: Vec<ScheduleConfig> = Vec::new();
+        for raw in parsed.schedules {
+            let before = lines_before(text, raw.get());
+            let schedule: RawSchedule = serde_json::from_str(raw.get())
+                .map_err(|error| wrong(line(&error, before), explain(&error, SCHEDULE)))?;
+            let here = Some(before + 1);
+            let id = schedule.id.clone();
+            if let Some(why) = invalid_id(&id) {
+                let message = format!("the id {id:?} {why}: write a name such as \"nightly\"");
+                return Err(wrong(here, message));
+            }
+            if schedules.iter().any(|other| other.id == id) {
+                let message = format!("another schedule has the id {id:?} too: choose another");
+                return Err(wrong(here, message));
+            }
+            let schedule = ScheduleConfig::of(schedule, folder)
+                .map_err(|problem| wrong(here, format!("schedule {id:?}: {problem}")))?;
+            schedules.push(schedule);
+        }
         Ok(Self {
             file,
             company_name: parsed.company_name,
             agents,
+            schedules,
             warnings,
         })
     }
@@ -270,7 +296,7 @@ impl Config {
 }
 
 /// Fields of the file and of an agent.
-const ROOT_FIELDS: [&str; 3] = ["companyName", "agentsRoot", "agents"];
+const ROOT_FIELDS: [&str; 4] = ["companyName", "agentsRoot", "agents", "schedules"];
 const AGENT_FIELDS: [&str; 7] = [
     "id",
     "alias",
@@ -310,6 +336,15 @@ const ROOT: &str = r#"write an object such as {"agents": [{"id": "helper"}]}"#;
 /// Hint for an agent of the wrong form.
 const AGENT: &str =
     r#"write an agent such as {"id": "pm-bot", "alias": "@pm-bot", "role": "Product Manager"}"#;
+
+/// Hint for a schedule of the wrong form.
+const SCHEDULE: &str = r#"write a schedule such as {"id": "nightly", "cron": "0 2 * * 1-5", "run": {"provider": "claude", "prompt": "…"}}"#;
+
+/// Returns the number of line ends before `part`, which is a part of `text`.
+fn lines_before(text: &str, part: &str) -> usize {
+    let offset = (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+    text.get(..offset).unwrap_or_default().matches('\n').count()
+}
 
 fn line(error: &serde_json::Error, before: usize) -> Option<usize> {
     (error.line() > 0).then(|| before + error.line())

@@ -43,6 +43,11 @@ impl StateFolder {
         self.folder.join("supervisor.lock")
     }
 
+    /// Returns the path of the file with the last times of schedules.
+    pub(crate) fn schedules(&self) -> PathBuf {
+        self.folder.join("schedules.json")
+    }
+
     /// Returns the path of the event history.
     pub(crate) fn history(&self) -> PathBuf {
         self.folder.join("history.jsonl")

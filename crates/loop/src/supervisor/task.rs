@@ -18,6 +18,7 @@ use super::handle::{Handle, Message};
 use super::last_start::LastStart;
 use super::managed::ManagedAgent;
 use super::process::{GatedLoop, Program, adopted_exit, child_exit, end_leftovers};
+use super::schedules::Scheduler;
 use super::socket::{Lock, Socket};
 use super::state::{ProcessState, State};
 use super::state_folder::{StateFolder, resolve_links};
@@ -52,6 +53,7 @@ pub struct Supervisor {
     pub(super) unwritten: Option<(Instant, io::Error)>,
     events: Vec<Event>,
     pub(super) updates: Updates,
+    pub(super) scheduler: Scheduler,
     /// Time of the next check of the agents' files.
     next_file_check: Instant,
     sender: mpsc::UnboundedSender<Message>,
@@ -99,6 +101,7 @@ impl Supervisor {
             unwritten: None,
             events: Vec::new(),
             updates,
+            scheduler: Scheduler::default(),
             next_file_check: Instant::now(),
             sender,
             messages,
@@ -138,6 +141,7 @@ impl Supervisor {
         });
         let mut responses = Vec::new();
         loop {
+            self.follow_schedules();
             self.perform_actions().await;
             self.check_last_start_files();
             self.agents
@@ -156,6 +160,7 @@ impl Supervisor {
             let due = self.due();
             tokio::select! {
                 Some(message) = self.messages.recv() => self.handle_message(message),
+                Some(event) = self.scheduler.events.recv() => self.event(event),
                 Some(request) = requests.recv() => responses.push(self.accept_request(request)),
                 () = &mut listening => {}
                 () = wait_until(due) => {}

@@ -208,3 +208,82 @@ fn agent_without_directory_or_instructions_has_an_obstacle() {
         fs::remove_file(folder.join("AGENTS.md")).unwrap();
     }
 }
+
+#[test]
+fn a_schedule_has_times_and_a_run() {
+    let config = parse(
+        r#"{"agents": [], "schedules": [
+            {"id": "nightly", "cron": " 0 2 * * 1-5", "timeZone": "Europe/Berlin", "missed": "run",
+             "run": {"provider": "claude", "prompt": "x", "workingDirectory": "app"}},
+            {"id": "poll", "every": "30m", "run": {"provider": "codex", "prompt": "y", "title": "Poll"}}
+        ]}"#,
+    );
+    let config = config.unwrap();
+    let [nightly, poll] = &config.schedules[..] else {
+        panic!("{config:?}")
+    };
+    assert_eq!(
+        nightly.when,
+        When::Cron("0 2 * * 1-5 Europe/Berlin".to_owned())
+    );
+    assert_eq!(nightly.missed, Missed::Run);
+    let directory = nightly.run.working_directory.as_deref();
+    assert_eq!(directory, Some(Path::new("/company/app")));
+    assert_eq!(nightly.run.title.as_deref(), Some("nightly"));
+    assert_eq!(poll.when, When::Every(std::time::Duration::from_mins(30)));
+    assert_eq!(poll.missed, Missed::Skip);
+    assert_eq!(poll.run.title.as_deref(), Some("Poll"));
+}
+
+#[test]
+fn a_wrong_schedule_is_refused_with_a_fix() {
+    let run = r#""run": {"provider": "claude", "prompt": "x"}"#;
+    for (fields, expected) in [
+        (
+            String::from(r#""cron": "0 2 * * *""#),
+            "missing field `run`",
+        ),
+        (run.to_owned(), "write either `cron`"),
+        (
+            format!(r#""cron": "0 2 * * *", "every": "1h", {run}"#),
+            "write either `cron`",
+        ),
+        (
+            format!(r#""cron": "2 * *", {run}"#),
+            "`cron` has 3 fields instead of 5",
+        ),
+        (
+            format!(r#""cron": "0 25 * * *", {run}"#),
+            "cron: hours must be in range",
+        ),
+        (
+            format!(r#""cron": "0 0 31 2 *", {run}"#),
+            "it has no further time",
+        ),
+        (
+            format!(r#""cron": "0 2 * * *", "timeZone": "Berlin", {run}"#),
+            "unknown time zone",
+        ),
+        (format!(r#""every": "10ms", {run}"#), "less than a second"),
+        (
+            format!(r#""every": "1h", "timeZone": "UTC", {run}"#),
+            "`timeZone` belongs to `cron`",
+        ),
+        (
+            format!(r#""every": "1h", "mised": "run", {run}"#),
+            "unknown field `mised`",
+        ),
+        (
+            r#""every": "1h", "run": {"provider": "claude"}"#.to_owned(),
+            "prompt",
+        ),
+    ] {
+        let text = format!("{{\"agents\": [], \"schedules\": [\n{{\"id\": \"a\", {fields}}}]}}");
+        let (line, message) = wrong(&text);
+        assert_eq!(line, Some(2), "{message}");
+        assert!(message.contains(expected), "{message}");
+    }
+    let one = format!(r#"{{"id": "a", "every": "1h", {run}}}"#);
+    let (_, message) = wrong(&format!(r#"{{"agents": [], "schedules": [{one}, {one}]}}"#));
+    assert!(message.contains("another schedule has the id"), "{message}");
+}

@@ -1,0 +1,77 @@
+//! Runs that `teamster supervise` starts at times.
+
+use std::fs;
+use std::process::Stdio;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+use teamster_testkit::proc::wait_until;
+
+use crate::cli::again::Agents;
+use crate::cli::{LIMIT, run, teamster};
+
+#[test]
+fn schedule_starts_a_run_that_outlives_the_supervisor() {
+    let agents = Agents::new().claude(&[("text", 0), ("text", 0)]);
+    let config = agents.path("agents.config.json");
+    let schedule = json!({
+        "id": "poll", "every": "2s", "run": {"provider": "claude", "prompt": "Look", "workingDirectory": "."},
+    });
+    let text = json!({"agents": [], "schedules": [schedule]}).to_string();
+    fs::write(&config, text).unwrap();
+    let env = |command: &mut std::process::Command| {
+        command
+            .env("HOME", agents.path("home"))
+            .env("XDG_STATE_HOME", agents.path("state"))
+            .env("TEAMSTER_CLAUDE_BIN", agents.path("claude"))
+            .env("TEAMSTER_STORE", agents.path("store.db"));
+    };
+    let mut command = teamster(["supervise", config.to_str().unwrap()]);
+    env(&mut command);
+    let supervisor = (command.stderr(Stdio::piped())).spawn().unwrap();
+    let started = wait_until(LIMIT, || agents.starts("claude") > 0);
+    kill(
+        Pid::from_raw(supervisor.id().try_into().unwrap()),
+        Signal::SIGTERM,
+    )
+    .unwrap();
+    let output = supervisor.wait_with_output().unwrap();
+    let output = String::from_utf8(output.stderr).unwrap();
+    assert!(started, "{output}");
+    assert!(output.contains("schedule poll: started run "), "{output}");
+
+    let listed = || {
+        let mut list = teamster(["runs", "list", "--json"]);
+        env(&mut list);
+        let listed = run(&mut list).stdout;
+        let lines = listed
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap());
+        lines.collect::<Vec<Value>>()
+    };
+    let ended = wait_until(LIMIT, || {
+        let runs = listed();
+        !runs.is_empty() && runs.iter().all(|run| run["status"] == "success")
+    });
+    assert!(ended, "{:?}", listed());
+    assert_eq!(listed()[0]["title"], "poll");
+}
+
+#[test]
+fn schedule_that_is_wrong_is_refused_with_its_line() {
+    let agents = Agents::new();
+    let config = agents.path("agents.config.json");
+    let text = "{\"agents\": [],\n\"schedules\": [\n{\"id\": \"a\", \"cron\": \"61 * * * *\", \
+                \"run\": {\"provider\": \"claude\", \"prompt\": \"x\"}}]}";
+    fs::write(&config, text).unwrap();
+    let ended = run(&mut teamster(["supervise", config.to_str().unwrap()]));
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(
+        ended
+            .stderr
+            .contains("agents.config.json:3: schedule \"a\": cron: "),
+        "{}",
+        ended.stderr
+    );
+}
