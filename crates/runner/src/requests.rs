@@ -171,6 +171,7 @@ impl Requests {
 
     /// Marks an event of this provider about a request with the request's id. `None` if the event repeats a written one.
     /// Requests of a provider without a [`policy`](Self::policy) are answered elsewhere.
+    #[doc(hidden)]
     pub fn mark(&self, provider: &str, mut event: AgentEvent) -> Option<AgentEvent> {
         let AgentEvent::Permission(permission) = &mut event else {
             return Some(event);
