@@ -98,7 +98,7 @@ export async function checkNotifications(chromium, server) {
     // This server has no Web Push: only the open page notifies.
     await page.click('#notify');
     await page.waitForSelector('#notifications[open] .primary:has-text("Turn on")');
-    assert.match(await text(page, '#notifications'), /Off\s+Turned on.* while the page is open and has no focus/s);
+    assert.match(await text(page, '#notifications'), /Off\s+Turn them on.* while this page is open and has no focus/s);
     await page.context().grantPermissions(['notifications'], {origin: server.url});
     await page.click('#notifications .primary');
     await page.waitForSelector('#notifications:has-text("On while the page is open"):has-text("teamster serve --web-push")');
@@ -154,7 +154,7 @@ export async function checkNotifications(chromium, server) {
     await page.reload();
     await page.waitForSelector('.calm:has-text("Nothing needs you")');
     await page.click('#notify');
-    await page.waitForSelector('#notifications:has-text("also while the page is closed") .primary:has-text("Turn on")');
+    await page.waitForSelector('#notifications:has-text("also while this page is closed") .primary:has-text("Turn on")');
     await context.grantPermissions(['notifications'], {origin: new URL(front.url).origin});
     await page.click('#notifications .primary');
     await page.waitForSelector('#notifications:has-text("also while the page is closed") button:has-text("Turn off")');

@@ -121,9 +121,10 @@ function render(push) {
       render(push);
     },
   }, label);
+  const all = 'Turn them on to be notified of each request and of the end of each run';
   const offer = push
-    ? 'Turned on, this browser notifies you of each request and of the end of each run, also while the page is closed. For that, the title of the run goes, encrypted, through the push service of the browser’s maker.'
-    : 'Turned on, this browser notifies you of each request and of the end of each run while the page is open and has no focus.';
+    ? `${all}, also while this page is closed. The title of the run then goes, encrypted, through the push service of the browser’s maker.`
+    : `${all} while this page is open and has no focus.`;
   const isOpenOnly = kind === 'on' && !subscription;
   fill(dialog,
     h('h2', {id: 'notifications-title'}, 'Notifications'),

@@ -71,7 +71,10 @@ mod reports {
             let flags = InitFlags::IN_CLOEXEC | InitFlags::IN_NONBLOCK;
             let instance = Instance(Inotify::init(flags).ok()?);
             instance.watch(path)?;
-            let reports = AsyncFd::with_interest(instance, Interest::READABLE);
+            // SAFETY: `Inotify` owns its descriptor: it is open until it is dropped, with the `AsyncFd`, and `Instance`
+            // returns no other one.
+            #[expect(unsafe_code, reason = "no safe function registers a descriptor")]
+            let reports = unsafe { AsyncFd::register_with_interest(instance, Interest::READABLE) };
             reports.ok().map(Self)
         }
 
