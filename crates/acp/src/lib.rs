@@ -4,9 +4,9 @@
 //! client side as a [`SessionProtocol`](teamster_core::provider::SessionProtocol); it does no I/O. A [`Dialect`] has
 //! the differences between agents. [`AcpSettings`] has the options of a session.
 //!
-//! Outgoing messages use the types of `agent-client-protocol-schema`. Incoming messages are read by structs of this
-//! crate, for two reasons: agents send fields that those types lack (usage, models), and a message with one malformed
-//! field must still be readable.
+//! Messages are written and read by this crate's own structs. Agents send fields that the protocol's schema lacks
+//! (usage, models), and a message with one malformed field must still be readable. Tests read what is written with the
+//! types of `agent-client-protocol-schema`.
 //!
 //! [`AcpAgent`] runs any ACP agent, given the command that starts it. The other items are for provider crates.
 //!

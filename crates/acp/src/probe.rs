@@ -141,7 +141,15 @@ impl Asking {
             INITIALIZE => {
                 lock(&self.seen).initialized = Some(answer);
                 if is_well {
-                    write::new_session(&mut self.outbox, NEW_SESSION, &self.settings, None);
+                    let outbox = &mut self.outbox;
+                    write::open_session(
+                        outbox,
+                        NEW_SESSION,
+                        "session/new",
+                        &self.settings,
+                        None,
+                        None,
+                    );
                 }
                 self.is_answered = !is_well;
             }

@@ -278,7 +278,7 @@ impl AcpProtocol {
             Ok(content) => {
                 self.dialect.turn_begins(is_command);
                 let id = self.ask(Ask::Prompt);
-                write::prompt(&mut self.outbox, id, &session, content);
+                write::prompt(&mut self.outbox, id, &session, &content);
                 self.prompt_id = Some(id);
             }
             Err(error) => self.fail_turn(error, out),

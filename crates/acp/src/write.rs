@@ -1,17 +1,8 @@
 //! Messages to agents.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use agent_client_protocol_schema::ProtocolVersion;
-use agent_client_protocol_schema::v1::{
-    CancelNotification, ClientCapabilities, ClientSessionCapabilities, ContentBlock,
-    ElicitationCapabilities, ElicitationFormCapabilities, ElicitationUrlCapabilities, EnvVariable,
-    HttpHeader, ImageContent, Implementation, InitializeRequest, LoadSessionRequest,
-    McpServer as SchemaServer, McpServerHttp, McpServerSse, McpServerStdio, NewSessionRequest,
-    NoticeCapabilities, PromptRequest, RequestPermissionOutcome, RequestPermissionResponse,
-    ResumeSessionRequest, SelectedPermissionOutcome, SessionConfigOptionValue,
-    SetSessionConfigOptionRequest, SetSessionModeRequest, TextContent,
-};
 use base64::Engine;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -36,17 +27,17 @@ struct Request<'a, P> {
 }
 
 #[derive(Serialize)]
-struct Notification<'a, P> {
+struct Notification<'a> {
     jsonrpc: &'static str,
     method: &'a str,
-    params: P,
+    params: Value,
 }
 
 #[derive(Serialize)]
-struct Response<'a, R> {
+struct Response<'a> {
     jsonrpc: &'static str,
     id: &'a RawValue,
-    result: R,
+    result: Value,
 }
 
 #[derive(Serialize)]
@@ -62,24 +53,44 @@ struct RefusalError<'a> {
     message: &'a str,
 }
 
-/// Parameters of `session/set_model`. Like `session/fork`, it is not in the protocol's stable schema.
+/// Parameters of the requests that open a session.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ModelParams<'a> {
-    session_id: &'a str,
-    model_id: &'a str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ForkParams<'a> {
-    session_id: &'a str,
+struct OpenParams<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<&'a str>,
     cwd: &'a Path,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     additional_directories: &'a [PathBuf],
-    mcp_servers: Vec<SchemaServer>,
+    mcp_servers: Vec<Server<'a>>,
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     meta: Option<&'a Map<String, Value>>,
+}
+
+/// An MCP server for the agent.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Server<'a> {
+    Program {
+        name: &'a str,
+        command: &'a str,
+        args: &'a [String],
+        env: Vec<Pair<'a>>,
+    },
+    Url {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        name: &'a str,
+        url: &'a str,
+        headers: Vec<Pair<'a>>,
+    },
+}
+
+/// An environment variable or an HTTP header.
+#[derive(Serialize)]
+struct Pair<'a> {
+    name: &'a str,
+    value: &'a str,
 }
 
 fn request(outbox: &mut Outbox, id: u64, method: &str, params: impl Serialize) {
@@ -94,98 +105,63 @@ fn request(outbox: &mut Outbox, id: u64, method: &str, params: impl Serialize) {
 /// Sends the first request. With `asks`, the agent may ask the user questions.
 pub(crate) fn initialize(outbox: &mut Outbox, id: u64, asks: bool) {
     // Offer neither files nor terminals: the agent uses its own.
-    let session = ClientSessionCapabilities::new().notices(NoticeCapabilities::new());
-    let questions = asks.then(|| {
-        ElicitationCapabilities::new()
-            .form(ElicitationFormCapabilities::new())
-            .url(ElicitationUrlCapabilities::new())
+    let mut capabilities = json!({
+        "fs": {"readTextFile": false, "writeTextFile": false},
+        "terminal": false,
+        "session": {"notices": {}},
+        "auth": {"terminal": false},
     });
-    let capabilities = ClientCapabilities::new()
-        .session(session)
-        .elicitation(questions);
-    let params = InitializeRequest::new(ProtocolVersion::V1)
-        .client_capabilities(capabilities)
-        .client_info(Implementation::new("teamster", env!("CARGO_PKG_VERSION")));
+    if asks {
+        capabilities["elicitation"] = json!({"form": {}, "url": {}});
+    }
+    let params = json!({
+        "protocolVersion": 1,
+        "clientCapabilities": capabilities,
+        "clientInfo": {"name": "teamster", "version": env!("CARGO_PKG_VERSION")},
+    });
     request(outbox, id, "initialize", params);
 }
 
 /// Extension data (`_meta`) of the requests that open a session.
 pub(crate) type Meta<'a> = Option<&'a Map<String, Value>>;
 
-pub(crate) fn new_session(outbox: &mut Outbox, id: u64, settings: &AcpSettings, meta: Meta<'_>) {
-    let params = NewSessionRequest::new(&settings.directory)
-        .additional_directories(settings.add_dirs.clone())
-        .mcp_servers(servers(settings))
-        .meta(meta.cloned());
-    request(outbox, id, "session/new", params);
-}
-
-pub(crate) fn load_session(
+/// Opens a session by this method: a new one, or one from an existing `session`.
+pub(crate) fn open_session(
     outbox: &mut Outbox,
     id: u64,
+    method: &str,
     settings: &AcpSettings,
     meta: Meta<'_>,
-    session: &str,
+    session: Option<&str>,
 ) {
-    let params = LoadSessionRequest::new(session.to_owned(), &settings.directory)
-        .additional_directories(settings.add_dirs.clone())
-        .mcp_servers(servers(settings))
-        .meta(meta.cloned());
-    request(outbox, id, "session/load", params);
-}
-
-pub(crate) fn resume_session(
-    outbox: &mut Outbox,
-    id: u64,
-    settings: &AcpSettings,
-    meta: Meta<'_>,
-    session: &str,
-) {
-    let params = ResumeSessionRequest::new(session.to_owned(), &settings.directory)
-        .additional_directories(settings.add_dirs.clone())
-        .mcp_servers(servers(settings))
-        .meta(meta.cloned());
-    request(outbox, id, "session/resume", params);
-}
-
-pub(crate) fn fork_session(
-    outbox: &mut Outbox,
-    id: u64,
-    settings: &AcpSettings,
-    meta: Meta<'_>,
-    session: &str,
-) {
-    let params = ForkParams {
+    let params = OpenParams {
         session_id: session,
         cwd: &settings.directory,
         additional_directories: &settings.add_dirs,
-        mcp_servers: servers(settings),
+        mcp_servers: settings.mcp_servers.iter().filter_map(server).collect(),
         meta,
     };
-    request(outbox, id, "session/fork", params);
+    request(outbox, id, method, params);
 }
 
-pub(crate) fn prompt(outbox: &mut Outbox, id: u64, session: &str, content: Vec<ContentBlock>) {
-    let params = PromptRequest::new(session.to_owned(), content);
+pub(crate) fn prompt(outbox: &mut Outbox, id: u64, session: &str, content: &[Value]) {
+    let params = json!({"sessionId": session, "prompt": content});
     request(outbox, id, "session/prompt", params);
 }
 
 pub(crate) fn set_mode(outbox: &mut Outbox, id: u64, session: &str, mode: &str) {
-    let params = SetSessionModeRequest::new(session.to_owned(), mode.to_owned());
+    let params = json!({"sessionId": session, "modeId": mode});
     request(outbox, id, "session/set_mode", params);
 }
 
+/// Sets the model by a request that is not in the protocol's stable schema.
 pub(crate) fn set_model(outbox: &mut Outbox, id: u64, session: &str, model: &str) {
-    let params = ModelParams {
-        session_id: session,
-        model_id: model,
-    };
+    let params = json!({"sessionId": session, "modelId": model});
     request(outbox, id, "session/set_model", params);
 }
 
 pub(crate) fn set_option(outbox: &mut Outbox, id: u64, session: &str, option: &str, value: &str) {
-    let value = SessionConfigOptionValue::value_id(value.to_owned());
-    let params = SetSessionConfigOptionRequest::new(session.to_owned(), option.to_owned(), value);
+    let params = json!({"sessionId": session, "configId": option, "value": value});
     request(outbox, id, "session/set_config_option", params);
 }
 
@@ -193,36 +169,26 @@ pub(crate) fn cancel(outbox: &mut Outbox, session: &str) {
     outbox.write(&Notification {
         jsonrpc: JSON_RPC,
         method: "session/cancel",
-        params: CancelNotification::new(session.to_owned()),
+        params: json!({"sessionId": session}),
     });
 }
 
 /// Responds to a permission request with the option of this id, or as cancelled.
 pub(crate) fn permission(outbox: &mut Outbox, id: &RawValue, option: Option<&str>) {
     let outcome = match option {
-        Some(option) => {
-            RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(option.to_owned()))
-        }
-        None => RequestPermissionOutcome::Cancelled,
+        Some(option) => json!({"outcome": "selected", "optionId": option}),
+        None => json!({"outcome": "cancelled"}),
     };
-    outbox.write(&Response {
-        jsonrpc: JSON_RPC,
-        id,
-        result: RequestPermissionResponse::new(outcome),
-    });
+    respond(outbox, id, json!({"outcome": outcome}));
 }
 
-/// Responds to a question.
+/// Responds to a question. Its response can have more fields than the protocol has.
 pub(crate) fn choice(outbox: &mut Outbox, id: &RawValue, choice: Choice) {
-    let outcome = RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(choice.option));
-    outbox.write(&Response {
-        jsonrpc: JSON_RPC,
-        id,
-        result: Chosen {
-            response: RequestPermissionResponse::new(outcome),
-            fields: choice.fields,
-        },
-    });
+    let mut result = Map::new();
+    let outcome = json!({"outcome": "selected", "optionId": choice.option});
+    result.insert("outcome".to_owned(), outcome);
+    result.extend(choice.fields);
+    respond(outbox, id, Value::Object(result));
 }
 
 /// Responds to an elicitation; without an answer, as cancelled.
@@ -237,20 +203,15 @@ pub(crate) fn elicited(outbox: &mut Outbox, id: &RawValue, answer: Option<&Permi
         }
         Some(_) => json!({"action": "decline"}),
     };
+    respond(outbox, id, result);
+}
+
+fn respond(outbox: &mut Outbox, id: &RawValue, result: Value) {
     outbox.write(&Response {
         jsonrpc: JSON_RPC,
         id,
         result,
     });
-}
-
-/// A response with more fields than the protocol has.
-#[derive(Serialize)]
-struct Chosen {
-    #[serde(flatten)]
-    response: RequestPermissionResponse,
-    #[serde(flatten)]
-    fields: Map<String, Value>,
 }
 
 /// Responds to a request with an unknown method.
@@ -266,41 +227,40 @@ pub(crate) fn no_such_method(outbox: &mut Outbox, id: &RawValue) {
 }
 
 /// Returns the content of a prompt: the images, then the text.
-pub(crate) fn content(prompt: &str, images: &[Image]) -> Result<Vec<ContentBlock>, AgentError> {
+pub(crate) fn content(prompt: &str, images: &[Image]) -> Result<Vec<Value>, AgentError> {
     let mut blocks = Vec::with_capacity(images.len() + 1);
     for image in images {
         let data = base64::engine::general_purpose::STANDARD.encode(image.in_memory()?);
-        blocks.push(ContentBlock::Image(ImageContent::new(
-            data,
-            image.media_type.clone(),
-        )));
+        blocks.push(json!({"type": "image", "data": data, "mimeType": image.media_type}));
     }
-    blocks.push(ContentBlock::Text(TextContent::new(prompt)));
+    blocks.push(json!({"type": "text", "text": prompt}));
     Ok(blocks)
 }
 
-fn servers(settings: &AcpSettings) -> Vec<SchemaServer> {
-    settings.mcp_servers.iter().filter_map(server).collect()
-}
-
-fn server(server: &McpServer) -> Option<SchemaServer> {
-    let name = server.name.as_str();
-    let header = |(name, value): (&String, &String)| HttpHeader::new(name, value);
+fn server(server: &McpServer) -> Option<Server<'_>> {
+    let name = &server.name;
     Some(match &server.transport {
         McpTransport::Stdio {
             command, args, env, ..
-        } => SchemaServer::Stdio(
-            McpServerStdio::new(name, command)
-                .args(args.clone())
-                .env(env.iter().map(|(k, v)| EnvVariable::new(k, v)).collect()),
-        ),
-        McpTransport::Http { url, headers } => SchemaServer::Http(
-            McpServerHttp::new(name, url).headers(headers.iter().map(header).collect()),
-        ),
-        McpTransport::Sse { url, headers } => SchemaServer::Sse(
-            McpServerSse::new(name, url).headers(headers.iter().map(header).collect()),
-        ),
+        } => Server::Program {
+            name,
+            command,
+            args,
+            env: pairs(env),
+        },
+        McpTransport::Http { url, headers } | McpTransport::Sse { url, headers } => Server::Url {
+            kind: server.transport.as_str(),
+            name,
+            url,
+            headers: pairs(headers),
+        },
         // Unreachable: the parameter checks refuse other transports.
         _ => return None,
     })
+}
+
+fn pairs(of: &BTreeMap<String, String>) -> Vec<Pair<'_>> {
+    of.iter()
+        .map(|(name, value)| Pair { name, value })
+        .collect()
 }

@@ -3,7 +3,7 @@
 use teamster_core::provider::{CommandId, Events, SessionCommand};
 use teamster_core::{AgentError, PermissionMode};
 
-use super::start::Stage;
+use super::start::{Opening, Stage};
 use super::{AcpProtocol, Ask, CANCELLED, End};
 use crate::settings::ModeSwitch;
 use crate::write;
@@ -39,8 +39,7 @@ impl AcpProtocol {
             }
             SessionCommand::Clear(id) => {
                 let number = self.ask(Ask::Clear(id));
-                let meta = self.session_meta.as_ref();
-                write::new_session(&mut self.outbox, number, &self.settings, meta);
+                self.open_session(Opening::New, number);
             }
             SessionCommand::SetModel(id, model) => {
                 if let Some(session) = self.session.clone() {

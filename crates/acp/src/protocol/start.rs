@@ -162,16 +162,23 @@ impl AcpProtocol {
         }
     }
 
-    fn open_session(&mut self, how: Opening, id: u64) {
-        let session = self.settings.session_id.as_deref().unwrap_or_default();
-        let outbox = &mut self.outbox;
-        let meta = self.session_meta.as_ref();
-        match how {
-            Opening::New => write::new_session(outbox, id, &self.settings, meta),
-            Opening::Load => write::load_session(outbox, id, &self.settings, meta, session),
-            Opening::Resume => write::resume_session(outbox, id, &self.settings, meta, session),
-            Opening::Fork => write::fork_session(outbox, id, &self.settings, meta, session),
-        }
+    pub(super) fn open_session(&mut self, how: Opening, id: u64) {
+        let method = match how {
+            Opening::New => "session/new",
+            Opening::Load => "session/load",
+            Opening::Resume => "session/resume",
+            // It is not in the protocol's stable schema.
+            Opening::Fork => "session/fork",
+        };
+        let session = self.settings.session_id.as_deref();
+        write::open_session(
+            &mut self.outbox,
+            id,
+            method,
+            &self.settings,
+            self.session_meta.as_ref(),
+            session.filter(|_| how != Opening::New),
+        );
     }
 
     /// Applies a setting. Returns whether a request was sent for it.

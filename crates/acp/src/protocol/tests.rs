@@ -8,6 +8,7 @@ mod modes;
 mod offered;
 mod permissions;
 mod random;
+mod schema;
 mod starting;
 mod turns;
 
@@ -72,6 +73,7 @@ impl Talk {
             .split(|b| *b == b'\n')
             .filter(|line| !line.is_empty())
             .map(|line| serde_json::from_slice(line).unwrap())
+            .inspect(schema::check)
             .collect()
     }
 
