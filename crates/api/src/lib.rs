@@ -15,7 +15,6 @@ mod image;
 mod info;
 mod kept;
 mod launch;
-mod log;
 mod machine;
 mod names;
 mod path;
@@ -55,7 +54,6 @@ pub use image::Images;
 pub use info::{RunInfo, RunKind};
 pub use kept::{KeptSpec, KeptTexts};
 pub use launch::{Launch, Launched};
-pub use log::{Attempt, LifecycleEntry, LogLine, Next, Outcome, RunEvent, RunLogEntry};
 pub use machine::MachineService;
 pub use names::{
     NEW_RUN_ID_RULE, is_new_run_id, is_owned_run_id, is_run_id, is_turn_id, json_name,
@@ -75,6 +73,7 @@ pub use settled::{AppliedChanges, DiscardedChanges};
 pub use spec::{RunSpec, SessionSpec, Spec};
 pub use status::{LiveState, LiveStatus, TurnStatus};
 pub use stdio::StdioGreeting;
+pub use teamster_core::{Attempt, LifecycleEntry, LogLine, Next, Outcome, RunEvent, RunLogEntry};
 pub use title::{check_title, given_title, has_words, title_of};
 pub use trusted::Trusted;
 pub use view::{RunList, RunSummary, RunView, StartedRun, ViewState, list_all};

@@ -4,7 +4,7 @@
 //! It holds the types that providers, the engine, the facade and the program share:
 //!
 //! - [`AgentEvent`]: an event of a run, in a wire format that is the same for every CLI;
-//!   [`LogEntry`]: an event with its place and time in the log;
+//!   [`LogEntry`]: an event with its place and time in the log; [`RunLogEntry`]: that or an event of the run itself;
 //! - [`ExecuteParams`]: the parameters of a run; [`Capabilities`]: the parameters that a provider supports;
 //! - [`RunResult`], [`Usage`], [`AgentError`]: the outcome of a run, its usage and its errors;
 //! - [`AgentRuntime`] and [`EventStream`]: running an agent; with the feature `typed`, `run` returns its answer as a
@@ -77,7 +77,7 @@ pub use event::{
 };
 pub use image::{Image, ImageSource};
 pub use ledger::{TextLedger, ToolLedger, UsageLedger};
-pub use log::LogEntry;
+pub use log::{Attempt, LifecycleEntry, LogEntry, LogLine, Next, Outcome, RunEvent, RunLogEntry};
 pub use mcp::{McpDelivery, McpServer, McpSupport, McpTools, McpTransport};
 pub use params::{ExecuteParams, PermissionMode, PromptDelivery, SystemPrompt, Timeouts};
 pub use raw_json::RawJson;

@@ -1,8 +1,19 @@
-//! The log of a run: its events in order, each with its time.
+//! The log of a run: its events in order, each with its time, and their lines in a file or a stream.
+
+mod entry;
+mod event;
+mod lenient;
+mod line;
+mod outcome;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{AgentEvent, Id, RawJson};
+
+pub use entry::{LifecycleEntry, RunLogEntry};
+pub use event::{Next, RunEvent};
+pub use line::LogLine;
+pub use outcome::{Attempt, Outcome};
 
 /// One entry of a run's log.
 ///

@@ -7,11 +7,10 @@ mod spent;
 use std::collections::HashSet;
 use std::mem;
 
-use teamster_api::{Attempt, Next, RunEvent};
 use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentError, AgentEvent, Capabilities, Decision, ErrorKind, ExecuteParams, FileChange, Id,
-    RunResult, Text, TextLedger, ToolLedger, ToolUse, UsageLedger,
+    AgentError, AgentEvent, Attempt, Capabilities, Decision, ErrorKind, ExecuteParams, FileChange,
+    Id, Next, RunEvent, RunResult, Text, TextLedger, ToolLedger, ToolUse, UsageLedger,
 };
 
 use crate::policy::SideEffects;

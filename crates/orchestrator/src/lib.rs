@@ -74,5 +74,5 @@ pub use runtime::OrchestratedRuntime;
 pub use session_turns::SessionTurns;
 pub use shared_budget::SharedBudget;
 pub use shared_holds::SharedHolds;
-pub use teamster_api::{Attempt, LifecycleEntry, Next, Outcome, RunEvent, RunLogEntry};
+pub use teamster_core::{Attempt, LifecycleEntry, Next, Outcome, RunEvent, RunLogEntry};
 pub use teamster_prices::{PriceFileError, PriceList};

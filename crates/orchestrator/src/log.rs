@@ -1,7 +1,6 @@
 //! Parts of a run's log on their way to its consumer.
 
-use teamster_api::{LifecycleEntry, RunEvent};
-use teamster_core::LogEntry;
+use teamster_core::{LifecycleEntry, LogEntry, RunEvent};
 
 /// Selection of a run's log for its consumer. Each view has the same entry numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,12 +6,11 @@ mod total;
 use std::mem;
 use std::sync::Arc;
 
-use teamster_api::{Next, RunEvent};
 use teamster_core::provider::RunAssembler;
 use teamster_core::{
-    AgentError, AgentEvent, Decision, ErrorDetail, ErrorKind, Id, LogEntry, NoticeLevel,
-    NoticeSource, PermissionDenial, Retract, Retry, RunResult, RunStatus, Text, TextLedger,
-    UsageLedger,
+    AgentError, AgentEvent, Decision, ErrorDetail, ErrorKind, Id, LogEntry, Next, NoticeLevel,
+    NoticeSource, PermissionDenial, Retract, Retry, RunEvent, RunResult, RunStatus, Text,
+    TextLedger, UsageLedger,
 };
 
 use ids::Ids;

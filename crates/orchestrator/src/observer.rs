@@ -3,8 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use teamster_api::Outcome;
-use teamster_core::{ExecuteParams, Id};
+use teamster_core::{ExecuteParams, Id, Outcome};
 
 /// The future of an observer's callback: the run waits for it.
 pub type Observed<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use futures_core::Stream;
 use serde::Deserialize;
-use teamster_api::{LifecycleEntry, Outcome, RunEvent};
 use teamster_core::provider::RunAssembler;
 use teamster_core::time::epoch_ms;
-use teamster_core::{AbortHandle, AgentError, Id, RunResult, RunStatus};
+use teamster_core::{
+    AbortHandle, AgentError, Id, LifecycleEntry, Outcome, RunEvent, RunResult, RunStatus,
+};
 use teamster_prices::PriceList;
 use uuid::Uuid;
 

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use serde::Deserialize;
-use teamster_api::RunEvent;
 use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, AgentRuntime, Capabilities, ExecuteParams, SharedRuntime,
-    WorkspaceResult,
+    AbortHandle, AgentError, AgentEvent, AgentRuntime, Capabilities, ExecuteParams, RunEvent,
+    SharedRuntime, WorkspaceResult,
 };
 
 use crate::{RetryPolicy, RunObserver, SharedBudget, SharedHolds};

@@ -2,8 +2,7 @@
 
 use std::vec;
 
-use teamster_api::RunLogEntry;
-use teamster_core::{AbortHandle, Id, LogEntry};
+use teamster_core::{AbortHandle, Id, LogEntry, RunLogEntry};
 
 use crate::Run;
 use crate::log::Part;

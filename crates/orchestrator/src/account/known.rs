@@ -2,8 +2,7 @@
 
 use std::mem;
 
-use teamster_api::Attempt;
-use teamster_core::{Id, TextLedger, UsageLedger};
+use teamster_core::{Attempt, Id, TextLedger, UsageLedger};
 
 use super::Account;
 use super::spent::Spent;

@@ -7,12 +7,11 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use teamster_api::RunEvent;
 use teamster_core::provider::RunAssembler;
 use teamster_core::time::millis;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentRuntime, BudgetKind, ErrorKind, ExecuteParams,
-    LogEntry,
+    LogEntry, RunEvent,
 };
 use tokio::time::{Instant, sleep_until};
 

@@ -2,8 +2,9 @@
 
 use std::mem;
 
-use teamster_api::{Outcome, RunEvent};
-use teamster_core::{AgentError, AgentEvent, Done, ErrorCode, ErrorKind, LogEntry, RunResult};
+use teamster_core::{
+    AgentError, AgentEvent, Done, ErrorCode, ErrorKind, LogEntry, Outcome, RunEvent, RunResult,
+};
 
 use super::caught::{caught, observed};
 use super::{Course, Driver};

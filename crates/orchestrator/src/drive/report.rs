@@ -4,8 +4,7 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use teamster_api::{LifecycleEntry, Next, RunEvent};
-use teamster_core::{AgentError, LogEntry};
+use teamster_core::{AgentError, LifecycleEntry, LogEntry, Next, RunEvent};
 
 use super::{Driver, millis};
 use crate::log::{Part, View};

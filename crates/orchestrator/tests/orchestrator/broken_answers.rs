@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use teamster_api::RunEvent;
-use teamster_core::{AgentEvent, ErrorCode, ErrorKind, RunStatus, ToolKind};
+use teamster_core::{AgentEvent, ErrorCode, ErrorKind, RunEvent, RunStatus, ToolKind};
 use teamster_orchestrator::Action;
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use teamster_api::RunEvent;
-use teamster_core::{AgentEvent, BudgetKind, ErrorCode, ErrorKind, RunStatus, ToolKind, Usage};
+use teamster_core::{
+    AgentEvent, BudgetKind, ErrorCode, ErrorKind, RunEvent, RunStatus, ToolKind, Usage,
+};
 use teamster_orchestrator::Limits;
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 

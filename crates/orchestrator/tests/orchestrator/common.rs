@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_api::{Next, Outcome, RunEvent};
-use teamster_core::{AgentError, ErrorCode, ErrorKind, ExecuteParams, Id, RunStatus};
+use teamster_core::{
+    AgentError, ErrorCode, ErrorKind, ExecuteParams, Id, Next, Outcome, RunEvent, RunStatus,
+};
 use teamster_orchestrator::{
     Candidate, Clock, Limits, Orchestrator, OrchestratorConfig, Run, RunRequest,
 };

@@ -2,10 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use teamster_api::Outcome;
 use teamster_core::{
     AgentError, AgentRuntime, Capabilities, ErrorCode, ErrorKind, EventStream, ExecuteParams, Id,
-    RunStatus,
+    Outcome, RunStatus,
 };
 use teamster_orchestrator::{Accepted, Budget, Candidate, Observed, RunObserver, RunRequest};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};

@@ -1,8 +1,9 @@
 //! Tests of the exact events of runs.
 
 use serde_json::{Value, json};
-use teamster_api::{Outcome, RunEvent, RunLogEntry};
-use teamster_core::{AgentEvent, ErrorKind, RunResult, RunStatus, ToolKind};
+use teamster_core::{
+    AgentEvent, ErrorKind, Outcome, RunEvent, RunLogEntry, RunResult, RunStatus, ToolKind,
+};
 use teamster_orchestrator::{Orchestrator, RunRequest};
 use teamster_testkit::mock_runtime::Script;
 

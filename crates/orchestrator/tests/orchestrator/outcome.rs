@@ -4,11 +4,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use teamster_api::RunLogEntry;
 use teamster_core::sync::lock;
 use teamster_core::{
-    AgentEvent, ErrorKind, NoticeLevel, NoticeSource, RunStatus, ToolKind, Usage, WorkspaceKind,
-    WorkspaceResult,
+    AgentEvent, ErrorKind, NoticeLevel, NoticeSource, RunLogEntry, RunStatus, ToolKind, Usage,
+    WorkspaceKind, WorkspaceResult,
 };
 use teamster_orchestrator::{Closed, Observed, Outcome, RunObserver};
 use teamster_testkit::mock_runtime::Script;

@@ -7,8 +7,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use serde_json::json;
-use teamster_api::RunEvent;
-use teamster_core::{AgentError, ChangeKind, ErrorCode, ErrorKind, RunStatus, ToolKind};
+use teamster_core::{AgentError, ChangeKind, ErrorCode, ErrorKind, RunEvent, RunStatus, ToolKind};
 use teamster_orchestrator::{Action, AfterSideEffects, Limits, OrchestratorConfig};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 

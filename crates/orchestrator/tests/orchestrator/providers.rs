@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use jiff::{ToSpan, Zoned};
 use serde_json::json;
-use teamster_api::Outcome;
 use teamster_claude::Claude;
 use teamster_codex::Codex;
 use teamster_copilot::Copilot;
-use teamster_core::{CliProvider, ErrorKind, ExecuteParams, RunStatus};
+use teamster_core::{CliProvider, ErrorKind, ExecuteParams, Outcome, RunStatus};
 use teamster_gemini::Gemini;
 use teamster_opencode::OpenCode;
 use teamster_orchestrator::{

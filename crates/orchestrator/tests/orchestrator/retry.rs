@@ -162,7 +162,7 @@ async fn jitter_adds_at_most_the_delay_itself() {
         request.retry.jitter = true;
         request.retry.retries = 3;
         for event in events(orchestrator().start(request)).await {
-            if let teamster_api::RunEvent::Retry { next, delay_ms, .. } = event {
+            if let teamster_core::RunEvent::Retry { next, delay_ms, .. } = event {
                 delays.entry(next.attempt).or_default().push(delay_ms);
             }
         }

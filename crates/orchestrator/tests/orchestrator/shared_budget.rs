@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use teamster_api::{Outcome, RunEvent};
 use teamster_core::{BudgetKind, ErrorCode, ErrorKind, RunStatus, Usage};
+use teamster_core::{Outcome, RunEvent};
 use teamster_orchestrator::{Budget, RunRequest, SharedBudget};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 

@@ -1,5 +1,6 @@
 //! Dependencies of a build with few features.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
 /// Packages for editing configuration files, and those that use runtimes.
@@ -17,25 +18,63 @@ const NOT_FOR_ONE_PROVIDER: &[&str] = &[
     "rmcp",
 ];
 
+/// The most packages of a build on Linux, with itself: (package, its arguments, packages).
+#[cfg(target_os = "linux")]
+const MOST: &[(&str, &[&str], usize)] = &[
+    ("teamster", &[], 77),
+    (
+        "teamster",
+        &["--no-default-features", "--features", "claude"],
+        50,
+    ),
+    ("teamster-claude", &[], 28),
+];
+
 #[test]
 fn claude_alone_needs_no_editor_of_configuration_files() {
+    let packages = packages(
+        "teamster",
+        &["--no-default-features", "--features", "claude"],
+    );
+    let names: Vec<&str> = packages
+        .iter()
+        .filter_map(|package| package.split(' ').next())
+        .collect();
+    assert!(names.contains(&"teamster-claude"), "{names:?}");
+    let too_many: Vec<_> = NOT_FOR_ONE_PROVIDER
+        .iter()
+        .filter(|name| names.contains(name))
+        .collect();
+    assert!(too_many.is_empty(), "{too_many:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_build_has_no_more_packages_than_before() {
+    for (package, args, most) in MOST {
+        let packages = packages(package, args);
+        assert!(
+            packages.len() <= *most,
+            "{package} {args:?}: {} packages, {most} before: {packages:?}",
+            packages.len()
+        );
+    }
+}
+
+/// Names and versions of the packages that a build of this package compiles.
+fn packages(package: &str, args: &[&str]) -> BTreeSet<String> {
     let tree = Command::new(env!("CARGO"))
-        .args(["tree", "--package", "teamster", "--no-default-features"])
-        .args(["--features", "claude", "--edges", "normal"])
+        .args(["tree", "--package", package, "--edges", "normal"])
+        .args(args)
         .args(["--prefix", "none", "--offline", "--locked"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();
     assert!(tree.status.success(), "{tree:?}");
-    let tree = String::from_utf8(tree.stdout).unwrap();
-    let packages: Vec<&str> = tree
+    String::from_utf8(tree.stdout)
+        .unwrap()
         .lines()
-        .filter_map(|line| line.split(' ').next())
-        .collect();
-    assert!(packages.contains(&"teamster-claude"), "{packages:?}");
-    let too_many: Vec<_> = NOT_FOR_ONE_PROVIDER
-        .iter()
-        .filter(|name| packages.contains(name))
-        .collect();
-    assert!(too_many.is_empty(), "{too_many:?}");
+        .filter(|line| !line.is_empty())
+        .map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" "))
+        .collect()
 }

@@ -2,8 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use teamster_api::RunEvent;
-use teamster_core::{AgentRuntime, RunResult, RunStatus, TextLedger, ToolKind};
+use teamster_core::{AgentRuntime, RunEvent, RunResult, RunStatus, TextLedger, ToolKind};
 
 use super::*;
 use crate::{Action, AfterSideEffects};

@@ -3,11 +3,11 @@
 use std::sync::OnceLock;
 
 use serde::Deserialize;
-use teamster_core::{AgentEvent, Id, RunResult};
 
 use super::entry::{LifecycleEntry, RunLogEntry};
 use super::event::RunEvent;
 use super::lenient;
+use crate::{AgentEvent, Id, RunResult};
 
 /// Prefix of every entry.
 const HEAD: &[u8] = br#"{"seq":"#;
@@ -200,7 +200,7 @@ fn type_of(json: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use teamster_core::{Done, LogEntry, RawJson, Text};
+    use crate::{Done, LogEntry, RawJson, Text};
 
     use super::*;
 

@@ -3,9 +3,10 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
-use teamster_core::LogEntry;
 
 use super::event::RunEvent;
+use crate::LogEntry;
+use crate::setters::setters;
 
 /// An event of a run itself as an entry of the run's log.
 ///
@@ -26,7 +27,7 @@ pub struct LifecycleEntry {
     pub event: RunEvent,
 }
 
-teamster_core::setters! {
+setters! {
     #[doc(hidden)]
     LifecycleEntry { set seq: u64, set at_ms: u64, set attempt: u32 }
 }
@@ -108,7 +109,7 @@ impl<'de> Deserialize<'de> for LifecycleEntry {
 /// The exceptions are [`RunEvent::Reset`] and [`RunEvent::Damaged`], which are `reset` and `damaged`. An event that only
 /// a newer version knows is read as [`RunEvent::Newer`] or [`AgentEvent::Newer`].
 ///
-/// [`AgentEvent::Newer`]: teamster_core::AgentEvent::Newer
+/// [`AgentEvent::Newer`]: crate::AgentEvent::Newer
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 #[non_exhaustive]

@@ -3,7 +3,8 @@
 pub(crate) mod wire;
 
 use serde::{Deserialize, Serialize};
-use teamster_core::{AgentError, CostSource, Id, RunResult, Usage};
+
+use crate::{AgentError, CostSource, Id, RunResult, Usage};
 
 /// The outcome of a run over all its attempts: the result and the data of each attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

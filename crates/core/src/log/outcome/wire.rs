@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
-use teamster_core::{
-    AgentError, CostSource, ErrorKind, Id, RunResult, RunStatus, TextPiece, Usage, WorkspaceResult,
-};
 
 use super::Attempt;
+use crate::{
+    AgentError, CostSource, ErrorKind, Id, RunResult, RunStatus, TextPiece, Usage, WorkspaceResult,
+};
 
 /// The run ended.
 #[derive(Serialize, Deserialize)]

@@ -1,9 +1,9 @@
 //! Events of a run as one stream over all its attempts.
 
 use serde::{Deserialize, Deserializer, Serialize};
-use teamster_core::{AgentError, Id, NewerEvent};
 
 use super::outcome::{Outcome, wire};
+use crate::{AgentError, Id, NewerEvent};
 
 /// An event of a run.
 ///
@@ -40,7 +40,7 @@ pub enum RunEvent {
     /// The run ended.
     ///
     /// Its wire form is `runId`, `status` (`success`, `aborted`, `error`), `runStatus` (a
-    /// [`RunStatus`](teamster_core::RunStatus)), `durationMs` and `result`, with the messages as `payloads` and
+    /// [`RunStatus`](crate::RunStatus)), `durationMs` and `result`, with the messages as `payloads` and
     /// other data in `meta`. A deserialized event has only the data of that form.
     #[serde(rename = "run:end")]
     End(

@@ -8,7 +8,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use teamster_core::provider::surrogates;
+
+use crate::provider::surrogates;
 
 /// Levels of nesting up to which values are taken apart: half of what the parser takes.
 const DEPTH: usize = 64;
