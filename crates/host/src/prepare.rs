@@ -242,7 +242,9 @@ impl Host {
         let kept = is_detached
             .then(|| state::kept(&common.id, spec.clone()))
             .transpose()?;
-        if spec.ask_timeout_ms.is_some() && !matches!(answers, Answers::Clients { .. }) {
+        if spec.ask_timeout_ms.is_some()
+            && !matches!(answers, Answers::Clients | Answers::RequiredClients)
+        {
             common.warnings.push(no_clients());
         }
         artifacts::check(&spec.artifacts)?;
@@ -297,10 +299,12 @@ impl Host {
         };
         let policy = RequestPolicy::new(ask_timeout, channel.requests());
         let answer = |provider: &str, can: &SessionCapabilities| match (&answers, &policy) {
-            (Answers::Clients { .. } | Answers::Attached, Some(policy)) if can.permissions => {
+            (Answers::Clients | Answers::RequiredClients | Answers::Attached, Some(policy))
+                if can.permissions =>
+            {
                 Ok(policy.policy(provider, can))
             }
-            (Answers::Clients { required: true }, Some(policy)) if policy.required => {
+            (Answers::RequiredClients, Some(policy)) if policy.required => {
                 Err(AgentError::refused(
                     "ask_timeout_ms",
                     format!("{} cannot ask for permission in a session", info.id),

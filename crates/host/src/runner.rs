@@ -136,7 +136,7 @@ async fn prepare(host: &Host, launch: Launch) -> Result<Work, AgentError> {
             Work::Run(Box::new(host.prepare_run(*spec, options).await?))
         }
         Spec::Session(spec) => {
-            let mut options = SessionRunOptions::new(launch.id, Answers::clients(true));
+            let mut options = SessionRunOptions::new(launch.id, Answers::RequiredClients);
             options.is_detached = true;
             Work::Session(Box::new(host.prepare_session(*spec, options).await?))
         }

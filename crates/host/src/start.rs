@@ -86,7 +86,7 @@ impl Host {
                 Ok(Accepted::with_important(important, others))
             }
             Spec::Session(spec) => {
-                let mut options = SessionRunOptions::new(id, Answers::clients(true));
+                let mut options = SessionRunOptions::new(id, Answers::RequiredClients);
                 options.is_detached = true;
                 let mut prepared = self.prepare_session(*spec, options).await?;
                 let run = prepared.accept(&runs)?;

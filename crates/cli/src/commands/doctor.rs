@@ -16,7 +16,8 @@ use serde::Serialize;
 use teamster::doctor;
 use teamster_api::ProviderFacts;
 use teamster_host::{
-    ChangedFile, Guard, LeftoverReport, MachineState, examine_agents, kill_leftovers, machine_state,
+    ChangedFile, Guard, LeftoverReport, MachineState, examine_agents, kill_leftovers,
+    machine_state, start_agents,
 };
 
 use crate::remote::Machine;
@@ -54,7 +55,14 @@ pub(crate) fn main(args: &DoctorArgs, machine: &Machine) -> anyhow::Result<u8> {
     let guard = Guard::watch(host, None);
     // Processes that a CLI leaves behind after `--version` become children of this process, and are ended.
     teamster_host::adopt_orphans();
-    let providers = tokio_runtime()?.block_on(examine_agents(host, args.start));
+    let providers = {
+        let runtime = tokio_runtime()?;
+        if args.start {
+            runtime.block_on(start_agents(host))
+        } else {
+            runtime.block_on(examine_agents(host))
+        }
+    };
     teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     drop(guard);
     let directory = env::current_dir().ok();

@@ -10,17 +10,22 @@ use teamster_providers::doctor::{self, AgentReport, DoctorOptions, LoginState, e
 use crate::environment::{STORE_VARIABLE, program_variable};
 use crate::{Host, error_chain};
 
-/// Examines all agents: whether they are installed, their versions and logins. With `start_all`, also CLIs whose npm
-/// package shows their version are started.
+/// Examines all agents: whether they are installed, their versions and logins.
 ///
 /// # Errors
 ///
 /// Fails if a report cannot be converted, which is a fault of this program.
-pub async fn examine_agents(
-    host: &Host,
-    start_all: bool,
-) -> Result<Vec<ProviderFacts>, ServiceError> {
-    examine(host, &options(host).start_all(start_all), None).await
+pub async fn examine_agents(host: &Host) -> Result<Vec<ProviderFacts>, ServiceError> {
+    examine(host, &options(host), None).await
+}
+
+/// Examines all agents as [`examine_agents`] does, and also starts CLIs whose npm package shows their version.
+///
+/// # Errors
+///
+/// As [`examine_agents`].
+pub async fn start_agents(host: &Host) -> Result<Vec<ProviderFacts>, ServiceError> {
+    examine(host, &options(host).start_all(true), None).await
 }
 
 /// Examines all agents, or those with these ids alone.

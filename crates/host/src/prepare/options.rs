@@ -44,22 +44,14 @@ impl RunOptions {
 pub enum Answers {
     /// They are denied.
     Deny,
-    /// Clients of the session's folder.
-    #[non_exhaustive]
-    Clients {
-        /// True if an agent that cannot ask is refused where the description has a time limit of requests.
-        required: bool,
-    },
+    /// Clients of the session's folder. An agent that cannot ask is denied.
+    Clients,
+    /// Clients of the session's folder. An agent that cannot ask is refused where the description has a time limit of
+    /// requests, and denied elsewhere.
+    RequiredClients,
     /// The client of a session in this process ([`PreparedSession::attached`](crate::PreparedSession::attached)), which
     /// has any time. An agent that cannot ask is denied.
     Attached,
-}
-
-impl Answers {
-    /// Lets clients of the session's folder answer. Unless `required`, an agent that cannot ask is denied instead.
-    pub fn clients(required: bool) -> Self {
-        Self::Clients { required }
-    }
 }
 
 /// Function that removes from an agent's parameters what it does not take and need not. It returns `false` if such an

@@ -73,7 +73,7 @@ impl SessionTasks {
     ) -> Result<Accepted, AgentError> {
         check(host, &spec.clone().into())?;
         let runs = state::runs()?;
-        let mut options = SessionRunOptions::new(id, Answers::clients(false));
+        let mut options = SessionRunOptions::new(id, Answers::Clients);
         options.is_detached = true;
         options.history = Some(self.history.clone());
         options.start_over = Some((self.start_over)(&spec));
