@@ -64,10 +64,12 @@ impl Question {
         names
     }
 
-    /// Returns the question of a request with several options that allow it once. A request for permission has one.
+    /// Returns the question of a request with several options that allow it once. A request for permission has one, or
+    /// also one that allows more than this call: nothing is chosen for all later questions.
     pub fn of_options(request: &Value, options: &[PermissionOption]) -> Option<Self> {
+        let allows_more = options.iter().any(|option| option.kind == "allow_always");
         let choices: Vec<&str> = choices(options).map(|it| it.name.as_str()).collect();
-        (choices.len() > 1).then(|| Self::of_choices(request, choices))
+        (choices.len() > 1 && !allows_more).then(|| Self::of_choices(request, choices))
     }
 
     /// Creates the question of a request with these choices.
@@ -107,4 +109,27 @@ pub(crate) fn text_of(request: &Value) -> Option<String> {
         .filter_map(|item| item["content"]["text"].as_str());
     let text = texts.collect::<Vec<_>>().join("\n");
     Some(text).filter(|text| !text.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_can_be_allowed_for_ever_is_no_question() {
+        let option = |id: &str, kind: &str| PermissionOption::new(id, id, kind);
+        // The options of OpenHands 1.16.0.
+        let permission = [
+            option("accept", "allow_once"),
+            option("reject", "reject_once"),
+            option("always_proceed", "allow_always"),
+            option("risk_based", "allow_once"),
+        ];
+        let request = json!({"title": "Which?"});
+        assert_eq!(Question::of_options(&request, &permission), None);
+        let choices = [permission[0].clone(), permission[3].clone()];
+        let question = Question::of_options(&request, &choices).unwrap();
+        let names = json!(["accept", "risk_based"]);
+        assert_eq!(question.schema["properties"][CHOICE]["enum"], names);
+    }
 }

@@ -131,6 +131,7 @@ const SHELL: &[&str] = &[
 const READ: &[&str] = &[
     "read",
     "readfile",
+    "readtextfile",
     "readfiles",
     "viewfile",
     "view",
@@ -140,6 +141,7 @@ const READ: &[&str] = &[
 const WRITE: &[&str] = &[
     "write",
     "writefile",
+    "writetextfile",
     "writetofile",
     "createfile",
     "savefile",
