@@ -26,21 +26,6 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-impl JsonSchema for Text {
-    fn schema_name() -> Cow<'static, str> {
-        "Text".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        // `\s` has U+0085 in Rust only.
-        json_schema!({"type": "string", "minLength": 1, "pattern": r"[^\s\u0085]"})
-    }
-}
-
 /// The key of a conversation, such as `slack:U42`.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionKey(pub(crate) String);
@@ -57,43 +42,11 @@ impl<'de> Deserialize<'de> for SessionKey {
     }
 }
 
-impl JsonSchema for SessionKey {
-    fn schema_name() -> Cow<'static, str> {
-        "SessionKey".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "maxLength": 500, "pattern": SESSION_KEY_PATTERN})
-    }
-}
-
 /// The characters of an id that is the name of a run's folder.
 const RUN_ID: &str = "[A-Za-z0-9_:-][A-Za-z0-9_.:-]{0,99}";
 
 /// The id of a run, or a beginning that no other one has. What cannot be one is an unknown id.
 pub(crate) struct RunId;
-
-impl JsonSchema for RunId {
-    fn schema_name() -> Cow<'static, str> {
-        "RunId".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "pattern": format!("^{RUN_ID}$"),
-            "description": "The id, or a beginning that no other one has.",
-        })
-    }
-}
 
 /// The id of a new run, which the client makes.
 pub(crate) struct NewRunId;
@@ -109,41 +62,8 @@ impl NewRunId {
     }
 }
 
-impl JsonSchema for NewRunId {
-    fn schema_name() -> Cow<'static, str> {
-        "NewRunId".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "type": "string",
-            "pattern": format!("^{RUN_ID}$"),
-            "not": {"pattern": r"\.[0-9]+$"},
-            "description": "The id of the client's choice, such as a UUID. A dot and a number at its end are those of a turn.",
-        })
-    }
-}
-
 /// The id of a request. What cannot be one is an unknown id.
 pub(crate) struct RequestId;
-
-impl JsonSchema for RequestId {
-    fn schema_name() -> Cow<'static, str> {
-        "RequestId".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": format!("^{RUN_ID}/[1-9][0-9]{{0,18}}$")})
-    }
-}
 
 /// The position in a list, newest first: the time and the id of the last run of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,20 +73,6 @@ impl<'de> Deserialize<'de> for Cursor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map(Self).map_err(de::Error::custom)
-    }
-}
-
-impl JsonSchema for Cursor {
-    fn schema_name() -> Cow<'static, str> {
-        "Cursor".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "pattern": r"^[0-9]{1,19}\."})
     }
 }
 
@@ -197,18 +103,43 @@ impl<'de> Deserialize<'de> for Seconds {
     }
 }
 
-impl JsonSchema for Seconds {
-    fn schema_name() -> Cow<'static, str> {
-        "Seconds".into()
-    }
+/// Defines the schemas of fields, which stand in that of their object.
+macro_rules! inline_schemas {
+    ($($name:ident: $schema:expr;)*) => {$(
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
 
-    fn inline_schema() -> bool {
-        true
-    }
+            fn inline_schema() -> bool {
+                true
+            }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "number", "minimum": 0})
-    }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                $schema
+            }
+        }
+    )*};
+}
+
+inline_schemas! {
+    // `\s` has U+0085 in Rust only.
+    Text: json_schema!({"type": "string", "minLength": 1, "pattern": r"[^\s\u0085]"});
+    SessionKey: json_schema!({"type": "string", "maxLength": 500, "pattern": SESSION_KEY_PATTERN});
+    RunId: json_schema!({
+        "type": "string",
+        "pattern": format!("^{RUN_ID}$"),
+        "description": "The id, or a beginning that no other one has.",
+    });
+    NewRunId: json_schema!({
+        "type": "string",
+        "pattern": format!("^{RUN_ID}$"),
+        "not": {"pattern": r"\.[0-9]+$"},
+        "description": "The id of the client's choice, such as a UUID. A dot and a number at its end are those of a turn.",
+    });
+    RequestId: json_schema!({"type": "string", "pattern": format!("^{RUN_ID}/[1-9][0-9]{{0,18}}$")});
+    Cursor: json_schema!({"type": "string", "pattern": r"^[0-9]{1,19}\."});
+    Seconds: json_schema!({"type": "number", "minimum": 0});
 }
 
 /// Splits at a character outside of quoted strings.
