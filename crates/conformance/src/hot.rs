@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_continues_after_a_broken_turn_whether_it_is_remembered_or_not() {
+    fn model_continues_after_a_remembered_or_forgotten_turn() {
         let script = script(&scenario("abort_in_text")).unwrap();
         assert_eq!(answers(&script, 1), ["This goes on and on Stall", "I am."]);
         assert_eq!(answers(&script, 2)[0], "I am.");

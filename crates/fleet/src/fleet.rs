@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_message_that_was_stored_is_known_until_it_is_forgotten() {
+    fn newest_stored_message_is_known_until_it_is_forgotten() {
         let mut written = Written::default();
         written.add("a", 7);
         written.add("a", 5);

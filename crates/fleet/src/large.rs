@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn readers_that_take_nothing_leave_the_threads_of_the_runtime_free() {
+    fn idle_readers_leave_the_threads_of_the_runtime_free() {
         let mut runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = runtime.max_blocking_threads(1).build().unwrap();
         runtime.block_on(async {
@@ -433,7 +433,7 @@ mod tests {
 
     #[cfg(feature = "worker")]
     #[test]
-    fn what_unpacks_to_more_than_an_entry_is_refused() {
+    fn data_that_unpacks_to_more_than_an_entry_is_refused() {
         let most = 4 << 20;
         let bomb = compress_to_vec(io::repeat(b'x').take(2 * most), CompressionLevel::Fastest);
         assert!(bomb.len() < 1 << 16, "{}", bomb.len());

@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_with_a_long_description_leaves_its_result_to_the_log() {
+    fn record_with_a_long_description_has_its_result_in_the_log() {
         for (prompt, has_result) in [(10, true), (760 * 1024, false)] {
             let spec = Spec::from(RunSpec::new("claude", "x".repeat(prompt)));
             let mut record = Record::new("default", &spec);

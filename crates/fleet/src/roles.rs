@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn no_submitter_may_read_by_a_request_whose_subject_is_in_its_body() {
+    fn submitter_may_not_read_by_a_subject_in_a_request_body() {
         for role in [FleetRole::Submitter, FleetRole::Watcher] {
             let may = role.publishes("ann");
             for request in [

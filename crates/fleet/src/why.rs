@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_the_reason_only_if_no_other_worker_may_take_the_run() {
+    fn refusal_is_the_reason_only_if_no_worker_takes_the_run() {
         let refuse = |known: &mut Known, worker: &str| {
             let refusal = Refusal {
                 worker: worker.into(),

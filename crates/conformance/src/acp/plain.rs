@@ -56,7 +56,7 @@ mod tests {
 
     // Made by hand, in the form of OpenCode's lines.
     #[test]
-    fn what_is_in_the_output_should_have_been_reported() {
+    fn output_of_a_finding_should_have_been_reported() {
         let messages = [
             json!({"type": "tool_use", "part": {"input": {"command": "echo a"}, "output": "a"}}),
             json!({"type": "step_finish", "part": {"tokens": {"input": 100, "output": 20}}}),

@@ -51,7 +51,7 @@ fn gaps(cli: Cli, version: &str, results: &Results) -> Vec<String> {
 }
 
 #[test]
-fn every_supported_version_that_is_recorded_plays_all_scenarios_as_expected() {
+fn supported_versions_play_all_scenarios_as_expected() {
     let results = Results::read().unwrap();
     let pinned = install::pinned().unwrap();
     let mut all = Vec::new();
@@ -127,7 +127,7 @@ fn pages_name_the_oldest_version() {
 }
 
 #[test]
-fn a_version_that_lacks_a_scenario_or_tells_another_story_has_gaps() {
+fn version_without_a_scenario_or_with_another_story_has_gaps() {
     let mut results = Results::read().unwrap();
     assert!(!gaps(Cli::Codex, "0.0.1", &results).is_empty());
     let codex = results.0.get_mut("codex").unwrap();

@@ -45,7 +45,7 @@ fn a_run_whose_start_was_refused_is_never_started() {
 }
 
 #[test]
-fn a_run_that_is_to_stop_is_not_started_by_a_worker_that_is_back() {
+fn run_that_is_to_stop_is_not_started_by_a_returned_worker() {
     assert_holds(World::new(2).with(Kind::Stop), 250_000);
 }
 
@@ -92,7 +92,7 @@ fn a_run_whose_log_has_its_end_does_not_wait_for_its_machine() {
 }
 
 #[test]
-fn a_run_that_was_given_up_is_stopped_where_it_is_and_starts_no_more() {
+fn given_up_run_is_stopped_where_it_is_and_never_started() {
     assert_holds(World::new(2).with(Kind::GiveUp), 250_000);
     for (part, found) in [
         (Part::Fence, Found::NeverAtRest),

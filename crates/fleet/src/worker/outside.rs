@@ -333,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_leaves_the_machine_has_the_id_of_the_fleet_and_the_agents_words_stay() {
+    fn outgoing_log_has_the_id_of_the_fleet_and_the_agents_words() {
         let outside = Outside::of(&RunKey::new("ann", "fix"));
         // Made by hand: entries of a log.
         for (local, shown) in [

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_policy_does_not_allow_is_refused_by_the_field() {
+    fn forbidden_field_of_a_policy_is_refused_by_its_name() {
         assert_eq!(refused("", &json!({})), None);
         let bypass = json!({ "permission": "bypass" });
         let message = refused("", &bypass).unwrap();
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_not_set_to_a_mode_that_the_policy_does_not_allow() {
+    fn session_is_not_set_to_a_mode_that_the_policy_forbids() {
         let policy = WorkerPolicy::parse("permissions = ['default']").unwrap();
         let set = |mode| policy.check_command(&Command::SetPermission { mode });
         assert!(set(PermissionMode::Default).is_ok());

@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_consumer_that_all_workers_share_is_not_made_again_ten_times_a_second() {
+    fn shared_consumer_is_not_made_ten_times_a_second() {
         // Before, as long as that of one machine, which is gone at each error.
         assert_eq!(Queue::of_pool("default", "claude").pause(), PAUSE);
         assert_eq!(Queue::of_machine("w1").pause(), RENEW);

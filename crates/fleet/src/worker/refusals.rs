@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_refusal_is_reported_again_when_it_changes_or_is_about_to_pass() {
+    async fn refusal_that_changes_or_ends_soon_is_reported_again() {
         let refusals = Refusals::default();
         let key = RunKey::new("ann", "r");
         let report = |reason| refusals.is_new(&key, reason);

@@ -84,7 +84,7 @@ async fn last(context: &Context, stream: &str, subject: &str) -> Option<(u64, Ve
 }
 
 #[test]
-fn what_one_owner_writes_changes_nothing_of_another() {
+fn data_of_one_owner_changes_nothing_of_another() {
     let Some(server) = server() else { return };
     let shared = Shared::new();
     shared.go();
@@ -238,7 +238,7 @@ async fn tamper(context: &Context, run: &str, change: impl FnOnce(&mut Value)) {
 }
 
 #[test]
-fn a_record_that_is_changed_after_the_claim_starts_nothing_that_is_not_permitted() {
+fn record_changed_after_the_claim_starts_nothing_forbidden() {
     let Some(server) = server() else { return };
     let shared = Shared::new();
     // Where the agent works is written down.
@@ -377,7 +377,7 @@ fn requests_to_a_worker_do_no_more_than_who_sends_them_may() {
 }
 
 #[test]
-fn neither_a_session_nor_the_records_of_another_owner_are_in_reach() {
+fn sessions_and_records_of_other_owners_are_out_of_reach() {
     let Some(server) = server() else { return };
     let shared = Shared::new();
     shared.go();

@@ -152,7 +152,7 @@ fn a_run_of_a_lost_machine_is_unknown_until_a_person_decides() {
 }
 
 #[test]
-fn a_run_that_ended_before_its_machine_was_lost_is_ended_by_another() {
+fn run_that_ended_before_its_loss_is_ended_by_another() {
     let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
@@ -194,7 +194,7 @@ fn a_run_that_ended_before_its_machine_was_lost_is_ended_by_another() {
 }
 
 #[test]
-fn a_worker_that_is_asked_from_elsewhere_ends_and_interrupts_what_it_has_after_a_while() {
+fn remotely_drained_worker_ends_and_interrupts_its_runs() {
     let server = server_or_skip!();
     let shared = Shared::new();
     block_on(async {
@@ -242,7 +242,7 @@ async fn take_name(server: &Server, worker: &str) {
 }
 
 #[test]
-fn a_machine_that_took_the_name_of_a_lost_one_does_not_stand_for_it() {
+fn machine_with_the_name_of_a_lost_one_does_not_replace_it() {
     let server = server_or_skip!();
     let shared = Shared::new();
     block_on(async {
@@ -278,7 +278,7 @@ fn a_machine_that_took_the_name_of_a_lost_one_does_not_stand_for_it() {
 }
 
 #[test]
-fn a_run_whose_claim_is_damaged_on_the_disk_ends_without_an_agent() {
+fn run_with_a_damaged_claim_ends_without_an_agent() {
     let server = server_or_skip!();
     let shared = Shared::new();
     block_on(async {
@@ -351,7 +351,7 @@ async fn until_ended(run: &RunHandle) -> RunView {
 }
 
 #[test]
-fn a_run_for_whose_changes_the_fleet_has_no_room_says_where_they_are() {
+fn run_whose_changes_have_no_room_says_where_they_are() {
     let server = server_or_skip!();
     block_on(async {
         let (_fleet, run, _machine, _files) = without_room(&server, &[]).await;
@@ -371,7 +371,7 @@ fn a_run_for_whose_changes_the_fleet_has_no_room_says_where_they_are() {
 }
 
 #[test]
-fn a_log_and_a_record_say_the_same_of_files_when_there_is_room_after_the_end() {
+fn log_and_record_agree_on_files_if_room_comes_after_the_end() {
     let server = server_or_skip!();
     block_on(async {
         let dies = [("WORKER_DIES_BEFORE", "step: End")];

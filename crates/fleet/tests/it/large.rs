@@ -67,7 +67,7 @@ async fn resubmit(jetstream: &Context, run: &str) -> String {
 }
 
 #[test]
-fn a_large_description_arrives_whole_and_its_log_outlives_the_copy() {
+fn large_description_arrives_and_its_log_outlives_the_copy() {
     let server = server_or_skip!();
     block_on(async {
         let (_fleet, service, machine) = with_worker(&server, MEASURES).await;
@@ -153,7 +153,7 @@ fn noise(bytes: usize) -> String {
 }
 
 #[test]
-fn an_entry_and_a_result_of_35_mb_and_a_prompt_of_8_mib_arrive_byte_for_byte() {
+fn entry_of_35_mb_and_prompt_of_8_mib_arrive_byte_for_byte() {
     const LARGE: usize = 35_000_000;
     const PROMPT: usize = 8 << 20;
     /// Of the worker, in MiB: some copies of an entry, and not those of the log.
@@ -310,7 +310,7 @@ fn reader_of_a_live_log_gets_a_reset_for_what_is_gone() {
 }
 
 #[test]
-fn a_reader_of_an_ended_run_gets_an_end_whatever_is_left_of_its_log() {
+fn reader_of_an_ended_run_gets_an_end_for_any_rest_of_its_log() {
     let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();

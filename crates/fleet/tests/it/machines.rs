@@ -18,7 +18,7 @@ use super::machine::{
 use super::server::server_or_skip;
 
 #[test]
-fn a_run_is_carried_out_once_and_its_log_is_copied_byte_for_byte() {
+fn run_is_carried_out_once_and_its_log_is_copied_exactly() {
     let server = server_or_skip!();
     let shared = Shared::new();
     block_on(async {
@@ -49,7 +49,7 @@ fn a_run_is_carried_out_once_and_its_log_is_copied_byte_for_byte() {
 }
 
 #[test]
-fn a_run_outlives_its_worker_and_the_server_and_is_not_started_again() {
+fn run_outlives_worker_and_server_and_is_not_restarted() {
     let mut server = server_or_skip!();
     let shared = Shared::new();
     block_on(async {
@@ -132,12 +132,12 @@ fn dies_before(effects: &[&str]) {
 }
 
 #[test]
-fn a_worker_that_is_killed_between_two_steps_continues_when_it_is_back() {
+fn worker_killed_between_two_steps_continues_when_back() {
     dies_before(&["step: Start", "Witness", "Spawn", "Follow", "step: End"]);
 }
 
 #[test]
-fn what_a_run_has_left_can_be_read_as_soon_as_its_log_has_its_end() {
+fn files_of_a_run_can_be_read_once_its_log_has_its_end() {
     let server = server_or_skip!();
     let shared = Shared::new();
     let agent = shared.agent();
@@ -197,7 +197,7 @@ fn a_run_that_was_reported_as_failed_is_not_started_later() {
 }
 
 #[test]
-fn a_run_that_is_cancelled_before_its_agent_starts_is_never_started() {
+fn run_cancelled_before_its_agent_starts_is_never_started() {
     let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
@@ -214,7 +214,7 @@ fn a_run_that_is_cancelled_before_its_agent_starts_is_never_started() {
 }
 
 #[test]
-fn a_run_is_hinted_again_while_its_queue_has_a_hint_that_nothing_can_take() {
+fn run_is_hinted_again_behind_a_hint_that_none_can_take() {
     let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();

@@ -13,7 +13,7 @@ use super::server::{Server, server_or_skip};
 use tokio::time::timeout;
 
 #[test]
-fn streams_are_made_once_and_those_of_another_program_are_refused() {
+fn streams_are_made_once_and_foreign_ones_are_refused() {
     let server = server_or_skip!();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
@@ -123,7 +123,7 @@ async fn subjects(stream: &mut async_nats::jetstream::stream::Stream) -> Vec<Str
 }
 
 #[test]
-fn an_older_layout_is_brought_up_to_date_with_its_records_and_hints() {
+fn older_layout_is_updated_with_its_records_and_hints() {
     let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
@@ -202,7 +202,7 @@ fn a_worker_names_the_layout_of_a_newer_version() {
 }
 
 #[test]
-fn what_is_gone_is_waited_for_once() {
+fn missing_item_is_waited_for_once() {
     let server = server_or_skip!();
     block_on(async {
         let (_, service) = runs(&server, 0).await;
@@ -226,7 +226,7 @@ fn what_is_gone_is_waited_for_once() {
 }
 
 #[test]
-fn consumers_and_the_presence_of_workers_are_not_asked_for_again_and_again() {
+fn consumers_and_workers_are_not_asked_for_repeatedly() {
     let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
@@ -316,7 +316,7 @@ fn readers_leave_no_consumer_behind() {
 }
 
 #[test]
-fn owners_that_cannot_be_in_a_subject_and_servers_that_are_not_there_are_refused() {
+fn invalid_owners_and_missing_servers_are_refused() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let url = "nats://127.0.0.1:1";

@@ -336,7 +336,7 @@ fn secrets_are_given_by_name_to_the_owners_that_may_have_them() {
 }
 
 #[test]
-fn what_a_policy_does_not_allow_waits_with_the_reason() {
+fn run_that_a_policy_forbids_waits_with_the_reason() {
     let server = server_or_skip!();
     let shared = Shared::new();
     let agent = tells(&shared);
@@ -370,7 +370,7 @@ fn what_a_policy_does_not_allow_waits_with_the_reason() {
 }
 
 #[test]
-fn a_limit_holds_the_agent_back_on_all_workers_with_the_login_until_it_resets() {
+fn limit_holds_an_agent_back_on_all_workers_with_the_login() {
     let server = server_or_skip!();
     let shared = Shared::new();
     shared.go();
@@ -421,7 +421,7 @@ fn a_limit_holds_the_agent_back_on_all_workers_with_the_login_until_it_resets() 
 }
 
 #[test]
-fn a_limit_that_ends_earlier_does_not_replace_the_one_that_holds() {
+fn earlier_limit_does_not_replace_the_one_that_holds() {
     let server = server_or_skip!();
     let shared = Shared::new();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();

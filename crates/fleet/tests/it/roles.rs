@@ -158,7 +158,7 @@ fn a_run_needs_no_more_than_the_roles_permit() {
 }
 
 #[test]
-fn each_user_learns_its_role_and_one_without_a_role_what_it_lacks() {
+fn user_learns_its_role_or_what_it_lacks_without_one() {
     let Some(server) = server() else { return };
     block_on(async {
         fleet(&server, "op", "op")

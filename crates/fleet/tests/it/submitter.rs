@@ -212,7 +212,7 @@ fn a_reader_of_changes_sees_why_a_run_waits_now() {
 }
 
 #[test]
-fn the_runs_of_a_machine_that_is_cut_off_are_asked_at_once_and_shown_as_unknown() {
+fn runs_of_a_cut_off_machine_are_asked_and_shown_as_unknown() {
     const RUNS: u32 = 4;
     /// Time in which a machine must answer.
     const LOOK: Duration = Duration::from_secs(5);
