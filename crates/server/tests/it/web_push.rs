@@ -184,7 +184,7 @@ fn until_kept(served: &Served, expected: &[String]) {
 #[track_caller]
 fn until_settled(served: &Served) {
     let began = Instant::now();
-    let files = || fs::read_dir(served.folder().join("callbacks")).map_or(0, |files| files.count());
+    let files = || fs::read_dir(served.folder().join("callbacks")).map_or(0, Iterator::count);
     while files() > 0 {
         assert!(began.elapsed() < LIMIT);
         thread::yield_now();
