@@ -1,11 +1,11 @@
 // Plays the habits of editors against one server of the Agent Client Protocol, and writes what it does to a file:
-//   compare.mjs RESULT CLI COMMAND...
+//   compare.mjs RESULT COMMAND...
 // Each check is by itself: one that fails is a cell of the table, and the others go on.
 import { spawn } from "node:child_process";
 import { appendFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 
-const [resultFile, cli, ...command] = process.argv.slice(2);
+const [resultFile, ...command] = process.argv.slice(2);
 const cwd = process.cwd();
 const MARK = `ACP_COMPARE_${process.pid}`;
 const LIMIT = 60_000;
@@ -274,11 +274,16 @@ await check("an MCP server of an unknown type", async () => {
   return answer.error ? "fails" : "left out";
 });
 await check("images", () => yes(can.promptCapabilities?.image));
-await check("a command of the CLI (`/context`, `/status`)", async () => {
+await check("a command of the CLI", async () => {
+  const known = zed.of("available_commands_update").at(-1)?.availableCommands.map((it) => it.name) ?? [];
+  // Those that only report something.
+  const reports = ["context", "status", "about", "stats", "help", "usage", "session"];
+  const name = reports.find((it) => known.includes(it));
+  if (!name && known.length > 0) return `none that only reports: /${known.slice(0, 3).join(", /")}`;
   const other = await zed.call("session/new", { cwd, mcpServers: [] });
-  const turn = await zed.prompt(other.sessionId, cli === "claude" ? "/context" : "/status");
+  const turn = await zed.prompt(other.sessionId, `/${name ?? "status"}`);
   const answer = text(turn.updates);
-  return answer.includes("One two three.") ? "goes to the model" : answer.trim() ? "runs" : "no answer";
+  return `/${name ?? "status"} ${answer.includes("One two three.") ? "goes to the model" : answer.trim() ? "runs" : "has no answer"}`;
 });
 await check("lists its sessions, with titles", async () => {
   const { sessions } = await zed.call("session/list", { cwd });

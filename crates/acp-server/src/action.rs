@@ -40,6 +40,14 @@ pub enum Action {
         /// Start of the page: [`SessionPage::next`] of the previous page. Unset for the first page.
         cursor: Option<String>,
     },
+    /// Remove the login of an agent. Answered by [`AcpServer::logged_out`](crate::AcpServer::logged_out).
+    #[non_exhaustive]
+    LogOut {
+        /// The request.
+        ticket: Ticket,
+        /// The agent's id.
+        agent: String,
+    },
     /// End the session and its process. Answered by [`AcpServer::done`](crate::AcpServer::done).
     #[non_exhaustive]
     Close {

@@ -76,6 +76,8 @@ pub struct AgentEntry {
     pub add_dirs: bool,
     /// Login instructions in the imperative, such as "log in with `claude`". Empty if there are none.
     pub login: String,
+    /// The host can remove the agent's login.
+    pub logs_out: bool,
 }
 
 impl AgentEntry {
@@ -94,6 +96,7 @@ impl AgentEntry {
             images: true,
             add_dirs: true,
             login: String::new(),
+            logs_out: false,
         }
     }
 }

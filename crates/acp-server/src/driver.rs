@@ -16,7 +16,7 @@ mod thread;
 use std::fmt;
 use std::sync::Arc;
 
-use teamster_api::{ProblemCode, RunService, SessionSpec};
+use teamster_api::{ProblemCode, RunService, ServiceFuture, SessionSpec};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::Catalog;
@@ -47,7 +47,21 @@ struct Shared {
     has_files: bool,
     /// The editor's folder goes along to the service's machine by this.
     folders: Option<Arc<dyn FolderTransfer>>,
+    /// Removes the login of an agent.
+    log_out: Option<Arc<dyn LogOut>>,
     hint: fn(ProblemCode) -> Option<&'static str>,
+}
+
+/// Removes logins of agents.
+///
+/// [`EditorServer`] starts no program: the program around it gives it this.
+pub trait LogOut: Send + Sync {
+    /// Removes the login of the agent with this id.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason.
+    fn log_out<'a>(&'a self, agent: &'a str) -> ServiceFuture<'a, ()>;
 }
 
 /// Reason for the end of an editor's connection.
@@ -90,6 +104,7 @@ impl EditorServer {
             refused_folders: None,
             has_files: true,
             folders: None,
+            log_out: None,
             hint: |_| None,
         };
         Self {
@@ -114,6 +129,17 @@ impl EditorServer {
     #[must_use]
     pub fn with_folders(mut self, folders: Arc<dyn FolderTransfer>) -> Self {
         Arc::make_mut(&mut self.shared).folders = Some(folders);
+        self
+    }
+
+    /// Lets the editor remove the login of the agent that all threads have.
+    #[must_use]
+    pub fn with_log_out(mut self, log_out: Arc<dyn LogOut>) -> Self {
+        let shared = Arc::make_mut(&mut self.shared);
+        shared.log_out = Some(log_out);
+        for agent in &mut shared.catalog.agents {
+            agent.logs_out = true;
+        }
         self
     }
 

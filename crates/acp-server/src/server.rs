@@ -9,11 +9,12 @@ use std::collections::HashMap;
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
-    AgentCapabilities, AuthMethod, AuthMethodAgent, CancelNotification, CancelRequestNotification,
-    ClientCapabilities, Error, ErrorCode, Implementation, InitializeRequest, InitializeResponse,
-    McpCapabilities, PromptCapabilities, RequestId, SessionAdditionalDirectoriesCapabilities,
-    SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities,
-    SessionListCapabilities, SessionResumeCapabilities,
+    AgentAuthCapabilities, AgentCapabilities, AuthMethod, AuthMethodAgent, CancelNotification,
+    CancelRequestNotification, ClientCapabilities, Error, ErrorCode, Implementation,
+    InitializeRequest, InitializeResponse, LogoutCapabilities, McpCapabilities, PromptCapabilities,
+    RequestId, SessionAdditionalDirectoriesCapabilities, SessionCapabilities,
+    SessionCloseCapabilities, SessionDeleteCapabilities, SessionListCapabilities,
+    SessionResumeCapabilities,
 };
 use serde_json::Value;
 use teamster_core::PermissionRequest;
@@ -69,6 +70,7 @@ enum Operation {
         left_out: Vec<String>,
     },
     List,
+    LogOut,
     Close,
     Delete,
 }
@@ -134,6 +136,7 @@ impl AcpServer {
         match method {
             "initialize" => self.initialize(id, params(method, raw)?, out),
             "authenticate" => authenticate(id, out),
+            "logout" => self.log_out(id, out)?,
             "session/new" => self.new_session(id, raw, out)?,
             "session/load" => self.load(id, raw, out)?,
             "session/resume" => self.resume(id, raw, out)?,
@@ -192,8 +195,13 @@ impl AcpServer {
         let prompt = PromptCapabilities::new()
             .image(takes(|agent| agent.images))
             .embedded_context(true);
+        let mut auth = AgentAuthCapabilities::new();
+        if self.agent_to_log_out().is_some() {
+            auth = auth.logout(LogoutCapabilities::new());
+        }
         let capabilities = AgentCapabilities::new()
             .load_session(true)
+            .auth(auth)
             .prompt_capabilities(prompt)
             .mcp_capabilities(McpCapabilities::new().http(has("http")).sse(has("sse")))
             .session_capabilities(session);

@@ -34,6 +34,7 @@ static INFO: CliInfo = {
     ];
     info.oldest_version = Some("2.1.197");
     info.install = "npm install -g @anthropic-ai/claude-code";
+    info.logout_args = &["auth", "logout"];
     info.login =
         "log in with `claude` and then /login, or set ANTHROPIC_API_KEY in the environment";
     info.credentials = credentials::CREDENTIALS;

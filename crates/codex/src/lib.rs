@@ -34,6 +34,7 @@ static INFO: CliInfo = {
     ];
     info.oldest_version = Some("0.159.3");
     info.install = "npm install -g @openai/codex";
+    info.logout_args = &["logout"];
     info.login = "log in with `codex login`, or with a key: `printenv OPENAI_API_KEY | codex login --with-api-key`";
     info.credentials = credentials::CREDENTIALS;
     info.config_files = launch::CONFIG_FILES;

@@ -44,6 +44,8 @@ pub struct CliInfo {
     pub install: &'static str,
     /// The instruction for logging in, as an imperative: "log in with ...".
     pub login: &'static str,
+    /// Arguments that remove the login without a question, such as `logout`. Empty if the CLI has no such command.
+    pub logout_args: &'static [&'static str],
     /// Signs of a login on disk and in the environment.
     pub credentials: Credentials,
     /// True if the CLI reports the id of a new session only at its end, but accepts one. Unless the caller sets
@@ -70,6 +72,7 @@ impl CliInfo {
             oldest_version: None,
             install: "",
             login: "",
+            logout_args: &[],
             credentials: Credentials::unknown(),
             choose_session_id: false,
             instructions: &[COMMON_INSTRUCTIONS],

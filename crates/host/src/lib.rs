@@ -51,7 +51,7 @@ pub use init::{Role, init};
 pub use leftovers::{LeftoverReport, MachineState, kill_leftovers, machine_state};
 pub use login::login_mark;
 pub use machine::{
-    LocalMachine, control_loops, examine_agents, find_program, local_zone, start_agents,
+    LocalMachine, control_loops, examine_agents, find_program, local_zone, log_out, start_agents,
 };
 pub use mcp_servers::{ListedServer, NotFor, ServerList, list_servers};
 pub use orphans::{adopt as adopt_orphans, end as end_orphans};

@@ -20,7 +20,7 @@ use crate::usage::{UsageError, UsageSources, collect_usage};
 use crate::{Host, Notice, environment, error_chain};
 
 use agents::Examined;
-pub use agents::{examine_agents, find_program, start_agents};
+pub use agents::{examine_agents, find_program, log_out, start_agents};
 pub use loops::control_loops;
 
 /// The agents of this machine, their usage and history, and its loops.

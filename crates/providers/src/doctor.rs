@@ -6,7 +6,8 @@ mod login;
 
 use std::collections::BTreeMap;
 use std::env;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::process::Stdio;
 use std::time::Duration;
@@ -235,11 +236,8 @@ pub async fn examine(provider: &dyn CliProvider, options: &DoctorOptions) -> Age
     };
     let program = native_program(provider, path.clone());
     report.resolved_path = program.canonicalize().ok().filter(|real| *real != path);
-    let mut command = Command::new(&program);
-    command.args(info.version_args);
     let search_path = env::var_os("PATH");
-    let extended =
-        on_path(&path, search_path.as_deref()).filter(|_| !options.programs.contains_key(info.id));
+    let (command, extended) = command_of(info, options, &path, &program, info.version_args);
     report.outside_path = extended.is_some();
     if !options.start_all
         && let Some(package) =
@@ -251,13 +249,6 @@ pub async fn examine(provider: &dyn CliProvider, options: &DoctorOptions) -> Age
         report.version_from = Some(package.file);
         report.path = Some(path);
         return report;
-    }
-    if let Some(extended) = &extended {
-        command.env("PATH", extended);
-    }
-    let guards = SHIM_GUARDS.iter().map(|(name, _)| *name);
-    for name in options.env_remove.iter().map(|it| &**it).chain(guards) {
-        command.env_remove(name);
     }
     match query(command, options.limit).await {
         Ok(answer) => {
@@ -281,6 +272,66 @@ pub async fn examine(provider: &dyn CliProvider, options: &DoctorOptions) -> Age
     }
     report.path = Some(path);
     report
+}
+
+/// Returns the command of a CLI that was found at `path`, and the `PATH` that it gets if that is not ours.
+fn command_of(
+    info: &CliInfo,
+    options: &DoctorOptions,
+    path: &Path,
+    program: &Path,
+    args: &[&str],
+) -> (Command, Option<OsString>) {
+    let mut command = Command::new(program);
+    command.args(args);
+    let search_path = env::var_os("PATH");
+    let extended =
+        on_path(path, search_path.as_deref()).filter(|_| !options.programs.contains_key(info.id));
+    if let Some(extended) = &extended {
+        command.env("PATH", extended);
+    }
+    let guards = SHIM_GUARDS.iter().map(|(name, _)| *name);
+    for name in options.env_remove.iter().map(|it| &**it).chain(guards) {
+        command.env_remove(name);
+    }
+    (command, extended)
+}
+
+/// Removes the login of a CLI by the CLI's own command. A program that exceeds the limit is killed, with its child
+/// processes.
+///
+/// # Errors
+///
+/// Fails with the reason if the CLI has no such command, is missing, fails or exceeds the limit.
+pub async fn log_out(provider: &dyn CliProvider, options: &DoctorOptions) -> Result<(), String> {
+    let info = provider.info();
+    if info.logout_args.is_empty() {
+        return Err(format!("{} has no command that logs out", info.name));
+    }
+    let path = find_program_of(info, options).map_err(|error| error.message)?;
+    let program = native_program(provider, path.clone());
+    let (mut command, _) = command_of(info, options, &path, &program, info.logout_args);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let (child, _group) = ProcessGroup::spawn(&mut command)
+        .map_err(|error| format!("{} cannot be started: {error}", info.name))?;
+    let output = timeout(options.limit, child.wait_with_output()).await;
+    let output = output
+        .map_err(|_| format!("{} did not log out within {:?}", info.name, options.limit))?
+        .map_err(|error| format!("{} cannot be waited for: {error}", info.name))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let stderr = lines(&String::from_utf8_lossy(&output.stderr));
+    let last = stderr.lines().last().unwrap_or("it printed no reason");
+    Err(format!(
+        "{} did not log out ({}): {}",
+        info.name,
+        output.status,
+        excerpt(last, LONGEST_ANSWER)
+    ))
 }
 
 /// Returns the variables in this process's environment by which the shims of a version manager recognize their own

@@ -29,6 +29,7 @@ pub(super) enum ActionResult {
     Prepared(Ticket, Result<Offers, AgentError>),
     Found(Ticket, Result<Found, AgentError>),
     Listed(Ticket, Result<SessionPage, AgentError>),
+    LoggedOut(Ticket, Result<(), AgentError>),
     Done(Ticket, String, Result<(), AgentError>),
     Refused(String, AgentError),
 }
@@ -127,6 +128,7 @@ impl Connection {
             ActionResult::Prepared(ticket, result) => self.server.prepared(ticket, result, out),
             ActionResult::Found(ticket, result) => self.server.found(ticket, result, out),
             ActionResult::Listed(ticket, result) => self.server.listed(ticket, result, out),
+            ActionResult::LoggedOut(ticket, result) => self.server.logged_out(ticket, result, out),
             ActionResult::Done(ticket, session_id, result) => {
                 self.threads.remove(&session_id);
                 self.server.done(ticket, &session_id, result, out);
@@ -179,6 +181,18 @@ impl Connection {
             } => self.lookup(
                 async move { past::list(&shared, cwd.as_deref(), cursor.as_deref()).await },
                 move |result| ActionResult::Listed(ticket, result),
+            ),
+            Action::LogOut { ticket, agent, .. } => self.lookup(
+                async move {
+                    match &shared.log_out {
+                        Some(log_out) => {
+                            let done = log_out.log_out(&agent).await;
+                            done.map_err(|error| shared.agent_error(error))
+                        }
+                        None => Ok(()),
+                    }
+                },
+                move |result| ActionResult::LoggedOut(ticket, result),
             ),
             Action::Close {
                 ticket, session_id, ..

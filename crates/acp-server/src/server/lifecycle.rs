@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1::{
     CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse, Error,
-    ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse,
-    NewSessionRequest, NewSessionResponse, RequestId, ResumeSessionRequest, ResumeSessionResponse,
-    SessionInfo,
+    ErrorCode, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LoadSessionResponse,
+    LogoutResponse, NewSessionRequest, NewSessionResponse, RequestId, ResumeSessionRequest,
+    ResumeSessionResponse, SessionInfo,
 };
 use serde_json::{Value, json};
 use teamster_api::title_of;
@@ -107,6 +107,35 @@ impl AcpServer {
             cwd: request.cwd,
             cursor: request.cursor,
         });
+    }
+
+    /// Returns the agent whose login can be removed: the only one, if the host can do that.
+    pub(super) fn agent_to_log_out(&self) -> Option<&str> {
+        match &*self.catalog.agents {
+            [agent] if agent.logs_out => Some(&agent.id),
+            _ => None,
+        }
+    }
+
+    pub(super) fn log_out(&mut self, id: &RequestId, out: &mut Output) -> Result<(), Error> {
+        let Some(agent) = self.agent_to_log_out().map(str::to_owned) else {
+            let problem = "the agent has no command that logs out: use its CLI";
+            return Err(requests::failed(ErrorCode::MethodNotFound, problem));
+        };
+        let ticket = self.ticket(id, Operation::LogOut);
+        out.actions.push(Action::LogOut { ticket, agent });
+        Ok(())
+    }
+
+    /// Takes the host's answer to [`Action::LogOut`].
+    pub fn logged_out(&mut self, ticket: Ticket, result: Result<(), AgentError>, out: &mut Output) {
+        let Some(request) = self.take_request(ticket) else {
+            return;
+        };
+        match result {
+            Ok(()) => out.response(&request.id, &LogoutResponse::new()),
+            Err(error) => out.error(&request.id, &errors::from_agent(&error)),
+        }
     }
 
     pub(super) fn close(

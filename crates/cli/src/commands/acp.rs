@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use teamster_acp_server::{Catalog, Disconnect, EditorServer};
-use teamster_api::{ProblemCode, SessionSpec};
+use teamster_acp_server::{Catalog, Disconnect, EditorServer, LogOut};
+use teamster_api::{ProblemCode, ServiceFuture, SessionSpec};
 use teamster_core::time::millis;
 use teamster_host::{Guard, LocalMachine, LocalRuns, SessionTasks};
 use tokio::runtime::Runtime;
@@ -80,17 +80,31 @@ fn here(runtime: &Runtime, mut session: SessionSpec) -> anyhow::Result<u8> {
     session.ask_timeout_ms.get_or_insert(u64::MAX);
     // A prompt that begins with `/` is a command of the agent, as in its own terminal, where it has such commands.
     session.trusted.slash_commands = true;
+    let agent = host().agent(&session.provider);
+    let has_logout = agent.is_ok_and(|info| !info.logout_args.is_empty());
     let guard = Guard::start(host(), None);
     teamster_host::adopt_orphans();
     let served = runtime.block_on(async {
         let catalog = Catalog::of_machine(&machine, &session).await?;
-        let server = EditorServer::new(Arc::new(runs), catalog, session);
+        let mut server = EditorServer::new(Arc::new(runs), catalog, session);
+        if has_logout {
+            server = server.with_log_out(Arc::new(ByCli));
+        }
         let served = serve(server).await;
         report::warn_of(&tasks.end().await, true);
         served
     });
     teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     served
+}
+
+/// Logs out by the agents' CLIs.
+struct ByCli;
+
+impl LogOut for ByCli {
+    fn log_out<'a>(&'a self, agent: &'a str) -> ServiceFuture<'a, ()> {
+        Box::pin(async move { Ok(teamster_host::log_out(host(), agent).await?) })
+    }
 }
 
 /// Serves sessions of a server or a fleet.

@@ -106,6 +106,32 @@ fn stdout_of(agent: &Agent, args: &[&str]) -> String {
     ended.stdout
 }
 
+/// A script as Codex, which has a command that logs out.
+#[test]
+fn an_editor_logs_out_of_the_cli() {
+    let agent = Agent::new();
+    let codex = agent.path("codex");
+    let script = "#!/bin/sh\n[ \"$*\" = logout ] || exit 9\n[ -e login ] || { echo 'no login' >&2; exit 3; }\n/bin/rm login\n";
+    teamster_testkit::proc::write_program(&codex, script).unwrap();
+    let login = agent.path("login");
+    fs::write(&login, "").unwrap();
+    let mut command = command(&agent, ["codex"]);
+    command
+        .env("TEAMSTER_CODEX_BIN", &codex)
+        .current_dir(agent.path(""));
+    let mut editor = Editor::start(&mut command);
+    let about = editor.initialize();
+    let auth = &about["result"]["agentCapabilities"]["auth"];
+    assert_eq!(auth["logout"], json!({}), "{about}");
+    let done = editor.call("logout", &json!({}));
+    assert_eq!(done["result"], json!({}), "{done}");
+    assert!(!login.exists());
+    let failed = editor.call("logout", &json!({}));
+    let message = failed["error"]["message"].as_str().unwrap();
+    assert_eq!(message, "Codex did not log out (exit status: 3): no login");
+    editor.end();
+}
+
 #[test]
 fn unusable_store_is_reported_before_the_first_session() {
     let agent = Agent::new();

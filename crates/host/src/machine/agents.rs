@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use teamster_api::{ProblemCode, ProviderFacts, ProviderReport, ServiceError};
-use teamster_core::{CliInfo, ErrorDetail};
+use teamster_core::{AgentError, CliInfo, ErrorCode, ErrorDetail, ErrorKind};
 use teamster_process::RuntimeConfig;
 use teamster_providers::doctor::{self, AgentReport, DoctorOptions, LoginState, examine_all};
 
@@ -128,6 +128,20 @@ fn options(host: &Host) -> DoctorOptions {
             .extend(program.map(|path| (info.id.to_owned(), path)));
     }
     options
+}
+
+/// Removes the login of an agent by its CLI's own command.
+///
+/// # Errors
+///
+/// Fails with the reason if there is no such agent or command, or if that fails.
+pub async fn log_out(host: &Host, agent: &str) -> Result<(), AgentError> {
+    host.agent(agent)?;
+    let logged_out = match host.providers().get(agent) {
+        Some(provider) => doctor::log_out(&*provider, &options(host)).await,
+        None => Ok(()),
+    };
+    logged_out.map_err(|why| AgentError::new(ErrorCode::CliError, ErrorKind::Internal, why))
 }
 
 /// Returns the path of an agent's program as a run would find it.

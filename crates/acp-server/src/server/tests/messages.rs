@@ -50,6 +50,31 @@ fn initialize_announces_what_the_agent_takes() {
 }
 
 #[test]
+fn a_login_is_removed_where_the_host_can() {
+    let mut agent = claude();
+    agent.logs_out = true;
+    let mut editor = Editor::with(Catalog::one(agent));
+    editor.call(0, "initialize", json!({"protocolVersion": 1}));
+    let can = editor.answer(0)["result"]["agentCapabilities"].clone();
+    assert_eq!(can["auth"]["logout"], json!({}));
+    editor.call(1, "logout", json!({}));
+    let Some(Action::LogOut { ticket, agent }) = editor.actions.pop() else {
+        panic!("{:?}", editor.actions);
+    };
+    assert_eq!(agent, "claude");
+    editor.host(|server, out| server.logged_out(ticket, Ok(()), out));
+    assert_eq!(editor.answer(1)["result"], json!({}));
+
+    let mut editor = Editor::new();
+    editor.call(0, "initialize", json!({"protocolVersion": 1}));
+    let can = editor.answer(0)["result"]["agentCapabilities"].clone();
+    assert_eq!(can["auth"]["logout"], Value::Null);
+    editor.call(1, "logout", json!({}));
+    assert_eq!(editor.answer(1)["error"]["code"], -32601);
+    assert_eq!(editor.actions, []);
+}
+
+#[test]
 fn malformed_messages_get_errors_and_keep_the_connection() {
     let mut editor = Editor::new();
     for (line, code) in [
