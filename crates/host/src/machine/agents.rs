@@ -10,13 +10,14 @@ use teamster_providers::doctor::{self, AgentReport, DoctorOptions, LoginState, e
 use crate::environment::{STORE_VARIABLE, program_variable};
 use crate::{Host, error_chain};
 
-/// Examines all agents: whether they are installed, their versions and logins.
+/// Examines all agents: whether they are installed, their versions and logins. CLIs whose npm package shows their version
+/// are not started.
 ///
 /// # Errors
 ///
 /// Fails if a report cannot be converted, which is a fault of this program.
 pub async fn examine_agents(host: &Host) -> Result<Vec<ProviderFacts>, ServiceError> {
-    examine(host, &options(host), None).await
+    examine(host, &options(host).start_all(false), None).await
 }
 
 /// Examines all agents as [`examine_agents`] does, and also starts CLIs whose npm package shows their version.
