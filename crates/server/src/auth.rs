@@ -7,7 +7,7 @@ use async_stream::stream;
 use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, COOKIE};
-use axum::http::{HeaderMap, Method};
+use axum::http::{Extensions, HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_core::Stream;
@@ -26,15 +26,8 @@ pub(crate) async fn authorize(
     mut request: Request,
     next: Next,
 ) -> Response {
-    match caller(&shared, &request) {
-        Ok(_) if (request.extensions().get::<Arc<Slot>>()).is_some_and(|slot| !slot.keep()) => {
-            ApiError::new(
-                ProblemCode::TooManyConnections,
-                "all connections are in use: close one, or try later",
-            )
-            .into_response()
-        }
-        Ok(caller) if caller.may(scope) => {
+    match permitted(&shared, &request, scope) {
+        Ok(caller) => {
             let key = caller.key.clone();
             request.extensions_mut().insert(caller);
             match key {
@@ -46,12 +39,35 @@ pub(crate) async fn authorize(
                 _ => next.run(request).await,
             }
         }
-        Ok(_) => ApiError::new(
-            ProblemCode::InsufficientScope,
-            format!("this needs a token with the scope `{}`", scope.name()),
-        )
-        .into_response(),
         Err(problem) => problem.into_response(),
+    }
+}
+
+/// Returns the sender of a request, whose token has the scope.
+pub(crate) fn permitted(
+    shared: &Shared,
+    request: &Request,
+    scope: Scope,
+) -> Result<Caller, ApiError> {
+    let caller = caller(shared, request)?;
+    keep_connection(request.extensions())?;
+    if caller.may(scope) {
+        return Ok(caller);
+    }
+    Err(ApiError::new(
+        ProblemCode::InsufficientScope,
+        format!("this needs a token with the scope `{}`", scope.name()),
+    ))
+}
+
+/// Keeps the slot of a connection whose sender is known.
+pub(crate) fn keep_connection(extensions: &Extensions) -> Result<(), ApiError> {
+    match extensions.get::<Arc<Slot>>() {
+        Some(slot) if !slot.keep() => Err(ApiError::new(
+            ProblemCode::TooManyConnections,
+            "all connections are in use: close one, or try later",
+        )),
+        _ => Ok(()),
     }
 }
 

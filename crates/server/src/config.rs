@@ -1,6 +1,6 @@
 //! The configuration of a server.
 
-use crate::{OwnerToken, Tokens};
+use crate::{OwnerToken, Tokens, Trigger};
 
 /// The configuration of a server.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub struct ServerConfig {
     pub allow_private_callbacks: bool,
     /// Notify the browsers that subscribe, by their push services, when a run ends or needs an answer.
     pub web_push: bool,
+    /// Runs that requests of other programs start.
+    pub triggers: Vec<Trigger>,
     /// Called for each problem that belongs to no request, such as a callback that was given up.
     pub on_warning: fn(&str),
     /// The maximum number of concurrent connections with a valid token; requests of further ones are refused. Default:
@@ -53,6 +55,7 @@ impl ServerConfig {
             allow_callbacks: true,
             allow_private_callbacks: false,
             web_push: false,
+            triggers: Vec::new(),
             on_warning: |_| {},
             max_connections: 1024,
         }

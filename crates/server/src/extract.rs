@@ -89,6 +89,21 @@ fn parse<T: DeserializeOwned>(bytes: &[u8], is_json: bool) -> Result<T, ApiError
     Ok(value)
 }
 
+impl<T: DeserializeOwned> Json<T> {
+    /// Reads a body that `is_signed` accepts; `None` if it does not. No other body is parsed.
+    pub(crate) async fn signed(
+        request: Request,
+        is_signed: impl FnOnce(&[u8]) -> bool,
+    ) -> Result<Option<Self>, ApiError> {
+        let (bytes, is_json) = body(request).await?;
+        if !is_signed(&bytes) {
+            return Ok(None);
+        }
+        let value = parse(&bytes, is_json)?;
+        Ok(Some(Self { value, bytes }))
+    }
+}
+
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
     type Rejection = ApiError;
 

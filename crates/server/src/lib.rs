@@ -35,6 +35,7 @@ mod state;
 mod stdio;
 mod token;
 mod transport;
+mod triggers;
 mod web_push;
 
 pub use config::ServerConfig;
@@ -43,3 +44,4 @@ pub(crate) use problem::ApiError;
 pub use routes::openapi;
 pub use server::Server;
 pub use token::{OwnerToken, Scope, TokenError, TokenInfo, Tokens};
+pub use triggers::Trigger;

@@ -34,6 +34,8 @@ pub(crate) struct Operation {
     pub(crate) replies: Vec<Reply>,
     pub(crate) problems: Vec<ProblemCode>,
     handler: MethodRouter<State>,
+    /// The handler itself refuses requests that are not authorized.
+    has_own_authorization: bool,
 }
 
 /// The body of a request.
@@ -84,11 +86,18 @@ impl Operation {
             replies: Vec::new(),
             problems: Vec::new(),
             handler,
+            has_own_authorization: false,
         }
     }
 
     pub(crate) fn scope(mut self, scope: Option<Scope>) -> Self {
         self.scope = scope;
+        self
+    }
+
+    /// Leaves the check of the scope to the handler.
+    pub(crate) fn with_own_authorization(mut self) -> Self {
+        self.has_own_authorization = true;
         self
     }
 
@@ -173,7 +182,8 @@ impl Operation {
 
     /// Adds the operation's route to a router.
     pub(crate) fn mount(self, router: Router<State>, shared: &State) -> Router<State> {
-        let handler = match self.scope {
+        let scope = self.scope.filter(|_| !self.has_own_authorization);
+        let handler = match scope {
             Some(scope) => self
                 .handler
                 .layer(from_fn_with_state((shared.clone(), scope), auth::authorize)),

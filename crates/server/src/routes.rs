@@ -15,6 +15,7 @@ mod runs;
 mod sessions;
 mod settled;
 mod title;
+mod triggers;
 mod uploads;
 mod web_push;
 
@@ -45,6 +46,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         results::operations(),
         settled::operations(),
         title::operations(),
+        triggers::operations(),
         uploads::operations(),
         requests::operations(),
         feed::operations(),

@@ -44,13 +44,21 @@ pub enum Scope {
     Run,
     /// Answer requests. Includes `read`.
     Answer,
+    /// Fire triggers. Does not include `read`.
+    Trigger,
     /// Everything, including the control of agents.
     Admin,
 }
 
 impl Scope {
     /// All scopes.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Run, Self::Answer, Self::Admin];
+    pub const ALL: [Self; 5] = [
+        Self::Read,
+        Self::Run,
+        Self::Answer,
+        Self::Trigger,
+        Self::Admin,
+    ];
 
     /// Returns the scope's name.
     pub fn name(self) -> &'static str {
@@ -58,13 +66,15 @@ impl Scope {
             Self::Read => "read",
             Self::Run => "run",
             Self::Answer => "answer",
+            Self::Trigger => "trigger",
             Self::Admin => "admin",
         }
     }
 
     /// Returns `true` if a token with this scope may perform operations that require `needed`.
     pub fn allows(self, needed: Self) -> bool {
-        self == needed || self == Self::Admin || needed == Self::Read
+        let reads = needed == Self::Read && self != Self::Trigger;
+        self == needed || self == Self::Admin || reads
     }
 }
 

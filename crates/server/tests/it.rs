@@ -17,5 +17,6 @@ mod it {
     mod served;
     mod sessions;
     mod streams;
+    mod triggers;
     mod web_push;
 }

@@ -296,7 +296,14 @@ impl Config {
 }
 
 /// Fields of the file and of an agent.
-const ROOT_FIELDS: [&str; 4] = ["companyName", "agentsRoot", "agents", "schedules"];
+/// `triggers` are those of the server.
+const ROOT_FIELDS: [&str; 5] = [
+    "companyName",
+    "agentsRoot",
+    "agents",
+    "schedules",
+    "triggers",
+];
 const AGENT_FIELDS: [&str; 7] = [
     "id",
     "alias",

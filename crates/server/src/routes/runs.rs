@@ -32,7 +32,7 @@ use crate::start::check_run;
 use crate::state::Shared;
 use crate::{ApiError, Scope, rights};
 
-pub(super) use once::{Started, key, key_reused, start_once, start_with_id};
+pub(super) use once::{LONGEST_KEY, Started, key, key_reused, start_once, start_with_id};
 
 /// The default number of runs in a page.
 const PAGE: usize = 50;
@@ -55,7 +55,7 @@ pub(super) const fn idempotency_key(description: &'static str) -> Header {
         name: "Idempotency-Key",
         description,
         pattern: r"^[!-~]([\t -~]*[!-~])?$",
-        max_length: once::LONGEST_KEY,
+        max_length: LONGEST_KEY,
     }
 }
 

@@ -78,5 +78,6 @@ const SCOPES: &[(Scope, &str)] = &[
     (Scope::Read, "See runs, requests, agents and usage"),
     (Scope::Run, "Start and stop runs, and see them"),
     (Scope::Answer, "Answer requests, and see them"),
+    (Scope::Trigger, "Fire triggers, and nothing else"),
     (Scope::Admin, "Everything, the control of agents included"),
 ];

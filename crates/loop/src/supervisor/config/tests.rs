@@ -254,7 +254,7 @@ fn a_wrong_schedule_is_refused_with_a_fix() {
         ),
         (
             format!(r#""cron": "0 25 * * *", {run}"#),
-            "cron: hours must be in range",
+            "must be in range 0..=23",
         ),
         (
             format!(r#""cron": "0 0 31 2 *", {run}"#),

@@ -12,7 +12,7 @@ use crate::fields::NewRunId;
 use crate::state::Shared;
 
 /// The maximum length of `Idempotency-Key`, in bytes.
-pub(super) const LONGEST_KEY: usize = 256;
+pub(in crate::routes) const LONGEST_KEY: usize = 256;
 
 /// A run or session that a request has started, or that an earlier one has.
 pub(in crate::routes) struct Started {
