@@ -72,13 +72,16 @@ impl From<FleetStatus> for teamster_api::FleetStatus {
     }
 }
 
+/// The pool and the machine of a queue.
+type Place = (Option<String>, Option<String>);
+
 /// What is counted of the records.
 #[derive(Debug, Default)]
 struct Counts {
     /// Number of runs by the state of their record.
     runs: BTreeMap<String, usize>,
     /// The number of those that wait by their pool and machine, and when the oldest was submitted.
-    queues: BTreeMap<(Option<String>, Option<String>), (usize, Option<u64>)>,
+    queues: BTreeMap<Place, (usize, Option<u64>)>,
 }
 
 impl Counts {
