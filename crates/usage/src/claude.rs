@@ -63,24 +63,27 @@ const DEPTH: usize = 6;
 
 /// Adds all transcripts.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
+    let session = found.session.clone();
     for home in &places.claude {
-        found.walk(Provider::Claude, &home.join("projects"), DEPTH, is_jsonl);
+        let projects = home.join("projects");
+        match &session {
+            Some(session) => of_session(&projects, session, found),
+            None => found.walk(Provider::Claude, &projects, DEPTH, is_jsonl),
+        }
     }
 }
 
 /// Adds a session's transcript and those of its sub-agents, in any project.
-pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
-    for home in &places.claude {
-        for project in found.entries(&home.join("projects")) {
-            let file = project.join(format!("{session}.jsonl"));
-            if let Ok(metadata) = file.metadata()
-                && metadata.is_file()
-            {
-                found.add(Provider::Claude, file, &metadata);
-            }
-            let folder = project.join(session);
-            found.walk(Provider::Claude, &folder, DEPTH - 2, is_jsonl);
+fn of_session(projects: &Path, session: &str, found: &mut Sources) {
+    for project in found.entries(projects) {
+        let file = project.join(format!("{session}.jsonl"));
+        if let Ok(metadata) = file.metadata()
+            && metadata.is_file()
+        {
+            found.add(Provider::Claude, file, &metadata);
         }
+        let folder = project.join(session);
+        found.walk(Provider::Claude, &folder, DEPTH - 2, is_jsonl);
     }
 }
 
@@ -94,12 +97,7 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     if source.start > 0 {
         reader.go_on(source)?;
     }
-    let read = lines::read(
-        &source.path,
-        source.start,
-        &mut |line, sink| reader.line(line, sink),
-        sink,
-    );
+    let read = source.lines(sink, |line, sink| reader.line(line, sink));
     reader
         .totals
         .drain(..)

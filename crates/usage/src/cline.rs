@@ -28,30 +28,23 @@ const MESSAGES: &str = ".messages.json";
 /// Separates the session in a sub-agent's id.
 const SUB_AGENT: &str = "__agent_";
 
-/// Adds all sessions.
+/// Adds the message files of all sessions, or of the requested one with its sub-agents.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
-    walk(places, found, &|_| true);
-}
-
-/// Adds one session, with its sub-agents.
-pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
-    // The CLI splits a sub-agent's id at the first separator, which may be part of the session's id.
-    let begin = session.split("__").next();
-    walk(places, found, &|folder| {
-        folder == session || Some(folder) == begin
-    });
-}
-
-/// Adds all message files in wanted folders.
-fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str) -> bool) {
     let Some(folder) = &places.cline_sessions else {
         return;
+    };
+    let session = found.session.clone();
+    // The CLI splits a sub-agent's id at the first separator, which may be part of the session's id.
+    let is_wanted = |folder: &str| {
+        session
+            .as_deref()
+            .is_none_or(|session| folder == session || Some(folder) == session.split("__").next())
     };
     found.walk(Provider::Cline, folder, DEPTH, |path| {
         let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
         let folder = path.parent().and_then(name);
         name(path).is_some_and(|name| name.ends_with(MESSAGES))
-            && folder.is_some_and(|folder| wanted(&folder))
+            && folder.is_some_and(|folder| is_wanted(&folder))
     });
 }
 

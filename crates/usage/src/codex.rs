@@ -37,22 +37,18 @@ const FOLDERS: [(&str, usize); 2] = [("sessions", 4), ("archived_sessions", 4)];
 /// turn's output in between.
 const WARM_UP: u64 = 1 << 20;
 
-/// Adds all rollouts.
+/// Adds all rollouts, or those of the requested session. Those of its sub-agents name it only in their content. So with a
+/// start time, all files since then are added, which are few.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
-    walk(places, found, &|_| true);
-}
-
-/// Adds a session's rollouts. Those of sub-agents name the session only in their content. So with a start time, all
-/// files since then are added, which are few.
-pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
-    let since = found.since.is_some();
-    let ending = format!("-{session}.jsonl");
-    walk(places, found, &|name| since || name.ends_with(&ending));
-}
-
-fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str) -> bool) {
     let Some(home) = &places.codex else {
         return;
+    };
+    let session = found.session.clone().filter(|_| found.since.is_none());
+    let ending = session.map(|session| format!("-{session}.jsonl"));
+    let is_wanted = |name: &str| {
+        ending
+            .as_deref()
+            .is_none_or(|ending| name.ends_with(ending))
     };
     let before = found.found.len();
     for (folder, depth) in FOLDERS {
@@ -60,7 +56,7 @@ fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str) -> bool) {
             let name = path.file_name().and_then(|name| name.to_str());
             let name = name.map(|name| name.strip_suffix(lines::COMPRESSED).unwrap_or(name));
             name.is_some_and(|name| {
-                name.starts_with("rollout-") && is_jsonl(Path::new(name)) && wanted(name)
+                name.starts_with("rollout-") && is_jsonl(Path::new(name)) && is_wanted(name)
             })
         });
     }
@@ -81,12 +77,7 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     if source.start > 0 {
         reader.go_on(source)?;
     }
-    lines::read(
-        &source.path,
-        source.start,
-        &mut |line, sink| reader.line(line, sink),
-        sink,
-    )
+    source.lines(sink, |line, sink| reader.line(line, sink))
 }
 
 /// State of a rollout.

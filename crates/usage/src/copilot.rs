@@ -18,7 +18,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use teamster_core::Usage;
 
-use crate::lines::{self, Line};
+use crate::lines::Line;
 use crate::places::Places;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources};
@@ -37,22 +37,21 @@ static TURN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"assist
 /// Name of a session's file.
 const EVENTS: &str = "events.jsonl";
 
-/// Adds all sessions.
+/// Adds the files of all sessions, or of the requested one. Sub-agents are in the file of their session.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
-    if let Some(home) = &places.copilot {
-        found.walk(Provider::Copilot, &home.join("session-state"), 2, |path| {
+    let Some(home) = &places.copilot else {
+        return;
+    };
+    let sessions = home.join("session-state");
+    let Some(session) = &found.session else {
+        found.walk(Provider::Copilot, &sessions, 2, |path| {
             path.file_name().is_some_and(|name| name == EVENTS)
         });
-    }
-}
-
-/// Adds a session's file, which includes its sub-agents.
-pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
-    if let Some(home) = &places.copilot {
-        let file = home.join("session-state").join(session).join(EVENTS);
-        if let Ok(metadata) = file.metadata() {
-            found.add(Provider::Copilot, file, &metadata);
-        }
+        return;
+    };
+    let file = sessions.join(session).join(EVENTS);
+    if let Ok(metadata) = file.metadata() {
+        found.add(Provider::Copilot, file, &metadata);
     }
 }
 
@@ -252,12 +251,7 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
         session: folder.and_then(|name| name.to_str()).map(Arc::from),
         ..Reader::default()
     };
-    lines::read(
-        &source.path,
-        source.start,
-        &mut |line, sink| reader.line(line, sink),
-        sink,
-    )?;
+    source.lines(sink, |line, sink| reader.line(line, sink))?;
     reader.end_of_process();
     if reader.without_figures {
         sink.diagnostics.sessions_without_figures += 1;

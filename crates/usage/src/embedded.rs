@@ -12,7 +12,7 @@ use memchr::memmem::Finder;
 use serde::Deserialize;
 use teamster_core::Usage;
 
-use crate::lines::{self, Line};
+use crate::lines::Line;
 use crate::places::Places;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources};
@@ -24,23 +24,16 @@ pub(crate) const TRAITS: Traits = Traits::NONE;
 static USAGE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"type\":\"usage\""));
 static SESSION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"type\":\"session\""));
 
-/// Adds all sessions.
+/// Adds all sessions, or the requested one.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
-    walk(places, found, &|_| true);
-}
-
-/// Adds one session.
-pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
-    walk(places, found, &|stem| stem == session);
-}
-
-fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str) -> bool) {
     let Some(folder) = &places.embedded_sessions else {
         return;
     };
+    let session = found.session.clone();
     found.walk(Provider::Embedded, folder, 1, |path| {
         let stem = path.file_stem().and_then(|stem| stem.to_str());
-        path.extension().is_some_and(|it| it == "ndjson") && stem.is_some_and(wanted)
+        path.extension().is_some_and(|it| it == "ndjson")
+            && (session.is_none() || stem == session.as_deref())
     });
 }
 
@@ -68,12 +61,7 @@ enum Entry<'a> {
 /// Reads a session.
 pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut reader = Reader::default();
-    lines::read(
-        &source.path,
-        source.start,
-        &mut |line, sink| reader.line(line, sink),
-        sink,
-    )
+    source.lines(sink, |line, sink| reader.line(line, sink))
 }
 
 /// State between lines.

@@ -16,7 +16,7 @@ use memchr::memmem::Finder;
 use serde::Deserialize;
 use teamster_core::Usage;
 
-use crate::lines::{self, Line};
+use crate::lines::Line;
 use crate::places::Places;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, has_object, small_file};
@@ -38,23 +38,17 @@ const ROOT: u64 = 64 << 10;
 /// Number of characters of a session's id in the name of its file.
 const SHORT: usize = 8;
 
-/// Adds all chats.
+/// Adds the chats of all sessions, or of the requested one with its sub-agents, in any project.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
-    walk(places, found, &|_, _| true);
-}
-
-/// Adds a session's chat and those of its sub-agents, in any project.
-pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
-    let short: String = session.chars().take(SHORT).collect();
-    walk(places, found, &|folder, stem| {
-        folder == session || stem.rsplit('-').next() == Some(&short)
-    });
-}
-
-/// Adds all chats with wanted names of the folder and the file.
-fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str, &str) -> bool) {
     let Some(home) = &places.gemini else {
         return;
+    };
+    let session = found.session.clone();
+    let is_wanted = |folder: &str, stem: &str| {
+        session.as_deref().is_none_or(|session| {
+            let short: String = session.chars().take(SHORT).collect();
+            folder == session || stem.rsplit('-').next() == Some(&short)
+        })
     };
     let tmp = home.join("tmp");
     found.walk(Provider::Gemini, &tmp, DEPTH, |path| {
@@ -75,7 +69,7 @@ fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str, &str) -> boo
             Some("json") => own,
             _ => false,
         };
-        is_chat && wanted(&folder, stem)
+        is_chat && is_wanted(&folder, stem)
     });
 }
 
@@ -162,12 +156,7 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     if source.path.extension().is_some_and(|e| e == "json") {
         return reader.read_file(&source.path, sink);
     }
-    lines::read(
-        &source.path,
-        source.start,
-        &mut |line, sink| reader.line(line, sink),
-        sink,
-    )
+    source.lines(sink, |line, sink| reader.line(line, sink))
 }
 
 /// State between lines.
@@ -400,10 +389,8 @@ mod tests {
         };
         for session in [None, Some("0a1b2c3d-x"), Some("99999999-x")] {
             let mut found = Sources::new(None);
-            match session {
-                None => sources(&places, &mut found),
-                Some(session) => of_session(&places, session, &mut found),
-            }
+            found.session = session.map(str::to_owned);
+            sources(&places, &mut found);
             let mut records = Vec::new();
             let mut take = |what| put(&mut records, what);
             let mut sink = Sink::new(&mut take);

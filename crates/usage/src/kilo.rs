@@ -19,14 +19,9 @@ fn store(places: &Places) -> Store<'_> {
     }
 }
 
-/// Adds the databases.
+/// Adds the databases, which may have any session.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
     store(places).sources(found);
-}
-
-/// Adds the possible locations of a session: all databases.
-pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
-    store(places).of_session(session, found);
 }
 
 /// Reads a database.

@@ -14,7 +14,7 @@ use memchr::memmem::Finder;
 use serde::Deserialize;
 use teamster_core::Usage;
 
-use crate::lines::{self, Line};
+use crate::lines::Line;
 use crate::places::Places;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, small_file};
@@ -33,22 +33,15 @@ const STATE: u64 = 1 << 20;
 /// Name of the main agent.
 const MAIN: &str = "main";
 
-/// Adds all sessions.
+/// Adds all sessions, or the requested one, with their sub-agents.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
-    walk(places, found, &|_| true);
-}
-
-/// Adds one session, with its sub-agents.
-pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
-    walk(places, found, &|folder| folder == session);
-}
-
-fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str) -> bool) {
     let Some(home) = &places.kimi else {
         return;
     };
+    let wanted = found.session.clone();
     found.walk(Provider::Kimi, &home.join("sessions"), DEPTH, |path| {
-        path.ends_with("wire.jsonl") && names(path).is_some_and(|(session, _)| wanted(session))
+        let is_wanted = |session: &str| wanted.as_deref().is_none_or(|wanted| wanted == session);
+        path.ends_with("wire.jsonl") && names(path).is_some_and(|(session, _)| is_wanted(session))
     });
 }
 
@@ -105,12 +98,7 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
         vendor: Shared::default(),
         last: None,
     };
-    lines::read(
-        &source.path,
-        source.start,
-        &mut |line, sink| reader.line(line, sink),
-        sink,
-    )
+    source.lines(sink, |line, sink| reader.line(line, sink))
 }
 
 /// State between lines.

@@ -57,28 +57,20 @@ pub(crate) fn sources(places: &Places, found: &mut Sources) {
     own(places).sources(found);
 }
 
-/// Adds the possible locations of a session.
-pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
-    own(places).of_session(session, found);
-}
-
 impl Store<'_> {
-    /// Adds the databases, and the folders of the sessions of older versions.
+    /// Adds all databases, and the folders of the sessions of older versions: of all, or of the requested one. The folders
+    /// of its sub-agents cannot be found by name. Versions with such folders are no longer used for agents in loops.
     pub(crate) fn sources(&self, found: &mut Sources) {
         self.databases(found);
         if let Some(data) = self.data {
-            for session in found.entries(&data.join("storage/message")) {
-                self.folder(session, found);
+            let messages = data.join("storage/message");
+            let folders = match &found.session {
+                Some(session) => vec![messages.join(session)],
+                None => found.entries(&messages),
+            };
+            for folder in folders {
+                self.folder(folder, found);
             }
-        }
-    }
-
-    /// Adds the possible locations of a session: all databases, and its own folder. The folders of its sub-agents
-    /// cannot be found by name. Versions with such folders are no longer used for agents in loops.
-    pub(crate) fn of_session(&self, session: &str, found: &mut Sources) {
-        self.databases(found);
-        if let Some(data) = self.data {
-            self.folder(data.join("storage/message").join(session), found);
         }
     }
 

@@ -13,7 +13,7 @@ use memchr::memmem::Finder;
 use serde::Deserialize;
 use teamster_core::Usage;
 
-use crate::lines::{self, Line};
+use crate::lines::Line;
 use crate::places::Places;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, has_object};
@@ -29,26 +29,17 @@ const HEADER: &[u8] = br#"{"type":"session","#;
 /// Depth of the files in the folder of sessions: directory, file.
 const DEPTH: usize = 2;
 
-/// Adds all sessions.
+/// Adds all sessions, or the requested one.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
-    walk(places, found, &|_| true);
-}
-
-/// Adds one session.
-pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
-    walk(places, found, &|stem| {
-        stem.split_once('_').is_some_and(|(_, id)| id == session)
-    });
-}
-
-/// Adds all sessions with a wanted file name.
-fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str) -> bool) {
     let Some(folder) = &places.pi_sessions else {
         return;
     };
+    let session = found.session.clone();
     found.walk(Provider::Pi, folder, DEPTH, |path| {
         let stem = path.file_stem().and_then(|stem| stem.to_str());
-        path.extension().is_some_and(|it| it == "jsonl") && stem.is_some_and(wanted)
+        let id = stem.map(|stem| stem.split_once('_').map(|(_, id)| id));
+        path.extension().is_some_and(|it| it == "jsonl")
+            && id.is_some_and(|id| session.is_none() || id == session.as_deref())
     });
 }
 
@@ -123,12 +114,7 @@ impl Figures {
 /// Reads a session.
 pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut reader = Reader::default();
-    lines::read(
-        &source.path,
-        source.start,
-        &mut |line, sink| reader.line(line, sink),
-        sink,
-    )
+    source.lines(sink, |line, sink| reader.line(line, sink))
 }
 
 /// State between lines.

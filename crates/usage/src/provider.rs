@@ -30,16 +30,10 @@ macro_rules! readers {
                 }
             }
 
-            /// Adds the files of this CLI in these locations.
+            /// Adds the files of this CLI in these locations: all, or those of the session that is set.
             pub(crate) fn sources(self, places: &Places, found: &mut Sources) {
                 match self {
                     $(Self::$provider => $module::sources(places, found),)*
-                }
-            }
-
-            fn sources_of_session(self, places: &Places, session: &str, found: &mut Sources) {
-                match self {
-                    $(Self::$provider => $module::of_session(places, session, found),)*
                 }
             }
 
@@ -115,7 +109,7 @@ impl Provider {
             return;
         }
         found.session = Some(session.to_owned());
-        self.sources_of_session(places, session, found);
+        self.sources(places, found);
     }
 }
 

@@ -12,7 +12,7 @@ use memchr::memmem::Finder;
 use serde::Deserialize;
 use teamster_core::Usage;
 
-use crate::lines::{self, Line};
+use crate::lines::Line;
 use crate::places::Places;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, is_jsonl};
@@ -27,26 +27,18 @@ static RESPONSE: LazyLock<Finder<'static>> =
 /// Depth of the files in the folder of projects: directory, `chats`, file.
 const DEPTH: usize = 3;
 
-/// Adds all sessions.
+/// Adds all sessions, or the requested one. Sub-agents are in the file of their session.
 pub(crate) fn sources(places: &Places, found: &mut Sources) {
-    walk(places, found, &|_| true);
-}
-
-/// Adds one session, whose file has its sub-agents too.
-pub(crate) fn of_session(places: &Places, session: &str, found: &mut Sources) {
-    walk(places, found, &|stem| stem == session);
-}
-
-fn walk(places: &Places, found: &mut Sources, wanted: &dyn Fn(&str) -> bool) {
     let Some(home) = &places.qwen else {
         return;
     };
+    let session = found.session.clone();
     found.walk(Provider::Qwen, &home.join("projects"), DEPTH, |path| {
         let stem = path.file_stem().and_then(|stem| stem.to_str());
         let is_chat = path
             .parent()
             .is_some_and(|folder| folder.ends_with("chats"));
-        is_chat && is_jsonl(path) && stem.is_some_and(wanted)
+        is_chat && is_jsonl(path) && (session.is_none() || stem == session.as_deref())
     });
 }
 
@@ -94,12 +86,7 @@ struct Response<'a> {
 /// Reads a session.
 pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     let mut reader = Reader::default();
-    lines::read(
-        &source.path,
-        source.start,
-        &mut |line, sink| reader.line(line, sink),
-        sink,
-    )
+    source.lines(sink, |line, sink| reader.line(line, sink))
 }
 
 /// State between lines.

@@ -10,7 +10,7 @@ use memchr::memmem::Finder;
 use teamster_api::usage::Diagnostics;
 
 use crate::accounts::Totals;
-use crate::lines::Line;
+use crate::lines::{self, Line};
 use crate::{Key, Provider, Record};
 
 /// A file or a database that holds records.
@@ -26,6 +26,17 @@ pub(crate) struct Source {
     pub(crate) size: u64,
     /// The only session to read, if set.
     pub(crate) session: Option<String>,
+}
+
+impl Source {
+    /// Calls `each` with every line from the start on, until `sink` is done.
+    pub(crate) fn lines(
+        &self,
+        sink: &mut Sink<'_>,
+        mut each: impl FnMut(Line<'_>, &mut Sink<'_>),
+    ) -> io::Result<()> {
+        lines::read(&self.path, self.start, &mut each, sink)
+    }
 }
 
 /// Possible delay of a file's time behind the clock. File systems update it a few hundred times a second, or once in
