@@ -257,12 +257,13 @@ pub(crate) fn run_status(state: RunState) -> String {
 /// Length of a shown id: of a generated id, it covers the timestamp. Commands accept the prefix.
 const ID_LENGTH: usize = 13;
 
-/// Shortens an id. The id of a turn keeps its number: the turns of a session differ in it alone.
+/// Shortens an id. The id of a turn keeps its number: the turns of a session differ in it alone, and so do resubmitted runs.
 pub(crate) fn short_id(id: &str) -> String {
     let short = |part: &str| part.chars().take(ID_LENGTH).collect::<String>();
-    match session_of_turn(id) {
-        Some((session, turn)) => format!("{}.{turn}", short(session)),
-        None => short(id),
+    match (session_of_turn(id), id.rsplit_once('~')) {
+        (Some((session, turn)), _) => format!("{}.{turn}", short(session)),
+        (None, Some((first, number))) => format!("{}~{number}", short(first)),
+        (None, None) => short(id),
     }
 }
 
@@ -340,6 +341,7 @@ mod tests {
         let session = "0199d7a0-1b2c-7e3a-8efe-8cde57247dd5";
         assert_eq!(short_id(session), "0199d7a0-1b2c");
         assert_eq!(short_id(&format!("{session}.12")), "0199d7a0-1b2c.12");
+        assert_eq!(short_id(&format!("{session}~2")), "0199d7a0-1b2c~2");
         assert_eq!(short_id("nightly.build"), "nightly.build");
         assert_eq!(short_id("short"), "short");
     }

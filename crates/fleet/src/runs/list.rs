@@ -39,9 +39,15 @@ impl FleetRuns {
             return Ok(record.info(prefix));
         }
         let all = self.all().await?;
+        // A resubmitted run has the id of the first one and a number, which is given too.
+        let (wanted, number) = resubmission(prefix);
+        let is_match = |run: &str| {
+            let (first, of_run) = resubmission(run);
+            first.starts_with(wanted) && of_run == number
+        };
         let mut matches = all
             .iter()
-            .filter(|(key, ..)| !prefix.is_empty() && key.run.starts_with(prefix));
+            .filter(|(key, ..)| !prefix.is_empty() && is_match(&key.run));
         match (matches.next(), matches.next()) {
             (Some((key, _, record)), None) => Ok(record.info(&key.run)),
             (None, _) => Err(not_found(prefix)),
@@ -179,5 +185,13 @@ impl FleetRuns {
             }
         }
         Ok(forgotten)
+    }
+}
+
+/// Returns the id of a run without the number of a resubmitted one, and that number.
+fn resubmission(id: &str) -> (&str, Option<&str>) {
+    match id.rsplit_once('~') {
+        Some((first, number)) => (first, Some(number)),
+        None => (id, None),
     }
 }

@@ -124,6 +124,10 @@ fn a_large_run_that_is_resubmitted_needs_nothing_of_the_first() {
         assert_eq!(rerun.run_id, "run~2");
         assert!(!rerun.accepted.existed);
         assert!(decides.rerun("run").await.unwrap().accepted.existed);
+        for (prefix, run) in [("ru", "run"), ("ru~2", "run~2"), ("run~2", "run~2")] {
+            let found = service.resolve(prefix).await.unwrap();
+            assert_eq!(found.run_id, run, "{prefix}");
+        }
         service.forget(id("run")).await.unwrap();
         let _machine = Machine::start(&server, "w1", MEASURES);
         let run = RunHandle::new(service, "run~2");
