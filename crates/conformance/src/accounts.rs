@@ -4,7 +4,7 @@ use std::path::Path;
 
 use teamster::Usage;
 use teamster_mock_model::Part;
-use teamster_usage::{Dimension, Places, Scan};
+use teamster_usage::{Dimension, Locations, Scan};
 
 use crate::play::Played;
 use crate::scenario::Scenario;
@@ -47,7 +47,7 @@ pub(crate) fn of_session(
 
 /// Returns what a session has used by the CLI's files in this home. `None` if they do not have it.
 fn of_files(home: &Path, session: &str) -> Option<Usage> {
-    let accounts = Scan::new(Places::of_home(home)).run();
+    let accounts = Scan::new(Locations::of_home(home)).run();
     let sessions = accounts.by(Dimension::Session);
     let mut of_it = sessions
         .iter()

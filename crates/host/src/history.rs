@@ -227,7 +227,7 @@ impl History {
                 "run_id",
                 format!(
                     "a run \"{id}\" already exists in {}: use another id, or leave it out",
-                    store.place()
+                    store.location()
                 ),
             ));
         }
@@ -488,7 +488,7 @@ async fn forget(conversation: &Conversation, store: &Store) -> Result<(), StoreE
 fn slow(store: &Store, doing: &'static str, limit: Duration) -> StoreError {
     StoreError::Slow {
         doing,
-        place: store.place(),
+        location: store.location(),
         seconds: limit.as_secs(),
     }
 }

@@ -13,7 +13,7 @@ use teamster_api::history::{RunFilter, RunRecord};
 use teamster_api::usage::{Dimension, LimitList, UsageQuery, UsageSummary};
 use teamster_api::{MachineService, ProblemCode, ProviderReport, ServiceError, ServiceFuture};
 use teamster_store::{Conversation, Store, StoreError};
-use teamster_usage::{Places, limit_list, limits};
+use teamster_usage::{Locations, limit_list, limits};
 
 use crate::store::Source;
 use crate::usage::{UsageError, UsageSources, collect_usage};
@@ -119,7 +119,7 @@ impl MachineService for LocalMachine {
 
     fn limits(&self) -> ServiceFuture<'_, LimitList> {
         Box::pin(run_blocking(|| {
-            Ok(limit_list(limits(&Places::from_variables(
+            Ok(limit_list(limits(&Locations::from_variables(
                 environment::variable,
             ))))
         }))

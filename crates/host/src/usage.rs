@@ -16,7 +16,7 @@ use teamster_api::usage::{Dimension, Figures, UsageQuery, UsageSummary};
 use teamster_core::AgentError;
 use teamster_store::StoreError;
 use teamster_usage::prices::{PriceFileError, PriceList};
-use teamster_usage::{Accounts, Joined, Places, Provider, Scan};
+use teamster_usage::{Accounts, Joined, Locations, Provider, Scan};
 
 use crate::{Warning, environment};
 
@@ -179,7 +179,7 @@ pub fn collect_usage(
         Some(file) => PriceList::with_file(file)?,
         None => PriceList::of_user(environment::variable)?,
     };
-    let mut scan = Scan::new(Places::from_variables(environment::variable))
+    let mut scan = Scan::new(Locations::from_variables(environment::variable))
         .time_zone(now.time_zone().clone())
         .prices(prices)
         .providers(providers.iter().copied());

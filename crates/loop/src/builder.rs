@@ -13,7 +13,7 @@ use teamster_process::RuntimeConfig;
 use teamster_providers::Providers;
 use teamster_runner::{OneWriter, Retention, SessionLocks};
 use teamster_usage::prices::{PriceFileError, PriceList};
-use teamster_usage::{Places, TickMeter};
+use teamster_usage::{Locations, TickMeter};
 
 use crate::by_name::{loop_adapter, loop_agent, loop_fallback};
 use crate::clock::SystemClock;
@@ -320,8 +320,8 @@ impl LoopBuilder {
             None => own(name),
         };
         let meter = settings.agent.id.parse().ok();
-        let meter =
-            meter.map(|provider| TickMeter::new(provider, Places::from_variables(of_file_first)));
+        let meter = meter
+            .map(|provider| TickMeter::new(provider, Locations::from_variables(of_file_first)));
         let prices = PriceList::of_user(of_file_first)?;
         let agent_loop = AgentLoop::new(
             folder,

@@ -20,28 +20,28 @@ pub enum StoreError {
         reason: String,
     },
     /// The database cannot be opened.
-    #[error("cannot open the store {place}: {reason}")]
+    #[error("cannot open the store {location}: {reason}")]
     Open {
         /// The store.
-        place: String,
+        location: String,
         /// The reason, and the next step.
         reason: String,
     },
     /// There is no store at this location, and none was created; see
     /// [`Store::open_existing`](crate::Store::open_existing).
-    #[error("no store at {place}")]
+    #[error("no store at {location}")]
     Missing {
         /// The location.
-        place: String,
+        location: String,
     },
     /// A newer version of this program has changed the database's tables.
     #[error(
-        "the store {place} has tables of version {found}, and this program knows version {known}: \
+        "the store {location} has tables of version {found}, and this program knows version {known}: \
          use the newer program, or another store"
     )]
     Newer {
         /// The store.
-        place: String,
+        location: String,
         /// The version of the tables.
         found: i64,
         /// The newest version that this program knows.
@@ -49,12 +49,12 @@ pub enum StoreError {
     },
     /// The database belongs to another program, and nothing was changed in it.
     #[error(
-        "{place} is a database of another program (it has the table `{}`): name another file",
+        "{location} is a database of another program (it has the table `{}`): name another file",
         printable(table)
     )]
     Foreign {
         /// The store.
-        place: String,
+        location: String,
         /// Name of one of its tables.
         table: String,
     },
@@ -106,22 +106,22 @@ pub enum StoreError {
         seconds: u64,
     },
     /// The database refused a request.
-    #[error("cannot {doing} in the store {place}: {reason}")]
+    #[error("cannot {doing} in the store {location}: {reason}")]
     Query {
         /// The operation.
         doing: &'static str,
         /// The store.
-        place: String,
+        location: String,
         /// The reason, and the next step.
         reason: String,
     },
     /// The database did not answer in time. The operation may have been executed.
-    #[error("the store {place} did not {doing} within {seconds} s: is something blocking it?")]
+    #[error("the store {location} did not {doing} within {seconds} s: is something blocking it?")]
     Slow {
         /// The operation.
         doing: &'static str,
         /// The store.
-        place: String,
+        location: String,
         /// The time limit, in seconds.
         seconds: u64,
     },

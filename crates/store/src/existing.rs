@@ -14,34 +14,36 @@ use crate::open::{
 };
 
 /// Opens the store. Also returns whether its tables have the additions of this version.
-pub(crate) async fn open(place: &Location) -> Result<(AnyPool, bool), StoreError> {
+pub(crate) async fn open(location: &Location) -> Result<(AnyPool, bool), StoreError> {
     sqlx::any::install_default_drivers();
-    let failed = |error: &sqlx::Error| cannot_open(place, explain(error));
-    let options = place.options().map_err(|error| failed(&error))?;
-    if let Location::File(path) = place {
+    let failed = |error: &sqlx::Error| cannot_open(location, explain(error));
+    let options = location.options().map_err(|error| failed(&error))?;
+    if let Location::File(path) = location {
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => {
                 let error = io::Error::from(io::ErrorKind::IsADirectory);
-                return Err(cannot_open(place, explain_io(&error)));
+                return Err(cannot_open(location, explain_io(&error)));
             }
             // A process that was killed before it created the tables leaves an empty file.
-            Ok(found) if found.len() == 0 => return Err(missing(place)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing(place)),
-            Err(error) => return Err(cannot_open(place, explain_io(&error))),
+            Ok(found) if found.len() == 0 => return Err(missing(location)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(missing(location)),
+            Err(error) => return Err(cannot_open(location, explain_io(&error))),
             Ok(_) => {}
         }
     }
-    let pool_of = pool(place, options.clone());
+    let pool_of = pool(location, options.clone());
     let ready = async {
-        match place {
+        match location {
             Location::Memory => {
                 let connection = pool_of.acquire().await;
                 let mut connection = connection.map_err(|error| failed(&error))?;
-                migrate(&mut connection, place).await.map(|()| Some(true))
+                migrate(&mut connection, location)
+                    .await
+                    .map(|()| Some(true))
             }
             Location::Server { .. } => {
-                let mut connection = reach(&pool_of, &options, place).await?;
-                let is_whole = check(&mut connection, place).await?;
+                let mut connection = reach(&pool_of, &options, location).await?;
+                let is_whole = check(&mut connection, location).await?;
                 give_back(connection);
                 Ok(Some(is_whole))
             }
@@ -56,7 +58,7 @@ pub(crate) async fn open(place: &Location) -> Result<(AnyPool, bool), StoreError
                 match readable {
                     Err(error) if is_protected(&error) => Ok(None),
                     // The check reports any other problem.
-                    _ => check(&mut connection, place).await.map(Some),
+                    _ => check(&mut connection, location).await.map(Some),
                 }
             }
         }
@@ -70,12 +72,12 @@ pub(crate) async fn open(place: &Location) -> Result<(AnyPool, bool), StoreError
         }
     }
     // A file that cannot be written does not change while it is read. Its journal is not read.
-    let options = place.immutable().map_err(|error| failed(&error))?;
-    let pool_of = pool(place, options);
+    let options = location.immutable().map_err(|error| failed(&error))?;
+    let pool_of = pool(location, options);
     let ready = async {
         let connection = pool_of.acquire().await;
         let mut connection = connection.map_err(|error| failed(&error))?;
-        check(&mut connection, place).await
+        check(&mut connection, location).await
     };
     match ready.await {
         Ok(is_whole) => Ok((pool_of, is_whole)),
@@ -87,33 +89,36 @@ pub(crate) async fn open(place: &Location) -> Result<(AnyPool, bool), StoreError
 }
 
 /// Checks that the tables exist and have the current version. Returns whether they have its additions, too.
-async fn check(connection: &mut PoolConnection<Any>, place: &Location) -> Result<bool, StoreError> {
-    if up_to_date(connection, place).await? {
-        return has_additions(connection, place).await;
+async fn check(
+    connection: &mut PoolConnection<Any>,
+    location: &Location,
+) -> Result<bool, StoreError> {
+    if up_to_date(connection, location).await? {
+        return has_additions(connection, location).await;
     }
-    if matches!(place, Location::File(_)) && !has_tables(connection, place).await? {
-        return Err(missing(place));
+    if matches!(location, Location::File(_)) && !has_tables(connection, location).await? {
+        return Err(missing(location));
     }
     let asked = sqlx::query("SELECT run_id FROM teamster_runs LIMIT 1");
     match asked.fetch_optional(&mut **connection).await {
         Ok(_) => {
             let reason = "its tables are not those of this version of the program; a run that is kept \
                           in it brings them up to date";
-            Err(cannot_open(place, reason.into()))
+            Err(cannot_open(location, reason.into()))
         }
         // No such table: either the creator was killed before, or the schema is empty.
         Err(sqlx::Error::Database(error))
             if matches!(error.code().as_deref(), Some("42P01" | "1")) =>
         {
-            Err(missing(place))
+            Err(missing(location))
         }
-        Err(error) => Err(cannot_open(place, explain(&error))),
+        Err(error) => Err(cannot_open(location, explain(&error))),
     }
 }
 
-fn missing(place: &Location) -> StoreError {
+fn missing(location: &Location) -> StoreError {
     StoreError::Missing {
-        place: place.to_string(),
+        location: location.to_string(),
     }
 }
 

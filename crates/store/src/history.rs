@@ -79,7 +79,7 @@ impl Store {
                               it, which brings them up to date, then repeat this";
                 Err(StoreError::Query {
                     doing: WRITE_TITLE,
-                    place: self.place(),
+                    location: self.location(),
                     reason: reason.to_owned(),
                 })
             } else {

@@ -70,26 +70,26 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 /// Time after which a separate connection attempt finds out why a server is slow. Most servers take less, TLS included.
 const ASKED_WHY_AFTER: Duration = Duration::from_millis(500);
 
-pub(crate) async fn open(place: &Location) -> Result<AnyPool, StoreError> {
+pub(crate) async fn open(location: &Location) -> Result<AnyPool, StoreError> {
     // A program that also uses sqlx gets the same drivers if it calls this too.
     sqlx::any::install_default_drivers();
-    let failed = |error: &sqlx::Error| cannot_open(place, explain(error));
-    let options = place.options().map_err(|error| failed(&error))?;
-    let pool = pool(place, options.clone());
+    let failed = |error: &sqlx::Error| cannot_open(location, explain(error));
+    let options = location.options().map_err(|error| failed(&error))?;
+    let pool = pool(location, options.clone());
     let ready = async {
-        match place {
+        match location {
             Location::Memory => {
                 let mut connection = pool.acquire().await.map_err(|error| failed(&error))?;
-                migrate(&mut connection, place).await
+                migrate(&mut connection, location).await
             }
             Location::File(path) => {
-                make_file(path).map_err(|error| cannot_open(place, explain_io(&error)))?;
+                make_file(path).map_err(|error| cannot_open(location, explain_io(&error)))?;
                 let mut connection = pool.acquire().await.map_err(|error| failed(&error))?;
-                migrate_file(&mut connection, place).await
+                migrate_file(&mut connection, location).await
             }
             Location::Server { .. } => {
-                let mut connection = reach(&pool, &options, place).await?;
-                let ready = migrate(&mut connection, place).await;
+                let mut connection = reach(&pool, &options, location).await?;
+                let ready = migrate(&mut connection, location).await;
                 if ready.is_ok() {
                     give_back(connection);
                 } else {
@@ -111,12 +111,12 @@ pub(crate) async fn open(place: &Location) -> Result<AnyPool, StoreError> {
 ///
 /// The statements of a store take far less time than opening a second connection, which takes some hundred
 /// milliseconds with TLS. The pool would open it before the first one is returned.
-pub(crate) fn pool(place: &Location, options: AnyConnectOptions) -> AnyPool {
+pub(crate) fn pool(location: &Location, options: AnyConnectOptions) -> AnyPool {
     let pool = AnyPoolOptions::new()
         .max_connections(1)
         // The first caller may wait for a lock for its whole time limit, and so may the next one.
         .acquire_timeout(3 * PATIENCE);
-    let pool = match place {
+    let pool = match location {
         // A memory database lives as long as its connection.
         Location::Memory => pool.idle_timeout(None).max_lifetime(None),
         Location::File(_) => for_file(pool),
@@ -129,9 +129,9 @@ pub(crate) fn pool(place: &Location, options: AnyConnectOptions) -> AnyPool {
 pub(crate) async fn reach(
     pool: &AnyPool,
     options: &AnyConnectOptions,
-    place: &Location,
+    location: &Location,
 ) -> Result<PoolConnection<Any>, StoreError> {
-    let failed = |error: &sqlx::Error| cannot_open(place, explain(error));
+    let failed = |error: &sqlx::Error| cannot_open(location, explain(error));
     let mut acquiring = Box::pin(pool.acquire());
     if let Ok(first) = tokio::time::timeout(ASKED_WHY_AFTER, &mut acquiring).await {
         return first.map_err(|error| failed(&error));
@@ -142,7 +142,7 @@ pub(crate) async fn reach(
         .await
         .map_err(|_| {
             let reason = "the server did not answer in time; can it be reached?";
-            cannot_open(place, reason.into())
+            cannot_open(location, reason.into())
         })?
         .map_err(|error| failed(&error))?;
     let _ = connection.close().await;
@@ -207,13 +207,16 @@ fn make_file(path: &Path) -> io::Result<()> {
 }
 
 /// Creates or updates the tables. Another process may do the same at this moment.
-async fn migrate_file(connection: &mut AnyConnection, place: &Location) -> Result<(), StoreError> {
-    if up_to_date(connection, place).await? && has_additions(connection, place).await? {
+async fn migrate_file(
+    connection: &mut AnyConnection,
+    location: &Location,
+) -> Result<(), StoreError> {
+    if up_to_date(connection, location).await? && has_additions(connection, location).await? {
         return Ok(());
     }
-    let failed = |error: &sqlx::Error| cannot_open(place, explain(error));
+    let failed = |error: &sqlx::Error| cannot_open(location, explain(error));
     // Checked before any change.
-    has_tables(connection, place).await?;
+    has_tables(connection, location).await?;
     write_ahead(connection)
         .await
         .map_err(|error| failed(&error))?;
@@ -223,16 +226,16 @@ async fn migrate_file(connection: &mut AnyConnection, place: &Location) -> Resul
         .begin_with("BEGIN IMMEDIATE")
         .await
         .map_err(|error| failed(&error))?;
-    migrate(&mut transaction, place).await?;
+    migrate(&mut transaction, location).await?;
     transaction.commit().await.map_err(|error| failed(&error))
 }
 
 /// Returns whether a file has tables. Refuses those of another program.
 pub(crate) async fn has_tables(
     connection: &mut AnyConnection,
-    place: &Location,
+    location: &Location,
 ) -> Result<bool, StoreError> {
-    let failed = |error: &sqlx::Error| cannot_open(place, explain(error));
+    let failed = |error: &sqlx::Error| cannot_open(location, explain(error));
     let tables = sqlx::query("SELECT name FROM sqlite_master WHERE type = 'table'")
         .fetch_all(&mut *connection)
         .await
@@ -246,7 +249,7 @@ pub(crate) async fn has_tables(
         && !tables.iter().any(|table| table == TABLE)
     {
         return Err(StoreError::Foreign {
-            place: place.to_string(),
+            location: location.to_string(),
             table: table.clone(),
         });
     }
@@ -275,13 +278,13 @@ async fn write_ahead(connection: &mut AnyConnection) -> Result<(), sqlx::Error> 
 
 pub(crate) async fn migrate(
     connection: &mut AnyConnection,
-    place: &Location,
+    location: &Location,
 ) -> Result<(), StoreError> {
-    if up_to_date(connection, place).await? && has_additions(connection, place).await? {
+    if up_to_date(connection, location).await? && has_additions(connection, location).await? {
         return Ok(());
     }
     // sqlx's `Migrator` is not used, because its future is not known to be `Send`.
-    let failed = |error: &MigrateError| cannot_open(place, explain_migration(error));
+    let failed = |error: &MigrateError| cannot_open(location, explain_migration(error));
     let applied = async {
         // On a server, only one process at a time. The lock is held until the connection is closed.
         connection.lock().await?;
@@ -307,9 +310,9 @@ pub(crate) async fn migrate(
 /// because users of the tables need no right to create some.
 pub(crate) async fn up_to_date(
     connection: &mut AnyConnection,
-    place: &Location,
+    location: &Location,
 ) -> Result<bool, StoreError> {
-    let Some(applied) = applied(connection, TABLE, place).await? else {
+    let Some(applied) = applied(connection, TABLE, location).await? else {
         return Ok(false);
     };
     let migrations = migrations(MIGRATIONS);
@@ -319,7 +322,7 @@ pub(crate) async fn up_to_date(
         && newest > known
     {
         return Err(StoreError::Newer {
-            place: place.to_string(),
+            location: location.to_string(),
             found: newest,
             known,
         });
@@ -330,9 +333,9 @@ pub(crate) async fn up_to_date(
 /// Returns whether the tables, which are up to date, have the additions of this version.
 pub(crate) async fn has_additions(
     connection: &mut AnyConnection,
-    place: &Location,
+    location: &Location,
 ) -> Result<bool, StoreError> {
-    let applied = applied(connection, ADDITIONS_TABLE, place).await?;
+    let applied = applied(connection, ADDITIONS_TABLE, location).await?;
     Ok(applied.is_some_and(|applied| has_all(&applied, &migrations(ADDITIONS))))
 }
 
@@ -340,7 +343,7 @@ pub(crate) async fn has_additions(
 async fn applied(
     connection: &mut AnyConnection,
     table: &'static str,
-    place: &Location,
+    location: &Location,
 ) -> Result<Option<Vec<AppliedMigration>>, StoreError> {
     match connection.list_applied_migrations(table).await {
         Ok(applied) => Ok(Some(applied)),
@@ -350,7 +353,7 @@ async fn applied(
         {
             Ok(None)
         }
-        Err(error) => Err(cannot_open(place, explain_migration(&error))),
+        Err(error) => Err(cannot_open(location, explain_migration(&error))),
     }
 }
 
@@ -372,9 +375,9 @@ fn migrations(list: &[(i64, &'static str, &'static str)]) -> Vec<Migration> {
         .collect()
 }
 
-pub(crate) fn cannot_open(place: &Location, reason: String) -> StoreError {
+pub(crate) fn cannot_open(location: &Location, reason: String) -> StoreError {
     StoreError::Open {
-        place: place.to_string(),
+        location: location.to_string(),
         reason,
     }
 }

@@ -28,7 +28,7 @@ pub const DEFAULT_SESSION_TTL: Duration = Duration::from_hours(7 * 24);
 #[derive(Clone)]
 pub struct Store {
     pub(crate) pool: AnyPool,
-    place: Arc<Location>,
+    location: Arc<Location>,
     session_ttl: Duration,
     clock: Clock,
     /// Number of batches of recorders that are not written yet.
@@ -43,7 +43,7 @@ pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 impl fmt::Debug for Store {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Store")
-            .field("place", &self.place.to_string())
+            .field("location", &self.location.to_string())
             .field("session_ttl", &self.session_ttl)
             .finish_non_exhaustive()
     }
@@ -63,9 +63,9 @@ impl Store {
     /// Fails if the location cannot be opened, is not a database, or belongs to another program or to a newer version
     /// of this one. It is not changed then. See [`StoreError`].
     pub async fn open(url: &str) -> Result<Self, StoreError> {
-        let place = Location::parse(url)?;
-        let pool = open::open(&place).await?;
-        Ok(Self::new(pool, place, true))
+        let location = Location::parse(url)?;
+        let pool = open::open(&location).await?;
+        Ok(Self::new(pool, location, true))
     }
 
     /// Opens a store as [`open`](Self::open) does, with a time limit for a server that does not answer or a file that
@@ -75,12 +75,12 @@ impl Store {
     ///
     /// [`StoreError::Slow`] after the time limit; otherwise as [`open`](Self::open).
     pub async fn open_within(url: &str, at_most: Duration) -> Result<Self, StoreError> {
-        let place = Location::parse(url)?;
-        match tokio::time::timeout(at_most, open::open(&place)).await {
-            Ok(pool) => Ok(Self::new(pool?, place, true)),
+        let location = Location::parse(url)?;
+        match tokio::time::timeout(at_most, open::open(&location)).await {
+            Ok(pool) => Ok(Self::new(pool?, location, true)),
             Err(_) => Err(StoreError::Slow {
                 doing: "open",
-                place: place.to_string(),
+                location: location.to_string(),
                 seconds: at_most.as_secs(),
             }),
         }
@@ -94,15 +94,15 @@ impl Store {
     ///
     /// [`StoreError::Missing`] if there is no store; otherwise as [`open`](Self::open).
     pub async fn open_existing(url: &str) -> Result<Self, StoreError> {
-        let place = Location::parse(url)?;
-        let (pool, is_whole) = existing::open(&place).await?;
-        Ok(Self::new(pool, place, is_whole))
+        let location = Location::parse(url)?;
+        let (pool, is_whole) = existing::open(&location).await?;
+        Ok(Self::new(pool, location, is_whole))
     }
 
-    fn new(pool: AnyPool, place: Location, is_whole: bool) -> Self {
+    fn new(pool: AnyPool, location: Location, is_whole: bool) -> Self {
         Self {
             pool,
-            place: Arc::new(place),
+            location: Arc::new(location),
             session_ttl: DEFAULT_SESSION_TTL,
             clock: Arc::new(epoch_ms),
             unwritten: Arc::new(watch::Sender::new(0)),
@@ -125,8 +125,8 @@ impl Store {
     }
 
     /// Returns the location as text for a person, without a password.
-    pub fn place(&self) -> String {
-        self.place.to_string()
+    pub fn location(&self) -> String {
+        self.location.to_string()
     }
 
     /// Closes all connections of all clones. SQLite then moves its journal to the file.
@@ -156,8 +156,8 @@ impl Store {
         Ok(Borrowed {
             connection: Some(self.pool.acquire().await?),
             // A memory database is lost with its connection.
-            reusable: matches!(*self.place, Location::Memory),
-            is_remote: matches!(*self.place, Location::Server { .. }),
+            reusable: matches!(*self.location, Location::Memory),
+            is_remote: matches!(*self.location, Location::Server { .. }),
         })
     }
 
@@ -179,7 +179,7 @@ impl Store {
     pub(crate) fn failed(&self, doing: &'static str, error: &sqlx::Error) -> StoreError {
         StoreError::Query {
             doing,
-            place: self.place(),
+            location: self.location(),
             reason: explain(error),
         }
     }

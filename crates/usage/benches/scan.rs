@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput};
 use teamster_api::usage::Dimension;
-use teamster_usage::{Places, Provider, Scan};
+use teamster_usage::{Locations, Provider, Scan};
 
 /// Size of a transcript, in bytes.
 const FILE: u64 = 20 << 20;
@@ -205,7 +205,7 @@ fn main() {
     ] {
         let home = tempfile::tempdir().expect("a folder");
         make(home.path(), size);
-        let scan = Scan::new(Places::of_home(home.path())).providers([provider]);
+        let scan = Scan::new(Locations::of_home(home.path())).providers([provider]);
         let one = scan.clone().threads(NonZero::<usize>::MIN);
         forget_peak();
         let before = peak();

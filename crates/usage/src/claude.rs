@@ -25,7 +25,7 @@ use serde_json::value::RawValue;
 
 use crate::accounts::Totals;
 use crate::lines::{self, Line};
-use crate::places::Places;
+use crate::locations::Locations;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, has_object, is_jsonl};
 use crate::{Key, Provider, Record};
@@ -62,9 +62,9 @@ const SYNTHETIC: &str = "<synthetic>";
 const DEPTH: usize = 6;
 
 /// Adds all transcripts.
-pub(crate) fn sources(places: &Places, found: &mut Sources) {
+pub(crate) fn sources(locations: &Locations, found: &mut Sources) {
     let session = found.session.clone();
-    for home in &places.claude {
+    for home in &locations.claude {
         let projects = home.join("projects");
         match &session {
             Some(session) => of_session(&projects, session, found),

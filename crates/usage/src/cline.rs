@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use teamster_core::Usage;
 
-use crate::places::Places;
+use crate::locations::Locations;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, small_file};
 use crate::{Key, Provider, Record};
@@ -29,8 +29,8 @@ const MESSAGES: &str = ".messages.json";
 const SUB_AGENT: &str = "__agent_";
 
 /// Adds the message files of all sessions, or of the requested one with its sub-agents.
-pub(crate) fn sources(places: &Places, found: &mut Sources) {
-    let Some(folder) = &places.cline_sessions else {
+pub(crate) fn sources(locations: &Locations, found: &mut Sources) {
+    let Some(folder) = &locations.cline_sessions else {
         return;
     };
     let session = found.session.clone();

@@ -18,7 +18,7 @@ use jiff::Timestamp;
 use teamster_core::Usage;
 
 use crate::lines::{self, Line};
-use crate::places::Places;
+use crate::locations::Locations;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, is_jsonl};
 use crate::{Key, Provider, Record};
@@ -39,8 +39,8 @@ const WARM_UP: u64 = 1 << 20;
 
 /// Adds all rollouts, or those of the requested session. Those of its sub-agents name it only in their content. So with a
 /// start time, all files since then are added, which are few.
-pub(crate) fn sources(places: &Places, found: &mut Sources) {
-    let Some(home) = &places.codex else {
+pub(crate) fn sources(locations: &Locations, found: &mut Sources) {
+    let Some(home) = &locations.codex else {
         return;
     };
     let session = found.session.clone().filter(|_| found.since.is_none());

@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use teamster_core::Usage;
 
 use crate::lines::Line;
-use crate::places::Places;
+use crate::locations::Locations;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources};
 use crate::{Key, Provider, Record};
@@ -38,8 +38,8 @@ static TURN: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"assist
 const EVENTS: &str = "events.jsonl";
 
 /// Adds the files of all sessions, or of the requested one. Sub-agents are in the file of their session.
-pub(crate) fn sources(places: &Places, found: &mut Sources) {
-    let Some(home) = &places.copilot else {
+pub(crate) fn sources(locations: &Locations, found: &mut Sources) {
+    let Some(home) = &locations.copilot else {
         return;
     };
     let sessions = home.join("session-state");

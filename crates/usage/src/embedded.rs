@@ -13,7 +13,7 @@ use serde::Deserialize;
 use teamster_core::Usage;
 
 use crate::lines::Line;
-use crate::places::Places;
+use crate::locations::Locations;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources};
 use crate::{Key, Provider, Record};
@@ -25,8 +25,8 @@ static USAGE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"type\
 static SESSION: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"type\":\"session\""));
 
 /// Adds all sessions, or the requested one.
-pub(crate) fn sources(places: &Places, found: &mut Sources) {
-    let Some(folder) = &places.embedded_sessions else {
+pub(crate) fn sources(locations: &Locations, found: &mut Sources) {
+    let Some(folder) = &locations.embedded_sessions else {
         return;
     };
     let session = found.session.clone();

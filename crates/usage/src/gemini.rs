@@ -17,7 +17,7 @@ use serde::Deserialize;
 use teamster_core::Usage;
 
 use crate::lines::Line;
-use crate::places::Places;
+use crate::locations::Locations;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, has_object, small_file};
 use crate::{Key, Provider, Record};
@@ -39,8 +39,8 @@ const ROOT: u64 = 64 << 10;
 const SHORT: usize = 8;
 
 /// Adds the chats of all sessions, or of the requested one with its sub-agents, in any project.
-pub(crate) fn sources(places: &Places, found: &mut Sources) {
-    let Some(home) = &places.gemini else {
+pub(crate) fn sources(locations: &Locations, found: &mut Sources) {
+    let Some(home) = &locations.gemini else {
         return;
     };
     let session = found.session.clone();
@@ -383,14 +383,14 @@ mod tests {
             "{\n \"sessionId\": \"0a1b2c3d-x\",\n \"messages\": [\n  {\"id\": \"u\", \"type\": \"user\"},\n  {\"id\": \"m\", \"timestamp\": \"2025-10-01T10:00:01Z\", \"type\": \"gemini\", \"tokens\": {\"input\": 9, \"output\": 2, \"cached\": 0, \"thoughts\": 1, \"tool\": 0, \"total\": 12}, \"model\": \"gemini-2.5-pro\"}\n ]\n}\n",
         )
         .unwrap();
-        let places = Places {
+        let locations = Locations {
             gemini: Some(folder.path().to_owned()),
-            ..Places::default()
+            ..Locations::default()
         };
         for session in [None, Some("0a1b2c3d-x"), Some("99999999-x")] {
             let mut found = Sources::new(None);
             found.session = session.map(str::to_owned);
-            sources(&places, &mut found);
+            sources(&locations, &mut found);
             let mut records = Vec::new();
             let mut take = |what| put(&mut records, what);
             let mut sink = Sink::new(&mut take);

@@ -3,25 +3,25 @@
 use std::io;
 
 use crate::Provider;
+use crate::locations::Locations;
 use crate::opencode::{self, Store};
-use crate::places::Places;
 use crate::provider::Traits;
 use crate::source::{Sink, Source, Sources};
 
 pub(crate) const TRAITS: Traits = opencode::TRAITS;
 
-fn store(places: &Places) -> Store<'_> {
+fn store(locations: &Locations) -> Store<'_> {
     Store {
         provider: Provider::Kilo,
         name: "kilo",
-        data: places.kilo.as_deref(),
-        database: places.kilo_db.as_deref(),
+        data: locations.kilo.as_deref(),
+        database: locations.kilo_db.as_deref(),
     }
 }
 
 /// Adds the databases, which may have any session.
-pub(crate) fn sources(places: &Places, found: &mut Sources) {
-    store(places).sources(found);
+pub(crate) fn sources(locations: &Locations, found: &mut Sources) {
+    store(locations).sources(found);
 }
 
 /// Reads a database.

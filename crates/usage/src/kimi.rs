@@ -15,7 +15,7 @@ use serde::Deserialize;
 use teamster_core::Usage;
 
 use crate::lines::Line;
-use crate::places::Places;
+use crate::locations::Locations;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, small_file};
 use crate::{Key, Provider, Record};
@@ -34,8 +34,8 @@ const STATE: u64 = 1 << 20;
 const MAIN: &str = "main";
 
 /// Adds all sessions, or the requested one, with their sub-agents.
-pub(crate) fn sources(places: &Places, found: &mut Sources) {
-    let Some(home) = &places.kimi else {
+pub(crate) fn sources(locations: &Locations, found: &mut Sources) {
+    let Some(home) = &locations.kimi else {
         return;
     };
     let wanted = found.session.clone();

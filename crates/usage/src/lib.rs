@@ -7,10 +7,10 @@
 //! ```no_run
 //! use std::time::{Duration, SystemTime};
 //!
-//! use teamster_usage::{Dimension, Places, Scan};
+//! use teamster_usage::{Dimension, Locations, Scan};
 //!
 //! let since = SystemTime::now() - Duration::from_hours(24 * 28);
-//! let accounts = Scan::new(Places::from_env()).since(since).run();
+//! let accounts = Scan::new(Locations::from_env()).since(since).run();
 //! for (week, models) in accounts.models_by(Dimension::Week) {
 //!     println!("{week:?}: {models:?}");
 //! }
@@ -29,11 +29,11 @@ mod kilo;
 mod kimi;
 mod limits;
 mod lines;
+mod locations;
 mod meter;
 mod money;
 mod opencode;
 mod pi;
-mod places;
 mod provider;
 mod qwen;
 mod record;
@@ -44,8 +44,8 @@ mod summary;
 pub use accounts::{Accounts, Group, Joined, PastRun, Witness};
 pub use claude::{ClaudeStatusLine, UsedShare};
 pub use limits::{Limit, limits};
+pub use locations::Locations;
 pub use meter::{ModelTick, TickMeter};
-pub use places::Places;
 pub use provider::{Provider, UnknownProvider};
 pub use record::{Key, Record};
 pub use scan::{Progress, Scan, UnknownZone};

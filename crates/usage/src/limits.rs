@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use crate::lines;
 use crate::source::Sources;
-use crate::{Places, Provider};
+use crate::{Locations, Provider};
 
 /// Size of the part that is read at the end of a file, in bytes.
 const END: u64 = 1 << 20;
@@ -45,17 +45,17 @@ impl Limit {
 pub(crate) type ReadLimits = fn(&[u8]) -> Vec<Limit>;
 
 /// Returns the most recently reported limits of each CLI that keeps them on disk.
-pub fn limits(places: &Places) -> Vec<Limit> {
+pub fn limits(locations: &Locations) -> Vec<Limit> {
     let all = Provider::ALL.into_iter();
-    all.filter_map(|provider| Some(last(provider, provider.traits().limits?, places)))
+    all.filter_map(|provider| Some(last(provider, provider.traits().limits?, locations)))
         .flatten()
         .collect()
 }
 
 /// Returns the most recently reported limits of a CLI.
-fn last(provider: Provider, of_line: ReadLimits, places: &Places) -> Vec<Limit> {
+fn last(provider: Provider, of_line: ReadLimits, locations: &Locations) -> Vec<Limit> {
     let mut sources = Sources::new(None);
-    provider.sources(places, &mut sources);
+    provider.sources(locations, &mut sources);
     let mut files: Vec<_> = sources
         .found
         .into_iter()

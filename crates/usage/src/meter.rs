@@ -11,7 +11,7 @@ use teamster_core::Usage;
 
 use crate::scan;
 use crate::source::{Found, Sources};
-use crate::{Accounts, Places, Provider};
+use crate::{Accounts, Locations, Provider};
 use teamster_prices::PriceList;
 
 /// Usage of one model since a mark.
@@ -53,7 +53,7 @@ impl ModelTick {
 #[derive(Debug, Clone)]
 pub struct TickMeter {
     provider: Provider,
-    places: Places,
+    locations: Locations,
     prices: PriceList,
     at: Timestamp,
     /// Sizes of the files at the mark, in bytes.
@@ -62,10 +62,10 @@ pub struct TickMeter {
 
 impl TickMeter {
     /// Creates a meter for sessions of a CLI, with the mark set to now.
-    pub fn new(provider: Provider, places: Places) -> Self {
+    pub fn new(provider: Provider, locations: Locations) -> Self {
         Self {
             provider,
-            places,
+            locations,
             prices: PriceList::default(),
             at: Timestamp::now(),
             lengths: HashMap::new(),
@@ -98,7 +98,7 @@ impl TickMeter {
             Some(session) if self.provider.traits().reads_on => {
                 let mut sources = Sources::new(None);
                 self.provider
-                    .of_session(&self.places, session, &mut sources);
+                    .of_session(&self.locations, session, &mut sources);
                 let length = |source: crate::source::Source| (source.path, source.size);
                 sources.found.into_iter().map(length).collect()
             }
@@ -120,8 +120,8 @@ impl TickMeter {
         match session {
             Some(session) => self
                 .provider
-                .of_session(&self.places, session, &mut sources),
-            None => self.provider.sources(&self.places, &mut sources),
+                .of_session(&self.locations, session, &mut sources),
+            None => self.provider.sources(&self.locations, &mut sources),
         }
         let mut diagnostics = sources.diagnostics;
         // Times in the files are in milliseconds.

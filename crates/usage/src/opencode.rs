@@ -19,7 +19,7 @@ use memchr::memmem::Finder;
 use serde::Deserialize;
 use teamster_core::Usage;
 
-use crate::places::Places;
+use crate::locations::Locations;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, small_file};
 use crate::{Key, Provider, Record};
@@ -43,18 +43,18 @@ pub(crate) struct Store<'p> {
     pub(crate) database: Option<&'p Path>,
 }
 
-fn own(places: &Places) -> Store<'_> {
+fn own(locations: &Locations) -> Store<'_> {
     Store {
         provider: Provider::OpenCode,
         name: "opencode",
-        data: places.opencode.as_deref(),
-        database: places.opencode_db.as_deref(),
+        data: locations.opencode.as_deref(),
+        database: locations.opencode_db.as_deref(),
     }
 }
 
 /// Adds the databases, and the folders of the sessions of older versions.
-pub(crate) fn sources(places: &Places, found: &mut Sources) {
-    own(places).sources(found);
+pub(crate) fn sources(locations: &Locations, found: &mut Sources) {
+    own(locations).sources(found);
 }
 
 impl Store<'_> {

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use teamster_core::Usage;
 
 use crate::lines::Line;
-use crate::places::Places;
+use crate::locations::Locations;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, has_object};
 use crate::{Key, Provider, Record};
@@ -30,8 +30,8 @@ const HEADER: &[u8] = br#"{"type":"session","#;
 const DEPTH: usize = 2;
 
 /// Adds all sessions, or the requested one.
-pub(crate) fn sources(places: &Places, found: &mut Sources) {
-    let Some(folder) = &places.pi_sessions else {
+pub(crate) fn sources(locations: &Locations, found: &mut Sources) {
+    let Some(folder) = &locations.pi_sessions else {
         return;
     };
     let session = found.session.clone();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use crate::limits::ReadLimits;
-use crate::places::Places;
+use crate::locations::Locations;
 use crate::source::{Sink, Source, Sources};
 use crate::{claude, cline, codex, copilot, embedded, gemini, kilo, kimi, opencode, pi, qwen};
 
@@ -31,9 +31,9 @@ macro_rules! readers {
             }
 
             /// Adds the files of this CLI in these locations: all, or those of the session that is set.
-            pub(crate) fn sources(self, places: &Places, found: &mut Sources) {
+            pub(crate) fn sources(self, locations: &Locations, found: &mut Sources) {
                 match self {
-                    $(Self::$provider => $module::sources(places, found),)*
+                    $(Self::$provider => $module::sources(locations, found),)*
                 }
             }
 
@@ -103,13 +103,13 @@ impl Traits {
 
 impl Provider {
     /// Adds the files of one session of this CLI, including its sub-agents.
-    pub(crate) fn of_session(self, places: &Places, session: &str, found: &mut Sources) {
+    pub(crate) fn of_session(self, locations: &Locations, session: &str, found: &mut Sources) {
         // The id comes from outside and becomes part of a path.
         if session.is_empty() || Path::new(session).components().count() != 1 || session == ".." {
             return;
         }
         found.session = Some(session.to_owned());
-        self.sources(places, found);
+        self.sources(locations, found);
     }
 }
 

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use teamster_core::Usage;
 
 use crate::lines::Line;
-use crate::places::Places;
+use crate::locations::Locations;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, is_jsonl};
 use crate::{Key, Provider, Record};
@@ -28,8 +28,8 @@ static RESPONSE: LazyLock<Finder<'static>> =
 const DEPTH: usize = 3;
 
 /// Adds all sessions, or the requested one. Sub-agents are in the file of their session.
-pub(crate) fn sources(places: &Places, found: &mut Sources) {
-    let Some(home) = &places.qwen else {
+pub(crate) fn sources(locations: &Locations, found: &mut Sources) {
+    let Some(home) = &locations.qwen else {
         return;
     };
     let session = found.session.clone();

@@ -13,7 +13,7 @@ use teamster_api::usage::Diagnostics;
 use teamster_core::sync::lock;
 
 use crate::source::{Found, Sink, Source, Sources};
-use crate::{Accounts, Places, Provider};
+use crate::{Accounts, Locations, Provider};
 use teamster_prices::PriceList;
 
 /// Number of records that a thread collects before it adds them to the accounts.
@@ -32,7 +32,7 @@ pub struct Progress {
 /// A scan of the files of all CLIs.
 #[derive(Debug, Clone)]
 pub struct Scan {
-    places: Places,
+    locations: Locations,
     providers: Vec<Provider>,
     since: Option<Timestamp>,
     until: Option<Timestamp>,
@@ -60,9 +60,9 @@ pub(crate) fn timestamp(time: SystemTime) -> Timestamp {
 
 impl Scan {
     /// Creates a scan of these locations for all CLIs and times, with days in the system's time zone.
-    pub fn new(places: Places) -> Self {
+    pub fn new(locations: Locations) -> Self {
         Self {
-            places,
+            locations,
             providers: Provider::ALL.to_vec(),
             since: None,
             until: None,
@@ -103,9 +103,9 @@ impl Scan {
     /// Fails if this is neither, or if the machine does not know the name.
     ///
     /// ```
-    /// use teamster_usage::{Places, Scan};
+    /// use teamster_usage::{Locations, Scan};
     ///
-    /// let scan = Scan::new(Places::from_env());
+    /// let scan = Scan::new(Locations::from_env());
     /// assert!(scan.clone().zone("-03:30").is_ok());
     /// let error = scan.zone("Mars/Base").unwrap_err().to_string();
     /// assert!(error.starts_with("unknown time zone \"Mars/Base\""), "{error}");
@@ -147,7 +147,7 @@ impl Scan {
     pub fn run(&self) -> Accounts {
         let mut sources = Sources::new(self.since.map(SystemTime::from));
         for provider in &self.providers {
-            provider.sources(&self.places, &mut sources);
+            provider.sources(&self.locations, &mut sources);
         }
         let Sources {
             mut found,

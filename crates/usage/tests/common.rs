@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use jiff::tz::TimeZone;
 use serde_json::Value;
 use teamster_core::Usage;
-use teamster_usage::{Accounts, Places, Provider, Scan};
+use teamster_usage::{Accounts, Locations, Provider, Scan};
 
 /// Requests and tokens.
 pub(crate) type Sum = (u64, Usage);
@@ -32,7 +32,7 @@ pub(crate) fn scenarios(provider: Provider) -> Vec<(PathBuf, Value)> {
 }
 
 pub(crate) fn scan(home: &Path) -> Accounts {
-    Scan::new(Places::of_home(home))
+    Scan::new(Locations::of_home(home))
         .time_zone(TimeZone::UTC)
         .run()
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use teamster_api::usage::Dimension;
-use teamster_usage::{Places, Provider, TickMeter};
+use teamster_usage::{Locations, Provider, TickMeter};
 use tempfile::TempDir;
 
 use crate::common::{counted, scan, scenarios, truth};
@@ -199,7 +199,7 @@ async fn a_meter_reports_the_usage_of_a_session_and_its_sub_agents() {
     let all = with_database();
     let (scenario, known) = all.iter().find(|(f, _)| f.ends_with("fork")).unwrap();
     let (home, data) = home();
-    let places = Places::of_home(home.path());
+    let locations = Locations::of_home(home.path());
     let session = known["total"][0]["session"].as_str().unwrap();
     let mut open = database(&data, scenario).await;
     let (first,): (i64,) = sqlx::query_as("SELECT min(time_created) FROM message")
@@ -208,7 +208,7 @@ async fn a_meter_reports_the_usage_of_a_session_and_its_sub_agents() {
         .unwrap();
     // As if all happened an hour ago, and then as if it happened now.
     let hour = 3_600_000;
-    let meter = TickMeter::new(Provider::OpenCode, places);
+    let meter = TickMeter::new(Provider::OpenCode, locations);
     let now = jiff::Timestamp::now().as_millisecond();
     later(&mut open, now - hour - first).await;
     assert_eq!(meter.read(Some(session)), []);

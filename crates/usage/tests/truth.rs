@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 use teamster_api::usage::Dimension;
 use teamster_core::Usage;
-use teamster_usage::{Accounts, Places, Provider, Scan};
+use teamster_usage::{Accounts, Locations, Provider, Scan};
 
 /// Requests, tokens, and tokens that were written to the cache for an hour.
 type Sum = (u64, Usage, Option<u64>);
@@ -34,7 +34,7 @@ fn scenarios(provider: Provider) -> Vec<(PathBuf, Value)> {
 }
 
 fn scan(home: &Path) -> Accounts {
-    Scan::new(Places::of_home(home))
+    Scan::new(Locations::of_home(home))
         .time_zone(TimeZone::UTC)
         .run()
 }
@@ -222,7 +222,7 @@ fn codex_with_priority_costs_more_and_reports_its_limits() {
     // 1,200 tokens of input at $12.50 and 40 of output at $75 per million.
     let estimated = total.estimated_cost_usd.unwrap();
     assert!((estimated - 0.018).abs() < 1e-12, "{estimated}");
-    let limits = teamster_usage::limits(&Places::of_home(&home));
+    let limits = teamster_usage::limits(&Locations::of_home(&home));
     let of: Vec<_> = limits
         .iter()
         .map(|limit| (limit.window_minutes, limit.used_percent, limit.resets_at))

@@ -101,8 +101,8 @@ fn a_model_without_a_price_in_the_files_has_no_cost() {
     // Hand-written in the format of real messages. The model ran on a local server.
     let message = r#"{"role":"assistant","modelID":"gpt-5.5","providerID":"lmstudio","cost":0,"tokens":{"input":5,"output":1,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":4102444800000}}"#;
     std::fs::write(folder.join("msg_1.json"), message).unwrap();
-    let places = teamster_usage::Places::of_home(home.path());
-    let measured = teamster_usage::TickMeter::new(Provider::OpenCode, places).read(Some("s"));
+    let locations = teamster_usage::Locations::of_home(home.path());
+    let measured = teamster_usage::TickMeter::new(Provider::OpenCode, locations).read(Some("s"));
     let result = RunResult::default();
     let sources = UsageSources {
         provider: Some(Provider::OpenCode),

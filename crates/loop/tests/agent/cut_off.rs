@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 use teamster_loop::Control;
-use teamster_usage::{Places, Provider, TickMeter};
+use teamster_usage::{Locations, Provider, TickMeter};
 
 use crate::agent::{Agent, agent_loop, read};
 
@@ -40,7 +40,7 @@ async fn the_usage_of_a_cut_off_tick_is_recorded() {
                       "tick": tick});
     fs::write(orchestrator.join("session.json"), left.to_string()).unwrap();
 
-    let meter = TickMeter::new(Provider::Claude, Places::of_home(home.path()));
+    let meter = TickMeter::new(Provider::Claude, Locations::of_home(home.path()));
     let next = agent_loop(directory.path(), Agent::default(), Control::new());
     let next = next.meter(Some(meter)).ticks_limit(Some(1));
     next.run().await.unwrap();

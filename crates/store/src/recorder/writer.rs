@@ -303,7 +303,7 @@ impl Writer {
                     is_stuck = true;
                     StoreError::Slow {
                         doing: pending.entry.doing(),
-                        place: self.store.place(),
+                        location: self.store.location(),
                         seconds: each.as_secs(),
                     }
                 }

@@ -25,11 +25,11 @@ async fn ids(store: &Store) -> Vec<String> {
 on_each_database! {
     async fn existing_tables_are_read_and_none_is_made(database) {
         let missing = |result: Result<Store, StoreError>| match result {
-            Err(StoreError::Missing { place }) => place,
+            Err(StoreError::Missing { location }) => location,
             other => panic!("{other:?}"),
         };
-        let place = missing(Store::open_existing(database.url()).await);
-        assert!(!place.contains('@'), "{place}");
+        let location = missing(Store::open_existing(database.url()).await);
+        assert!(!location.contains('@'), "{location}");
         // Opening has created nothing.
         missing(Store::open_existing(database.url()).await);
 
@@ -62,8 +62,8 @@ async fn no_file_and_no_folder_is_made() {
     for name in ["store.db", "a/b/store.db"] {
         let path = folder.path().join(name);
         let error = Store::open_existing(path.to_str().unwrap()).await;
-        let place = path.display().to_string();
-        assert_eq!(error.unwrap_err(), StoreError::Missing { place });
+        let location = path.display().to_string();
+        assert_eq!(error.unwrap_err(), StoreError::Missing { location });
     }
     assert_eq!(names(folder.path()), [""; 0]);
 
@@ -108,7 +108,7 @@ async fn a_reader_leaves_nothing_behind() {
         .begin_run(&NewRun::new("one", "claude", ""))
         .await
         .unwrap();
-    let file = store.place();
+    let file = store.location();
     store.close().await;
     let before = fs::read(&file).unwrap();
     let reader = Store::open_existing(database.url()).await.unwrap();

@@ -166,7 +166,7 @@ async fn a_new_file_and_its_folders_are_for_the_user_alone() {
     let file = folder.path().join("a/b/store.db");
     let store = Store::open(file.to_str().unwrap()).await.unwrap();
     use_it(&store, "one").await;
-    assert_eq!(store.place(), file.display().to_string());
+    assert_eq!(store.location(), file.display().to_string());
     let mut names: Vec<_> = fs::read_dir(file.parent().unwrap())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -212,7 +212,7 @@ async fn any_name_of_a_file_is_meant_as_it_is() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_in_memory_is_one_for_all_clones_and_no_other() {
     let store = Store::open("sqlite::memory:").await.unwrap();
-    assert_eq!(store.place(), "memory");
+    assert_eq!(store.location(), "memory");
     let tasks: Vec<_> = (0..20)
         .map(|i| {
             let store = store.clone();
@@ -363,18 +363,18 @@ async fn the_scheme_of_a_server_may_be_in_capitals() {
     let url = database.url().replacen("postgres://", "POSTGRES://", 1);
     let store = Store::open(&url).await.unwrap();
     use_it(&store, "one").await;
-    assert!(store.place().starts_with("postgres://"), "{store:?}");
+    assert!(store.location().starts_with("postgres://"), "{store:?}");
 }
 
 /// Returns the URL of the server with another password, user or database.
 fn changed(url: &str, user: Option<(&str, &str)>, database: Option<&str>) -> String {
     let (server, query) = url.split_once('?').unwrap();
-    let (credentials, place) = server.split_once('@').unwrap();
+    let (credentials, location) = server.split_once('@').unwrap();
     let credentials = match user {
         Some((name, password)) => format!("postgres://{name}:{password}"),
         None => credentials.to_owned(),
     };
-    let (host, path) = place.split_once('/').unwrap();
+    let (host, path) = location.split_once('/').unwrap();
     format!("{credentials}@{host}/{}?{query}", database.unwrap_or(path))
 }
 

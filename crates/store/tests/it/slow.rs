@@ -252,7 +252,7 @@ async fn a_silent_server_is_waited_for_within_the_limit() {
     let opened = Store::open_within(&url, Duration::from_secs(1)).await;
     let expected = StoreError::Slow {
         doing: "open",
-        place: format!("postgres://{address}/db"),
+        location: format!("postgres://{address}/db"),
         seconds: 1,
     };
     assert_eq!(opened.err(), Some(expected));

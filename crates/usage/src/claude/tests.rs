@@ -58,8 +58,8 @@ fn scan(files: &[(&str, &[Answer])]) -> crate::Accounts {
         let text: String = answers.iter().map(|answer| answer.line() + "\n").collect();
         fs::write(path, text).unwrap();
     }
-    let places = Places::of_home(home.path());
-    let accounts = Scan::new(places).time_zone(TimeZone::UTC).run();
+    let locations = Locations::of_home(home.path());
+    let accounts = Scan::new(locations).time_zone(TimeZone::UTC).run();
     assert_eq!(accounts.diagnostics().malformed_lines, 0);
     accounts
 }
@@ -204,7 +204,7 @@ fn advice_of_another_model_counts_for_that_model() {
     // The same in a fork.
     let copy = line.replace(r#""sessionId":"s""#, r#""sessionId":"fork""#);
     fs::write(project.join("fork.jsonl"), copy).unwrap();
-    let accounts = Scan::new(Places::of_home(home.path())).run();
+    let accounts = Scan::new(Locations::of_home(home.path())).run();
     let models = accounts.by(Dimension::Model);
     let of: Vec<_> = models
         .iter()
@@ -241,7 +241,7 @@ fn an_error_in_a_part_hides_no_other_and_is_reported() {
         let project = home.path().join(".claude/projects/-w");
         fs::create_dir_all(&project).unwrap();
         fs::write(project.join("s.jsonl"), with(&parts) + "\n").unwrap();
-        let accounts = Scan::new(Places::of_home(home.path())).run();
+        let accounts = Scan::new(Locations::of_home(home.path())).run();
         let left_out = accounts.diagnostics().malformed_lines;
         assert_eq!(
             (accounts.total().requests, left_out),
@@ -261,11 +261,11 @@ fn more_tokens_than_a_request_can_have_are_reported_and_not_cut() {
     let project = home.path().join(".claude/projects/-w");
     fs::create_dir_all(&project).unwrap();
     fs::write(project.join("s.jsonl"), line.line() + "\n").unwrap();
-    let places = Places::of_home(home.path());
-    let accounts = Scan::new(places.clone()).run();
+    let locations = Locations::of_home(home.path());
+    let accounts = Scan::new(locations.clone()).run();
     assert_eq!(accounts.total(), Sums::default());
     assert_eq!(accounts.diagnostics().malformed_lines, 1);
-    let meter = crate::TickMeter::new(Provider::Claude, places);
+    let meter = crate::TickMeter::new(Provider::Claude, locations);
     assert_eq!(meter.read_with_diagnostics(Some("s")).1.malformed_lines, 1);
 }
 
@@ -277,7 +277,7 @@ fn a_line_behind_half_a_line_counts() {
     let line = ANSWER.line();
     let half = &line[..line.len() / 2];
     fs::write(project.join("s.jsonl"), format!("{half}{line}\n")).unwrap();
-    let accounts = Scan::new(Places::of_home(home.path())).run();
+    let accounts = Scan::new(Locations::of_home(home.path())).run();
     assert_eq!(accounts.total().requests, 1);
     assert_eq!(accounts.diagnostics().malformed_lines, 1);
 }
@@ -289,7 +289,7 @@ fn spaces_after_colons_hide_nothing() {
     let project = home.path().join(".claude/projects/-w");
     fs::create_dir_all(&project).unwrap();
     fs::write(project.join("s.jsonl"), spaced + "\n").unwrap();
-    let accounts = Scan::new(Places::of_home(home.path())).run();
+    let accounts = Scan::new(Locations::of_home(home.path())).run();
     assert_eq!(figures(&accounts.total()), (1, Some(10), Some(5)));
 }
 

@@ -34,14 +34,14 @@ fn compressed_rollouts_are_read_unless_the_original_exists() {
     ] {
         std::fs::write(folder.join(name), content).unwrap();
     }
-    let accounts = crate::Scan::new(Places::of_home(home.path())).run();
+    let accounts = crate::Scan::new(Locations::of_home(home.path())).run();
     let found = accounts.diagnostics();
     assert_eq!(
         found.unreadable_examples,
         ["d", "e"].map(|name| folder.join(format!("rollout-{name}.jsonl.zst")))
     );
     let plain = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/codex/0.169.0/text/home");
-    let plain = crate::Scan::new(Places::of_home(&plain)).run();
+    let plain = crate::Scan::new(Locations::of_home(&plain)).run();
     assert_eq!(accounts.total().usage, plain.total().usage);
     assert_eq!(accounts.total().requests, plain.total().requests);
     assert!(plain.total().requests > 0);

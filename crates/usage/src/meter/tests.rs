@@ -63,7 +63,7 @@ impl Recorded {
     }
 
     fn meter(&self, provider: Provider) -> TickMeter {
-        TickMeter::new(provider, Places::of_home(self.home.path()))
+        TickMeter::new(provider, Locations::of_home(self.home.path()))
     }
 
     /// Returns the usage of a run by model.
@@ -146,8 +146,8 @@ fn sub_agents_are_a_part_of_the_tick() {
     ] {
         let recorded = Recorded::new(scenario, "no line has this in it");
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
-        let places = Places::of_home(&data.join(scenario).join("home"));
-        let mut meter = TickMeter::new(provider, places);
+        let locations = Locations::of_home(&data.join(scenario).join("home"));
+        let mut meter = TickMeter::new(provider, locations);
         meter.mark_at(None, Timestamp::UNIX_EPOCH);
         let ticks = meter.read(Some(&recorded.session));
         assert_eq!(by_model(ticks), recorded.used(0), "{scenario}");
@@ -203,7 +203,7 @@ fn a_summary_of_claude_counts_in_its_tick() {
     let first = text.find("\"cost-state\"").unwrap();
     let end = first + text[first..].find('\n').unwrap() + 1;
     fs::write(&copy, &text[..end]).unwrap();
-    let mut meter = TickMeter::new(Provider::Claude, Places::of_home(home.path()));
+    let mut meter = TickMeter::new(Provider::Claude, Locations::of_home(home.path()));
     let time = text[end..].split("\"timestamp\":\"").nth(1).unwrap();
     meter.mark_at(Some(session), time[..24].parse().unwrap());
     fs::write(&copy, &text).unwrap();

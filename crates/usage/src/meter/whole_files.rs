@@ -43,7 +43,7 @@ fn check(provider: Provider, scenario: &str, file: &str, first: &str, time: &str
     let late = at("2027-01-01T00:00:00Z");
     let written = fs::File::options().write(true).open(&copy).unwrap();
     written.set_modified(SystemTime::from(late)).unwrap();
-    let mut meter = TickMeter::new(provider, Places::of_home(home.path()));
+    let mut meter = TickMeter::new(provider, Locations::of_home(home.path()));
     meter.mark_at(Some(session), late);
     assert_eq!(meter.read(Some(session)), [], "it was before");
     for (number, begun) in begins.into_iter().enumerate() {
@@ -115,7 +115,7 @@ fn premium_requests_are_a_part_of_the_tick() {
         record(4, 0.5),
     ];
     fs::write(folder.join("events.jsonl"), lines.join("\n") + "\n").unwrap();
-    let mut meter = TickMeter::new(Provider::Copilot, Places::of_home(home.path()));
+    let mut meter = TickMeter::new(Provider::Copilot, Locations::of_home(home.path()));
     meter.mark_at(Some("s"), at("2026-11-22T19:00:02Z"));
     let reported = meter.read(Some("s"));
     let premium: Vec<_> = reported

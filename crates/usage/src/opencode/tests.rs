@@ -134,12 +134,12 @@ fn files_of_an_older_version_are_read_with_their_sessions() {
     write("message/ses_a/msg_1.json", &message(1, 10, 1.0));
     write("message/ses_a/msg_2.txt", "no message");
     write("message/ses_b/msg_3.json", &message(2, 20, 1.0));
-    let places = Places {
+    let locations = Locations {
         opencode: Some(folder.path().to_owned()),
-        ..Places::default()
+        ..Locations::default()
     };
     let mut found = Sources::new(None);
-    sources(&places, &mut found);
+    sources(&locations, &mut found);
     found.found.sort_by(|a, b| a.path.cmp(&b.path));
     let mut records = Vec::new();
     let mut take = |what| {
@@ -198,13 +198,13 @@ fn the_price_depends_on_the_vendor() {
 #[test]
 fn a_folder_that_cannot_be_read_is_reported() {
     let folder = tempfile::tempdir().unwrap();
-    let places = Places {
+    let locations = Locations {
         opencode: Some(folder.path().join("data")),
-        ..Places::default()
+        ..Locations::default()
     };
     let unreadable = || {
         let mut found = Sources::new(None);
-        sources(&places, &mut found);
+        sources(&locations, &mut found);
         found.diagnostics.unreadable
     };
     assert_eq!(unreadable(), 0, "it is not there");

@@ -41,7 +41,7 @@ fn read_all() -> Vec<Found> {
     for home in homes() {
         let mut sources = Sources::new(None);
         for provider in [Provider::Claude, Provider::Codex] {
-            provider.sources(&Places::of_home(&home), &mut sources);
+            provider.sources(&Locations::of_home(&home), &mut sources);
         }
         for source in sources.found {
             read(&source, &mut |found| all.push(found));
@@ -83,7 +83,7 @@ fn scan_file(provider: Provider, name: &str, bytes: &[u8]) -> Accounts {
     });
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join(name), bytes).unwrap();
-    Scan::new(Places::of_home(home.path()))
+    Scan::new(Locations::of_home(home.path()))
         .time_zone(TimeZone::UTC)
         .run()
 }
@@ -178,8 +178,8 @@ fn shuffle<T>(items: &mut [T], mut seed: u64) {
 #[test]
 fn a_transcript_that_was_copied_counts_once() {
     for home in homes() {
-        let places = Places::of_home(&home);
-        let once = Scan::new(places.clone()).time_zone(TimeZone::UTC).run();
+        let locations = Locations::of_home(&home);
+        let once = Scan::new(locations.clone()).time_zone(TimeZone::UTC).run();
         let copy = tempfile::tempdir().unwrap();
         // The same folder with all files twice, as after a backup.
         for entry in walkdir::WalkDir::new(&home).into_iter().flatten() {
@@ -203,7 +203,7 @@ fn a_transcript_that_was_copied_counts_once() {
                 fs::copy(entry.path(), second).unwrap();
             }
         }
-        let twice = Scan::new(Places::of_home(copy.path()))
+        let twice = Scan::new(Locations::of_home(copy.path()))
             .time_zone(TimeZone::UTC)
             .run();
         assert_eq!(all_groups(&twice), all_groups(&once), "{}", home.display());
@@ -214,7 +214,7 @@ fn a_transcript_that_was_copied_counts_once() {
 #[test]
 fn the_parts_of_a_period_add_up() {
     let home = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/claude/2.1.197/fork/home");
-    let scan = Scan::new(Places::of_home(&home)).time_zone(TimeZone::UTC);
+    let scan = Scan::new(Locations::of_home(&home)).time_zone(TimeZone::UTC);
     let complete = scan.run().total();
     assert_eq!(complete.requests, 8);
     let mut between = 0;
@@ -225,7 +225,7 @@ fn the_parts_of_a_period_add_up() {
         // The files' own times are those of the checkout.
         let mut late = Accounts::new(Some(at), None, TimeZone::UTC);
         let mut sources = Sources::new(None);
-        Provider::Claude.sources(&Places::of_home(&home), &mut sources);
+        Provider::Claude.sources(&Locations::of_home(&home), &mut sources);
         for source in sources.found {
             read(&source, &mut |found| late.take(found));
         }
@@ -257,7 +257,7 @@ fn unreadable_files_are_reported_and_the_rest_is_counted() {
     fs::write(project.join("binary.jsonl"), [0xff, 0, b'\n', b'"']).unwrap();
     fs::create_dir(project.join("folder.jsonl")).unwrap();
     std::os::unix::fs::symlink("/nowhere", project.join("gone.jsonl")).unwrap();
-    let accounts = Scan::new(Places::of_home(home.path())).run();
+    let accounts = Scan::new(Locations::of_home(home.path())).run();
     let total = accounts.total();
     assert_eq!((total.requests, total.usage.output_tokens), (1, Some(7)));
     // The cost was not reported.
@@ -277,12 +277,12 @@ fn unreadable_files_are_reported_and_the_rest_is_counted() {
 #[test]
 fn a_machine_without_agents_has_used_nothing() {
     let home = tempfile::tempdir().unwrap();
-    let accounts = Scan::new(Places::of_home(home.path())).run();
+    let accounts = Scan::new(Locations::of_home(home.path())).run();
     assert!(accounts.is_empty());
     assert_eq!(accounts.total(), Figures::default());
     assert_eq!(*accounts.diagnostics(), Diagnostics::default());
     assert_eq!(
-        Scan::new(Places::default()).run().total(),
+        Scan::new(Locations::default()).run().total(),
         Figures::default()
     );
 }
@@ -296,7 +296,9 @@ fn files_older_than_the_requested_period_are_not_read() {
     old.set_modified(SystemTime::UNIX_EPOCH).unwrap();
     fs::write(project.join("new.jsonl"), "{}\n").unwrap();
     let since: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
-    let accounts = Scan::new(Places::of_home(home.path())).since(since).run();
+    let accounts = Scan::new(Locations::of_home(home.path()))
+        .since(since)
+        .run();
     let found = accounts.diagnostics();
     assert_eq!((found.files, found.old_files), (1, 1));
 }
@@ -305,7 +307,7 @@ fn files_older_than_the_requested_period_are_not_read() {
 fn a_folder_behind_a_link_is_read_by_a_scan_as_by_a_meter() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/claude/2.1.197/text/home");
     let project = data.join(".claude/projects/-tmp-box-ws");
-    let known = Scan::new(Places::of_home(&data)).run();
+    let known = Scan::new(Locations::of_home(&data)).run();
     let session = known.by(Dimension::Session)[0].name.clone().unwrap();
     let home = tempfile::tempdir().unwrap();
     let projects = home.path().join(".claude/projects");
@@ -314,16 +316,16 @@ fn a_folder_behind_a_link_is_read_by_a_scan_as_by_a_meter() {
         std::os::unix::fs::symlink(to, projects.join(name)).unwrap();
     };
     link(&project, "-tmp-box-ws");
-    let places = Places::of_home(home.path());
-    let accounts = Scan::new(places.clone()).run();
+    let locations = Locations::of_home(home.path());
+    let accounts = Scan::new(locations.clone()).run();
     assert_eq!(accounts.total(), known.total());
     let mut sources = Sources::new(None);
-    Provider::Claude.of_session(&places, &session, &mut sources);
+    Provider::Claude.of_session(&locations, &session, &mut sources);
     assert_eq!(sources.found.len(), 1);
     // A folder that contains itself, and a link to a missing one.
     link(&projects, "circle");
     link(Path::new("/nowhere"), "gone");
-    let accounts = Scan::new(places).run();
+    let accounts = Scan::new(locations).run();
     assert_eq!(accounts.total(), known.total());
     assert_eq!(accounts.diagnostics().unreadable, 0);
 }

@@ -57,7 +57,7 @@ impl History {
     pub(super) fn location(&self) -> String {
         match (self.machine.url(), &self.store) {
             (Some(url), _) => url.to_owned(),
-            (None, Some(store)) => store.place(),
+            (None, Some(store)) => store.location(),
             (None, None) => "the history".to_owned(),
         }
     }

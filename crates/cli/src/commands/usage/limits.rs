@@ -92,7 +92,7 @@ pub(super) fn span(now: Timestamp, until: Timestamp) -> String {
 
 #[cfg(test)]
 mod tests {
-    use teamster::usage::{Places, limit_list, limits};
+    use teamster::usage::{Locations, limit_list, limits};
 
     use super::*;
 
@@ -108,9 +108,9 @@ mod tests {
             "secondary":{"used_percent":100.0,"window_minutes":10080,"resets_at":1795618800}}}}"#;
         let line = line.replace('\n', "");
         std::fs::write(folder.join("rollout-1.jsonl"), format!("{line}\n")).unwrap();
-        let mut places = Places::default();
-        places.codex = Some(home.path().to_owned());
-        let limits = limit_list(limits(&places)).limits;
+        let mut locations = Locations::default();
+        locations.codex = Some(home.path().to_owned());
+        let limits = limit_list(limits(&locations)).limits;
         assert_eq!(limits.len(), 2);
         for width in [40, 60, 80, 120] {
             let table = table(&limits, now, Some(width));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Locations of each CLI's files. A location may be missing if its CLI has left no files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Places {
+pub struct Locations {
     /// Claude's folders, each with `projects` in it.
     pub claude: Vec<PathBuf>,
     /// Cline's folder of sessions.
@@ -35,7 +35,7 @@ pub struct Places {
     pub embedded_sessions: Option<PathBuf>,
 }
 
-impl Places {
+impl Locations {
     /// Returns the locations that the environment of this process sets.
     pub fn from_env() -> Self {
         Self::from_variables(|name| std::env::var_os(name))
@@ -123,8 +123,8 @@ fn several(list: PathBuf) -> Vec<PathBuf> {
 mod tests {
     use super::*;
 
-    fn places(variables: &[(&str, &str)]) -> Places {
-        Places::from_variables(|name| {
+    fn locations(variables: &[(&str, &str)]) -> Locations {
+        Locations::from_variables(|name| {
             let (_, value) = variables.iter().find(|(n, _)| *n == name)?;
             Some(value.into())
         })
@@ -132,28 +132,28 @@ mod tests {
 
     #[test]
     fn a_home_is_enough() {
-        let places = Places::of_home(Path::new("/h"));
+        let locations = Locations::of_home(Path::new("/h"));
         let claude = ["/h/.claude", "/h/.config/claude"].map(PathBuf::from);
-        assert_eq!(places.claude, claude);
-        assert_eq!(places.codex.unwrap(), Path::new("/h/.codex"));
-        assert_eq!(places.copilot.unwrap(), Path::new("/h/.copilot"));
-        assert_eq!(places.gemini.unwrap(), Path::new("/h/.gemini"));
+        assert_eq!(locations.claude, claude);
+        assert_eq!(locations.codex.unwrap(), Path::new("/h/.codex"));
+        assert_eq!(locations.copilot.unwrap(), Path::new("/h/.copilot"));
+        assert_eq!(locations.gemini.unwrap(), Path::new("/h/.gemini"));
         assert_eq!(
-            places.opencode.unwrap(),
+            locations.opencode.unwrap(),
             Path::new("/h/.local/share/opencode")
         );
-        assert_eq!(places.opencode_db, None);
+        assert_eq!(locations.opencode_db, None);
         assert_eq!(
-            places.pi_sessions.unwrap(),
+            locations.pi_sessions.unwrap(),
             Path::new("/h/.pi/agent/sessions")
         );
         for (place, path) in [
-            (places.cline_sessions, "/h/.cline/data/sessions"),
-            (places.kilo, "/h/.local/share/kilo"),
-            (places.kimi, "/h/.kimi-code"),
-            (places.qwen, "/h/.qwen"),
+            (locations.cline_sessions, "/h/.cline/data/sessions"),
+            (locations.kilo, "/h/.local/share/kilo"),
+            (locations.kimi, "/h/.kimi-code"),
+            (locations.qwen, "/h/.qwen"),
             (
-                places.embedded_sessions,
+                locations.embedded_sessions,
                 "/h/.local/state/teamster/embedded/sessions",
             ),
         ] {
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn variables_come_before_the_home_unless_they_are_empty() {
-        let places = places(&[
+        let locations = locations(&[
             ("HOME", "/h"),
             ("CLAUDE_CONFIG_DIR", "/c"),
             ("CODEX_HOME", ""),
@@ -178,20 +178,20 @@ mod tests {
             ("QWEN_HOME", "/q"),
             ("XDG_STATE_HOME", "/s"),
         ]);
-        assert_eq!(places.claude, [PathBuf::from("/c")]);
-        assert_eq!(places.codex.unwrap(), Path::new("/h/.codex"));
-        assert_eq!(places.copilot.unwrap(), Path::new("/p"));
-        assert_eq!(places.gemini.unwrap(), Path::new("/g/.gemini"));
-        assert_eq!(places.opencode.unwrap(), Path::new("/d/opencode"));
-        assert_eq!(places.opencode_db.unwrap(), Path::new("/db"));
-        assert_eq!(places.pi_sessions.unwrap(), Path::new("/i/sessions"));
+        assert_eq!(locations.claude, [PathBuf::from("/c")]);
+        assert_eq!(locations.codex.unwrap(), Path::new("/h/.codex"));
+        assert_eq!(locations.copilot.unwrap(), Path::new("/p"));
+        assert_eq!(locations.gemini.unwrap(), Path::new("/g/.gemini"));
+        assert_eq!(locations.opencode.unwrap(), Path::new("/d/opencode"));
+        assert_eq!(locations.opencode_db.unwrap(), Path::new("/db"));
+        assert_eq!(locations.pi_sessions.unwrap(), Path::new("/i/sessions"));
         for (place, path) in [
-            (places.cline_sessions, "/n/data/sessions"),
-            (places.kilo, "/d/kilo"),
-            (places.kilo_db, "k.db"),
-            (places.kimi, "/k"),
-            (places.qwen, "/q"),
-            (places.embedded_sessions, "/s/teamster/embedded/sessions"),
+            (locations.cline_sessions, "/n/data/sessions"),
+            (locations.kilo, "/d/kilo"),
+            (locations.kilo_db, "k.db"),
+            (locations.kimi, "/k"),
+            (locations.qwen, "/q"),
+            (locations.embedded_sessions, "/s/teamster/embedded/sessions"),
         ] {
             assert_eq!(place.unwrap(), Path::new(path));
         }
@@ -199,17 +199,20 @@ mod tests {
 
     #[test]
     fn claude_folders_may_be_several_and_have_commas() {
-        let list = places(&[("HOME", "/h"), ("CLAUDE_CONFIG_DIR", "/c, /a,,/c")]);
+        let list = locations(&[("HOME", "/h"), ("CLAUDE_CONFIG_DIR", "/c, /a,,/c")]);
         assert_eq!(list.claude, ["/a", "/c"].map(PathBuf::from));
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("a,b");
         std::fs::create_dir(&folder).unwrap();
-        let one = places(&[("CLAUDE_CONFIG_DIR", folder.to_str().unwrap())]);
+        let one = locations(&[("CLAUDE_CONFIG_DIR", folder.to_str().unwrap())]);
         assert_eq!(one.claude, [folder]);
     }
 
     #[test]
     fn without_a_home_there_are_no_places() {
-        assert_eq!(places(&[("OPENCODE_DB", ":memory:")]), Places::default());
+        assert_eq!(
+            locations(&[("OPENCODE_DB", ":memory:")]),
+            Locations::default()
+        );
     }
 }
