@@ -26,7 +26,6 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::text::error_chain;
 use crate::{params, state};
-use session::SetUpSessions;
 
 /// The list of trusted set-ups in the state directory.
 const TRUST: &str = "teamster/trust.json";
@@ -144,7 +143,10 @@ impl Setup {
         self: &Arc<Self>,
         runtime: Arc<dyn SessionRuntime>,
     ) -> Arc<dyn SessionRuntime> {
-        Arc::new(SetUpSessions::new(runtime, self.clone()))
+        Arc::new(SetUpRuns {
+            runtime,
+            setup: self.clone(),
+        })
     }
 
     /// Stops the set-up in progress.
@@ -358,13 +360,13 @@ fn notice(text: String) -> AgentEvent {
     AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, text)
 }
 
-/// A runtime whose first run sets the workspace up.
-struct SetUpRuns {
-    runtime: SharedRuntime,
+/// A runtime whose first run, or first turn of a session, sets the workspace up.
+struct SetUpRuns<R: ?Sized> {
+    runtime: Arc<R>,
     setup: Arc<Setup>,
 }
 
-impl AgentRuntime for SetUpRuns {
+impl<R: AgentRuntime + ?Sized> AgentRuntime for SetUpRuns<R> {
     fn id(&self) -> &str {
         self.runtime.id()
     }

@@ -3,43 +3,13 @@
 use std::sync::Arc;
 
 use teamster_core::{
-    AgentError, AgentRuntime, AgentSession, Capabilities, EventStream, ExecuteParams, Id,
-    PermissionMode, SessionCapabilities, SessionFuture, SessionOptions, SessionRuntime, Turn,
+    AgentError, AgentSession, EventStream, Id, PermissionMode, SessionCapabilities, SessionFuture,
+    SessionOptions, SessionRuntime, Turn,
 };
 
-use super::Setup;
+use super::{SetUpRuns, Setup};
 
-/// A runtime whose sessions set the workspace up in their first turn.
-pub(super) struct SetUpSessions {
-    runtime: Arc<dyn SessionRuntime>,
-    setup: Arc<Setup>,
-}
-
-impl SetUpSessions {
-    pub(super) fn new(runtime: Arc<dyn SessionRuntime>, setup: Arc<Setup>) -> Self {
-        Self { runtime, setup }
-    }
-}
-
-impl AgentRuntime for SetUpSessions {
-    fn id(&self) -> &str {
-        self.runtime.id()
-    }
-
-    fn capabilities(&self) -> &Capabilities {
-        self.runtime.capabilities()
-    }
-
-    fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
-        self.runtime.check(params)
-    }
-
-    fn execute(&self, params: ExecuteParams) -> EventStream {
-        self.setup.then(self.runtime.execute(params))
-    }
-}
-
-impl SessionRuntime for SetUpSessions {
+impl SessionRuntime for SetUpRuns<dyn SessionRuntime> {
     fn session_capabilities(&self) -> &SessionCapabilities {
         self.runtime.session_capabilities()
     }
