@@ -1,7 +1,7 @@
 //! Permission requests.
 
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use teamster_core::provider::json_line::{parse, value};
 use teamster_core::provider::{Events, Outbox};
 use teamster_core::{
@@ -12,7 +12,7 @@ use super::AcpProtocol;
 use crate::dialect::NextUpdate;
 use crate::question::{Choice, text_of};
 use crate::settings::Approve;
-use crate::tool::{PermissionOption, Tool};
+use crate::tool::{PermissionOption, Tool, ToolCall};
 use crate::wire::{CallUpdate, OptionLine, PermissionParams, list};
 use crate::write;
 
@@ -58,6 +58,25 @@ impl Pending {
             _ => write::permission(outbox, &self.id, None),
         }
         outbox.withdraw(self.number);
+    }
+}
+
+/// Returns the input of a request whose agent sends no arguments but shows changes of files: these, in place of the title
+/// and the locations, which say less.
+fn with_changes(input: Value, own: &Value) -> Value {
+    let content = own["content"].as_array().into_iter().flatten();
+    let changes: Vec<_> = content
+        .filter(|item| item["type"] == "diff")
+        .map(|item| {
+            // A file that is created has no old text.
+            let old = item["oldText"].as_str().unwrap_or_default();
+            json!({"path": item["path"], "oldText": old, "newText": item["newText"]})
+        })
+        .collect();
+    if changes.is_empty() {
+        input
+    } else {
+        json!({"changes": changes})
     }
 }
 
@@ -125,7 +144,12 @@ impl AcpProtocol {
                 .tool_id(tool_id.clone())
                 .reason(message.clone()),
         )));
-        let mut request = PermissionRequest::new(number, tool.name, tool.kind, tool.input);
+        let sends_no_input = |call: &ToolCall| call.input.is_none();
+        let input = match self.turn.find(&cli_id) {
+            Some(open) if sends_no_input(&open.call) => with_changes(tool.input, &own),
+            _ => tool.input,
+        };
+        let mut request = PermissionRequest::new(number, tool.name, tool.kind, input);
         request.tool_id = Some(tool_id);
         request.message = message;
         let subject = match question {

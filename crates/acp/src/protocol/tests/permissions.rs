@@ -45,6 +45,27 @@ fn answered(options: &[(&str, &str)], answer: PermissionAnswer) -> (Value, Vec<A
     (outcome, talk.ended())
 }
 
+/// As Gemini CLI 0.54.4 asks, shortened.
+#[test]
+fn a_request_without_arguments_has_the_changes_that_it_shows() {
+    let mut talk = Talk::ready();
+    talk.begin("hi");
+    let request = |content: Value| {
+        json!({"id": 1, "method": "session/request_permission", "params": {
+            "sessionId": SESSION, "options": [{"optionId": "a", "name": "a", "kind": "allow_once"}],
+            "toolCall": {"toolCallId": "t1", "title": "Writing to out.txt", "kind": "edit",
+                "status": "pending", "content": content, "locations": [{"path": "/w/out.txt"}]}}})
+    };
+    let diff = json!({"type": "diff", "path": "/w/out.txt", "oldText": null, "newText": "one\n"});
+    talk.line(request(json!([diff])));
+    let asked = talk.asked();
+    assert_eq!(
+        asked[0].input,
+        json!({"changes": [{"path": "/w/out.txt", "oldText": "", "newText": "one\n"}]})
+    );
+    assert_eq!(asked[0].message.as_deref(), Some("Writing to out.txt"));
+}
+
 #[test]
 fn each_answer_is_the_option_that_means_it() {
     let selected = |id: &str| json!({"outcome": "selected", "optionId": id});
