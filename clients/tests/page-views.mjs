@@ -79,6 +79,10 @@ export async function checkViews(chromium, server) {
     await page.click('#help');
     assert.deepEqual(await small(), []);
     await page.click('#keys-close');
+    await page.click('#notify');
+    await page.waitForSelector('#notifications[open]');
+    assert.deepEqual(await small(), []);
+    await page.click('#notifications button:has-text("Close")');
     await server.api(`/requests/${id}/1`, {decision: 'deny'});
     await server.reaches(id, 'ended');
     await go(page, `#/run/${id}`);

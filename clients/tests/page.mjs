@@ -420,6 +420,7 @@ await check('agents are started, woken and stopped, and show why they failed', a
 
 await check('no view has a fault of accessibility that axe finds', async () => {
   const axe = await readFile(require.resolve('axe-core/axe.min.js'), 'utf8');
+  const faults = (page) => page.evaluate(async () => (await window.axe.run()).violations.map(({id, nodes}) => `${id}: ${nodes[0].html.slice(0, 200)}`));
   const waiting = await server.run('story');
   await server.reaches(waiting, 'waiting');
   for (const form of [{width: 390, height: 844}, {dark: true}]) {
@@ -428,8 +429,13 @@ await check('no view has a fault of accessibility that axe finds', async () => {
     for (const [hash, selector] of [['#/now', '.request'], [`#/run/${waiting}`, '.request'], ['#/agents', '.card.agent'], ['#/cost', '.limits li'], ['#/new', 'option[value=claude]']]) {
       await go(page, hash);
       await page.waitForSelector(selector, {state: 'attached'});
-      const found = await page.evaluate(async () => (await window.axe.run()).violations.map(({id, nodes}) => `${id}: ${nodes[0].html.slice(0, 200)}`));
-      assert.deepEqual(found, [], hash);
+      assert.deepEqual(await faults(page), [], hash);
+    }
+    for (const [opener, dialog] of [['#help', '#keys'], ['#notify', '#notifications']]) {
+      await page.click(opener);
+      await page.waitForSelector(`${dialog}[open] button`);
+      assert.deepEqual(await faults(page), [], dialog);
+      await page.click(`${dialog} button:has-text("Close")`);
     }
     await page.context().close();
   }

@@ -49,7 +49,7 @@ async function prepare(folder) {
   await writeFile(join(folder, '.codex/sessions', today, 'rollout-1.jsonl'), `${JSON.stringify({timestamp: now.toISOString(), type: 'event_msg', payload: {type: 'token_count', info: null, rate_limits: limits}})}\n`);
 }
 
-const server = await Server.start({args: ['--agents', '../../agents.config.json'], prepare, env: {AGENT_PACE: '0.08'}});
+const server = await Server.start({args: ['--agents', '../../agents.config.json', '--web-push'], prepare, env: {AGENT_PACE: '0.08'}});
 const supervisor = spawn(PROGRAM, ['supervise', join(server.folder, 'agents.config.json')], {cwd: server.folder, env: {...server.env, AGENT_PACE: '0', IS_SANDBOX: '1'}, stdio: ['ignore', 'ignore', 'ignore']});
 const chromium = await browser();
 try {
@@ -119,6 +119,13 @@ try {
   await make('quiet', 'wait', 'running', {model: 'sonnet', title: 'Watch the nightly build'});
   await make('waiting', 'story', 'waiting', {model: 'opus', title: 'Read dates in Retry-After'});
   await all(busy);
+  for (const [form, options] of forms) {
+    const page = await open(chromium, server, options);
+    await page.click('#notify');
+    await page.waitForSelector('#notifications:has-text("encrypted")');
+    await shoot(page, `bell-${form}`);
+    await page.context().close();
+  }
 } finally {
   await chromium.close();
   supervisor.kill('SIGTERM');
