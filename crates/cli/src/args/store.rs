@@ -12,9 +12,9 @@ pub(crate) struct StoreArgs {
     /// The store of sessions and run history: a file, `postgres://...`, or `off`
     /// [default: `teamster/store.db` in `$XDG_STATE_HOME`, else in `~/.local/state`]
     ///
-    /// The history has one row per run: a hash of the prompt and never the prompt, the agent, times,
-    /// tokens, cost, and how it ended. Put a URL with a password into the variable: arguments are visible
-    /// to every user of the machine.
+    /// The history has one row per run: its title, a hash of the prompt, the agent, times, tokens, cost,
+    /// and how it ended. Put a URL with a password into the variable: arguments are visible to every user
+    /// of the machine.
     #[arg(
         long = "store",
         value_name = "FILE|URL|off",
