@@ -42,7 +42,7 @@ fn fleet(cli: &Cli) -> anyhow::Result<Machine> {
         return Ok(Machine::here());
     }
     check_in_fleet(&cli.command).map_err(misuse)?;
-    let settings = crate::fleet::settings::Settings::read().map_err(misuse)?;
+    let settings = crate::fleet::settings::Settings::read(None).map_err(misuse)?;
     crate::fleet::machine(&settings)
 }
 

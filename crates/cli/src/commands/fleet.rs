@@ -27,7 +27,7 @@ pub(crate) fn main(command: FleetCommand) -> anyhow::Result<u8> {
 
 /// Connects to the fleet that the user has named.
 fn fleet() -> anyhow::Result<Fleet> {
-    connect(&Settings::read().map_err(exit_code::misuse)?)
+    connect(&Settings::read(None).map_err(exit_code::misuse)?)
 }
 
 /// Keeps how the fleet is reached.

@@ -86,7 +86,7 @@ fn of_args(args: WorkerArgs) -> anyhow::Result<(Settings, WorkerConfig)> {
     } = args;
     let mut settings = match url {
         Some(url) => Settings::of_argument(&url, Some(OWNER.to_owned()))?,
-        None => Settings::read()?,
+        None => Settings::read(Some(OWNER))?,
     };
     settings.credentials = creds.or(settings.credentials);
     settings.ca = ca.or(settings.ca);

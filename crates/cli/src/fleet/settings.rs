@@ -51,7 +51,12 @@ impl Settings {
         };
         let owner = owner
             .or_else(user)
-            .context("the owner of your runs is not known: name it with --owner")?;
+            .with_context(|| {
+                format!(
+                    "the owner of your runs is not known: name it in {OWNER_VARIABLE}, or with `--owner` of `teamster \
+                     fleet use`"
+                )
+            })?;
         Ok(Self {
             url,
             credentials: None,
@@ -86,10 +91,12 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Reads the settings from the variables, else from the file.
-    pub(crate) fn read() -> anyhow::Result<Self> {
+    /// Reads the settings from the variables, else from the file. `owner` is that of a program which submits no runs: a
+    /// container has no variable with the user's name.
+    pub(crate) fn read(owner: Option<&str>) -> anyhow::Result<Self> {
+        let owner = owner.map(str::to_owned);
         let mut settings = match variable(URL_VARIABLE) {
-            Some(url) => Self::new(url, variable(OWNER_VARIABLE))?,
+            Some(url) => Self::new(url, variable(OWNER_VARIABLE).or(owner))?,
             None => Self::read_file()?,
         };
         if let Some(owner) = variable(OWNER_VARIABLE) {

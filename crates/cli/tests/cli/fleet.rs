@@ -339,8 +339,10 @@ fn invalid_fleet_settings_are_errors_with_the_next_step() {
         ),
         ("a.b", &["--fleet", "runs", "list"], 2, "owner: \"a.b\""),
         ("jörg", &["fleet", "init"], 2, "letters, digits"),
+        ("", &["--fleet", "runs", "list"], 2, "TEAMSTER_FLEET_OWNER"),
+        // It submits nothing: no owner is needed, as in a container.
         (
-            "ann",
+            "",
             &["worker", "--name", "mini.local"],
             2,
             "name: \"mini.local\"",
