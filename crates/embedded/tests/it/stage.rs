@@ -9,7 +9,7 @@ use teamster_core::{
     AgentEvent, AgentRuntime, EventStream, ExecuteParams, PermissionMode, RunResult, Usage,
 };
 use teamster_embedded::{Embedded, EmbeddedConfig};
-use teamster_mock_model::{Cli, MockModel, Settings};
+use teamster_mock_model::{Cli, MockModel, MockModelSettings};
 
 /// Models, one for each service.
 pub(crate) const MODELS: [&str; 5] = [
@@ -33,7 +33,7 @@ impl Stage {
     pub(crate) async fn new(script: &str) -> Self {
         let temp = tempfile::tempdir().unwrap();
         std::fs::create_dir(temp.path().join("work")).unwrap();
-        let mut settings = Settings::default();
+        let mut settings = MockModelSettings::default();
         settings.pace = Duration::ZERO;
         settings.cli = Some(Cli::Embedded);
         let model = MockModel::start_with(script.parse().unwrap(), settings)
