@@ -66,7 +66,7 @@ pub(crate) fn main_processes(home: &Path) -> Vec<ProcessIdentity> {
 /// Kills the CLI at any point, like the system when it runs out of memory. It kills the whole process group, because
 /// some of these programs only start another.
 pub(crate) fn kill(home: &Path) -> anyhow::Result<()> {
-    let main = main_processes(home).first().map(ProcessIdentity::pid);
+    let main = main_processes(home).first().map(|it| it.pid());
     let main = main.context("the CLI's process is not there")?;
     let group = getpgid(Some(Pid::from_raw(main.cast_signed())))?;
     killpg(group, Signal::SIGKILL).context("cannot kill the CLI")

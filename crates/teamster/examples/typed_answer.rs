@@ -48,7 +48,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     assert!(!review.value.accepted);
     assert_eq!(review.value.problems[0].line, Some(7));
 
-    let error = teamster::run::<Review>(&runtime, params).await.unwrap_err();
+    let Err(error) = teamster::run::<Review>(&runtime, params).await else {
+        return Err("an answer that does not fit is an error".into());
+    };
     println!("{error}");
     let AnswerError::Mismatch { text, .. } = error else {
         return Err(error.into());

@@ -34,7 +34,7 @@ impl Folder {
         }
     }
 
-    fn start(&self, schedule: serde_json::Value) -> Running {
+    fn start(&self, schedule: &serde_json::Value) -> Running {
         let config = json!({"agents": [], "schedules": [schedule]}).to_string();
         let file = self.dir.path().join("agents.config.json");
         fs::write(&file, config).unwrap();
@@ -88,7 +88,7 @@ fn nightly(missed: &str) -> serde_json::Value {
 async fn run_starts_at_the_times_of_its_zone() {
     // A Friday, in winter: 02:00 in Berlin is 01:00 in UTC.
     let folder = Folder::new("2026-11-27T00:30:00Z", Vec::new);
-    let mut running = folder.start(nightly("skip"));
+    let mut running = folder.start(&nightly("skip"));
     let first = running.run().await;
     assert_eq!(folder.now(), "2026-11-27T01:00:00Z");
     let second = running.run().await;
@@ -104,7 +104,7 @@ async fn run_starts_at_the_times_of_its_zone() {
 #[tokio::test(start_paused = true)]
 async fn interval_begins_when_the_schedule_is_seen() {
     let folder = Folder::new("2026-11-27T00:00:00Z", Vec::new);
-    let mut running = folder.start(json!({
+    let mut running = folder.start(&json!({
         "id": "poll", "every": "90m", "run": {"provider": "claude", "prompt": "x"},
     }));
     for expected in ["2026-11-27T01:30:00Z", "2026-11-27T03:00:00Z"] {
@@ -117,12 +117,12 @@ async fn interval_begins_when_the_schedule_is_seen() {
 async fn missed_time_is_skipped_or_made_up_for_once() {
     for (missed, is_run) in [("skip", false), ("run", true)] {
         let folder = Folder::new("2026-11-23T00:30:00Z", Vec::new);
-        let mut running = folder.start(nightly(missed));
+        let mut running = folder.start(&nightly(missed));
         running.run().await;
         drop(running);
         // Without a supervisor for two nights.
         tokio::time::sleep(Duration::from_hours(50)).await;
-        let mut running = folder.start(nightly(missed));
+        let mut running = folder.start(&nightly(missed));
         if is_run {
             running.run().await;
             assert_eq!(folder.now(), "2026-11-25T03:00:00Z");
@@ -141,7 +141,7 @@ async fn missed_time_is_skipped_or_made_up_for_once() {
 #[tokio::test(start_paused = true)]
 async fn run_that_goes_on_keeps_the_next_one_from_starting() {
     let folder = Folder::new("2026-11-23T00:30:00Z", || vec![Step::Hang]);
-    let mut running = folder.start(nightly("run"));
+    let mut running = folder.start(&nightly("run"));
     let first = running.run().await;
     let warning = running.warning().await;
     assert!(
@@ -150,21 +150,21 @@ async fn run_that_goes_on_keeps_the_next_one_from_starting() {
     );
     // Also by another supervisor.
     drop(running);
-    let mut running = folder.start(nightly("run"));
+    let mut running = folder.start(&nightly("run"));
     assert!(running.warning().await.contains(&first));
 }
 
 #[tokio::test(start_paused = true)]
 async fn time_that_a_killed_supervisor_has_not_saved_starts_one_run() {
     let folder = Folder::new("2026-11-23T00:30:00Z", Vec::new);
-    let mut running = folder.start(nightly("run"));
+    let mut running = folder.start(&nightly("run"));
     let saved = || fs::read(folder.dir.path().join("schedules.json")).unwrap();
     tokio::time::sleep(Duration::from_mins(1)).await;
     let before = saved();
     let first = running.run().await;
     drop(running);
     fs::write(folder.dir.path().join("schedules.json"), before).unwrap();
-    let again = folder.start(nightly("run")).run().await;
+    let again = folder.start(&nightly("run")).run().await;
     assert_eq!(again, first);
 }
 
@@ -173,7 +173,7 @@ async fn refused_run_is_a_warning_and_the_next_time_counts() {
     let folder = Folder::new("2026-11-23T00:30:00Z", Vec::new);
     let mut schedule = nightly("skip");
     schedule["run"]["provider"] = json!("no-such-agent");
-    let mut running = folder.start(schedule);
+    let mut running = folder.start(&schedule);
     for _ in 0..2 {
         let warning = running.warning().await;
         assert!(
