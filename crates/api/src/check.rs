@@ -22,6 +22,7 @@ macro_rules! common {
                 ("allowed_tools", &$spec.allowed_tools),
                 ("denied_tools", &$spec.denied_tools),
                 ("fallback", &$spec.fallback),
+                ("accounts", &$spec.accounts),
             ],
             resumes: $spec.session_id.is_some(),
             session_key: $spec.session_key.as_deref(),

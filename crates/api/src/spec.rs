@@ -164,6 +164,14 @@ pub struct RunSpec {
         schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
     )]
     pub fallback: Vec<String>,
+    /// Accounts of the agents, by their names on the machine (`teamster accounts list`), in order of preference: the next
+    /// one of an agent takes over when the limit of the one before is reached. Of an agent without one, its own login is used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
+    )]
+    pub accounts: Vec<String>,
     /// The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once.
     /// Default: 1 hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -245,6 +253,7 @@ impl RunSpec {
             retries: 0,
             max_wait_ms: None,
             fallback: Vec::new(),
+            accounts: Vec::new(),
             ask_timeout_ms: None,
             artifacts: Vec::new(),
             callback: None,
@@ -258,7 +267,8 @@ impl RunSpec {
 
     /// Returns whether the run may take more than one attempt.
     pub fn allows_several_attempts(&self) -> bool {
-        self.retries > 0 || !self.fallback.is_empty() || self.max_wait_ms.is_some()
+        let others = !self.fallback.is_empty() || self.accounts.len() > 1;
+        self.retries > 0 || others || self.max_wait_ms.is_some()
     }
 }
 

@@ -58,6 +58,7 @@ macro_rules! agent {
             model,
             effort,
             fallback_model,
+            account,
         } = $model;
         let $crate::args::PermissionArgs {
             permission,
@@ -67,6 +68,7 @@ macro_rules! agent {
         $spec.model = model;
         $spec.effort = effort;
         $spec.fallback_model = fallback_model;
+        $spec.accounts = account;
         $spec.permission = permission;
         $spec.allowed_tools = allow_tool;
         $spec.denied_tools = deny_tool;

@@ -21,6 +21,16 @@ pub(crate) fn text(name: &str) -> Option<String> {
     value.filter(|value| !value.is_empty())
 }
 
+/// Returns the path of a file of the user's configuration, by the XDG base directory specification.
+pub(crate) fn config_file(name: &str) -> Option<PathBuf> {
+    let folder = |name| {
+        let folder = variable(name).map(PathBuf::from);
+        folder.filter(|folder| folder.is_absolute())
+    };
+    let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;
+    Some(config.join(name))
+}
+
 /// Returns the program of an agent that the user has set: the value of `TEAMSTER_<AGENT>_BIN`.
 pub fn program_variable(info: &CliInfo) -> Option<PathBuf> {
     info.program_of(variable)

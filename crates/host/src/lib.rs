@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![warn(missing_docs)]
 
+mod accounts;
 mod artifacts;
 mod changed_files;
 mod closing;
@@ -41,6 +42,7 @@ pub mod usage;
 pub mod value;
 mod warning;
 
+pub use accounts::Account;
 pub use changed_files::{ChangedFile, changed_files, config_files};
 pub use depth::agent_depth;
 pub use environment::{REMOTE_TOKEN_VARIABLE, STORE_VARIABLE, program_variable};

@@ -1,7 +1,7 @@
 //! User-defined agents: programs that print text, configured in `teamster/agents.toml`.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{fs, io};
 
 use anyhow::Context;
@@ -9,14 +9,15 @@ use teamster_command::{CommandSettings, TextCommand};
 use teamster_core::AgentError;
 use teamster_providers::Providers;
 
-use crate::{environment, error_chain};
+use crate::environment::config_file;
+use crate::error_chain;
 
 /// The file's path in the user's configuration folder.
 const FILE: &str = "teamster/agents.toml";
 
 /// Adds the agents of the user's file (`teamster/agents.toml`), if it exists.
 pub(crate) fn with_own_agents(providers: Providers) -> Result<Providers, AgentError> {
-    match file() {
+    match config_file(FILE) {
         Some(file) => with_file(providers, &file)
             .map_err(|error| AgentError::invalid_params(error_chain(&error))),
         None => Ok(providers),
@@ -39,16 +40,6 @@ fn with_file(mut providers: Providers, file: &Path) -> anyhow::Result<Providers>
         providers = providers.with_command(command);
     }
     Ok(providers)
-}
-
-/// Returns the path of the file, by the XDG base directory specification.
-fn file() -> Option<PathBuf> {
-    let folder = |name| {
-        let folder = environment::variable(name).map(PathBuf::from);
-        folder.filter(|folder| folder.is_absolute())
-    };
-    let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;
-    Some(config.join(FILE))
 }
 
 #[cfg(test)]

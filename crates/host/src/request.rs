@@ -14,7 +14,7 @@ use teamster_store::{Conversation, SessionRecord};
 use crate::request_policy::RequestPolicy;
 use crate::setup::Setup;
 use crate::turns::{self, of_fallback};
-use crate::{Host, Warning, params};
+use crate::{Account, Host, Warning, params};
 
 /// An agent of a run, with the parameters that it is given.
 pub(crate) struct RunAgent {
@@ -63,7 +63,28 @@ pub(crate) fn agents(
         config,
     }];
     agents.extend(fallbacks);
-    Ok((agents, budget))
+    let providers: Vec<_> = agents.iter().map(|agent| agent.provider).collect();
+    let accounts = host.accounts_of(&spec.accounts, &providers)?;
+    let agents = agents
+        .into_iter()
+        .flat_map(|agent| with_accounts(agent, &accounts));
+    Ok((agents.collect(), budget))
+}
+
+/// Returns an agent once with each of its accounts, or as it is without any.
+fn with_accounts(agent: RunAgent, accounts: &[Account]) -> Vec<RunAgent> {
+    let own = accounts.iter().filter(|it| it.agent == agent.provider);
+    let with = own.map(|account| {
+        let mut candidate = agent.candidate.clone().limit_group(account.group());
+        account.apply(&mut candidate.params);
+        RunAgent {
+            candidate,
+            provider: agent.provider,
+            config: agent.config.clone(),
+        }
+    });
+    let with: Vec<_> = with.collect();
+    if with.is_empty() { vec![agent] } else { with }
 }
 
 /// Returns the budget of a run, and takes what it holds out of the parameters.

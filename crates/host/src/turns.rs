@@ -13,7 +13,7 @@ use teamster_providers::Fallback;
 use teamster_runner::{SessionCandidate, SessionRuns};
 
 use crate::setup::Setup;
-use crate::{Host, params};
+use crate::{Account, Host, params};
 
 /// The `fit` of [`plan`] where every parameter is one that the user has set: nothing is removed.
 pub(crate) fn as_set(_: &CliInfo, _: &Capabilities, _: &mut ExecuteParams) -> bool {
@@ -54,10 +54,34 @@ pub(crate) fn plan(
         SessionCandidate::open(runtime, options, budget.clone())
     };
     let first_id = info.id;
+    let mut agents = vec![first_id];
+    for other in &spec.fallback {
+        agents.push(
+            host.agent(&Fallback::named(host.providers(), other)?.provider)?
+                .id,
+        );
+    }
+    let accounts = host.accounts_of(&spec.accounts, &agents)?;
+    let account = |id: &str| -> Result<Option<&Account>, AgentError> {
+        let mut own = accounts.iter().filter(|account| account.agent == id);
+        let first = own.next();
+        match own.next() {
+            // Another account may not have the session.
+            Some(second) => Err(AgentError::refused_item(
+                "accounts",
+                &*second.name,
+                "a session has one account of an agent",
+            )),
+            None => Ok(first),
+        }
+    };
     let first = runtime(info, params::runtime_config(&spec.trusted, info))?;
     let mut own = params.clone();
     // What the agent must have, it refuses.
     fit(info, first.capabilities(), &mut own);
+    if let Some(account) = account(first_id)? {
+        account.apply(&mut own);
+    }
     let mut runs = SessionRuns::new(id, open(&*first, own)?);
     for other in &spec.fallback {
         let other = Fallback::named(host.providers(), other)?;
@@ -73,6 +97,9 @@ pub(crate) fn plan(
             own.model.clone_from(&other.model);
             if !fit(info, second.capabilities(), &mut own) {
                 return Ok(None);
+            }
+            if let Some(account) = account(info.id)? {
+                account.apply(&mut own);
             }
             open(&*second, own).map(Some)
         };

@@ -369,7 +369,8 @@ fn cannot_go_on(request: &RunRequest) -> Option<AgentError> {
 
 fn who(candidate: &Candidate) -> PlanCandidate {
     PlanCandidate {
-        provider: candidate.provider().to_owned(),
+        // Another account does not have the session.
+        provider: candidate.group().to_owned(),
         can_resume: candidate.runtime.capabilities().resume,
     }
 }

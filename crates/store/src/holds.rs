@@ -66,14 +66,15 @@ impl Store {
         Ok(holds)
     }
 
-    /// Ends the holds on a provider's accounts, or on all. Returns their number.
+    /// Ends the holds on a provider's accounts (`claude`, `claude@work`), or on all. Returns their number.
     ///
     /// # Errors
     ///
     /// Fails if the database fails.
     pub async fn release_holds(&self, provider: Option<&str>) -> Result<u64, StoreError> {
         let query = sqlx::query(
-            "DELETE FROM teamster_holds WHERE until_ms > $1 AND ($2 = '' OR provider = $2)",
+            "DELETE FROM teamster_holds WHERE until_ms > $1 AND ($2 = '' OR provider = $2 \
+             OR substr(provider, 1, length($2) + 1) = $2 || '@')",
         )
         .bind(to_column(self.now()))
         .bind(text(provider.unwrap_or_default()));

@@ -145,6 +145,14 @@ pub struct SessionSpec {
         schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
     )]
     pub fallback: Vec<String>,
+    /// Accounts of the agents, by their names on the machine (`teamster accounts list`), in order of preference: the next
+    /// one of an agent takes over when the limit of the one before is reached. Of an agent without one, its own login is used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
+    )]
+    pub accounts: Vec<String>,
     /// The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once.
     /// Default: 1 hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -220,6 +228,7 @@ impl SessionSpec {
             retries: 0,
             max_wait_ms: None,
             fallback: Vec::new(),
+            accounts: Vec::new(),
             ask_timeout_ms: None,
             artifacts: Vec::new(),
             end_idle_ms: None,

@@ -23,6 +23,12 @@ pub(crate) struct ModelArgs {
     /// Let the CLI change to this model while its own is overloaded
     #[arg(long, value_name = "MODEL", hide_short_help = true)]
     pub(crate) fallback_model: Option<String>,
+    /// Use this account of the agent, from `accounts.toml` (repeatable)
+    ///
+    /// The next one of the same agent takes over when the limit of the one before is reached. `teamster accounts list`
+    /// shows them.
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    pub(crate) account: Vec<String>,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -1,11 +1,14 @@
-//! `teamster accounts`: limits that accounts have reached.
+//! `teamster accounts`: named accounts, and limits that accounts have reached.
 
 pub(crate) mod args;
 
 use std::io::{self, Write};
 
 use anstyle::Style;
+use serde::Serialize;
+use teamster::AgentError;
 use teamster::orchestrator::Held;
+use teamster_host::Account;
 
 use crate::report::note;
 use crate::runtime::tokio_runtime;
@@ -25,18 +28,78 @@ pub(crate) fn main(args: &AccountsArgs) -> anyhow::Result<u8> {
 }
 
 async fn list(args: &AccountsListArgs) -> anyhow::Result<u8> {
+    let named = crate::global::host().accounts()?;
     let holds = match store::open(&args.store).await? {
         Some(store) => store.holds(None).await?,
         None => Vec::new(),
     };
+    let rows = rows(&named, &holds);
     if args.json {
-        return exit_code::of_json_lines(&holds);
+        return exit_code::of_json_lines(&rows);
     }
-    if holds.is_empty() {
-        note("no account has reached a limit");
+    if rows.is_empty() {
+        note("no account has reached a limit, and `accounts.toml` names none");
         return Ok(exit_code::SUCCESS);
     }
-    exit_code::of_printed(table(&holds, &mut anstream::stdout()))
+    exit_code::of_printed(table(&rows, &mut anstream::stdout()))
+}
+
+/// An account that has a name, or has reached a limit.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Row<'a> {
+    /// The agent.
+    provider: &'a str,
+    /// The account's name in `accounts.toml`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    account: Option<&'a str>,
+    /// Whether a named account has a login.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    has_login: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a AgentError>,
+}
+
+/// Returns a row for each limit, and for each named account without one.
+fn rows<'a>(named: &'a [Account], holds: &'a [Held]) -> Vec<Row<'a>> {
+    let parts = |held: &'a Held| match held.provider.split_once('@') {
+        Some((agent, account)) => (agent, Some(account)),
+        None => (&*held.provider, None),
+    };
+    let is_of = |account: &Account, held: &'a Held| parts(held).1 == Some(account.name.as_str());
+    let has_login = |name: Option<&str>| {
+        let account = named
+            .iter()
+            .find(|account| Some(account.name.as_str()) == name);
+        account.and_then(|account| account.has_login)
+    };
+    let held = holds.iter().map(|held| {
+        let (provider, account) = parts(held);
+        Row {
+            provider,
+            account,
+            has_login: has_login(account),
+            model: held.model.as_deref(),
+            until_ms: Some(held.until_ms),
+            reason: Some(&held.reason),
+        }
+    });
+    let free = named
+        .iter()
+        .filter(|account| !holds.iter().any(|held| is_of(account, held)));
+    let free = free.map(|account| Row {
+        provider: account.agent,
+        account: Some(&account.name),
+        has_login: account.has_login,
+        model: None,
+        until_ms: None,
+        reason: None,
+    });
+    held.chain(free).collect()
 }
 
 async fn release(args: &AccountsReleaseArgs) -> anyhow::Result<u8> {
@@ -47,14 +110,23 @@ async fn release(args: &AccountsReleaseArgs) -> anyhow::Result<u8> {
     exit_code::of_lines([format!("{} released", words::plural(released, "account"))])
 }
 
-fn table(holds: &[Held], out: &mut impl Write) -> io::Result<()> {
-    let mut table = Table::new(["AGENT", "MODEL", "UNTIL", "REASON"]).without_empty();
-    for held in holds {
+fn table(rows: &[Row<'_>], out: &mut impl Write) -> io::Result<()> {
+    let head = ["AGENT", "ACCOUNT", "LOGIN", "MODEL", "HELD UNTIL", "REASON"];
+    let mut table = Table::new(head).without_empty();
+    for row in rows {
+        let login = match row.has_login {
+            Some(true) => "yes",
+            Some(false) => "no",
+            None => "",
+        };
+        let until = |ms| local_time(ms, "%Y-%m-%d %H:%M");
         let cells = [
-            words::one_line(&held.provider),
-            words::one_line(held.model.as_deref().unwrap_or_default()),
-            local_time(held.until_ms, "%Y-%m-%d %H:%M"),
-            words::one_line(&held.reason.message),
+            words::one_line(row.provider),
+            words::one_line(row.account.unwrap_or_default()),
+            login.to_owned(),
+            words::one_line(row.model.unwrap_or_default()),
+            row.until_ms.map(until).unwrap_or_default(),
+            words::one_line(row.reason.map(|it| &*it.message).unwrap_or_default()),
         ];
         table.row(cells.map(|cell| (cell, Style::new())));
     }

@@ -119,6 +119,7 @@ fn flag(parameter: &str) -> Option<Cow<'static, str>> {
 /// Returns the command-line option for a parameter of the library, or for another field of a run's description.
 pub(crate) fn option(field: &str) -> Option<Cow<'static, str>> {
     let option = match field {
+        "accounts" => "--account",
         "new_session" => "--new",
         "program" => "--bin",
         "output_file" => "--output",

@@ -8,7 +8,7 @@ use teamster::{ErrorCode, ErrorKind};
 use teamster_core::time::epoch_ms;
 
 use crate::cli::again::Agents;
-use crate::cli::{done, program, run, teamster};
+use crate::cli::{done, program, recorded, run, teamster};
 
 /// A machine with Claude, whose account has reached its limit, and Codex. Its runs have one store.
 struct Machine {
@@ -120,4 +120,63 @@ fn held_accounts_are_listed_and_released() {
     assert_eq!(machine.accounts(["list", "--json"]), "");
     run(&mut machine.run(["x"]));
     assert_eq!(machine.agents.starts("claude"), 2);
+}
+
+#[test]
+fn next_account_of_an_agent_takes_over_when_the_first_is_used_up() {
+    let machine = Machine::new();
+    let config = machine.agents.path("config");
+    fs::create_dir_all(config.join("teamster")).unwrap();
+    let entry = |name: &str, key: &str| {
+        format!("[{name}]\nagent = 'claude'\nenv.ANTHROPIC_API_KEY = '{key}'\n")
+    };
+    let entries = entry("work", "sk-ant-made-up-1") + &entry("home", "sk-ant-made-up-2");
+    fs::write(config.join("teamster/accounts.toml"), entries).unwrap();
+    // The limit is that of the first key alone.
+    let limited = machine.agents.path("limited");
+    fs::rename(machine.agents.path("claude"), &limited).unwrap();
+    let recorded = recorded("claude", "2.1.197", "text");
+    program(
+        &machine.agents.path("claude"),
+        &format!(
+            "[ \"$ANTHROPIC_API_KEY\" = sk-ant-made-up-1 ] && exec '{}'\nexec cat '{}'",
+            limited.display(),
+            recorded.display(),
+        ),
+    );
+    let with = |args: &[&'static str]| {
+        let mut command = machine.run(args.iter().copied());
+        command
+            .env("XDG_CONFIG_HOME", &config)
+            .env_remove("ANTHROPIC_API_KEY");
+        run(&mut command)
+    };
+    let rotated = with(&["x", "--account=work", "--account=home"]);
+    assert_eq!(rotated.code, Some(0), "{}", rotated.stderr);
+    assert_eq!(machine.agents.starts("claude"), 1);
+    // The first one is not asked again before its time.
+    let again = with(&["x", "--account=work", "--account=home"]);
+    assert_eq!(again.code, Some(0), "{}", again.stderr);
+    assert_eq!(machine.agents.starts("claude"), 1);
+
+    let unknown = with(&["x", "--account=nobody"]);
+    assert_eq!(unknown.code, Some(2), "{}", unknown.stderr);
+    assert!(
+        unknown
+            .stderr
+            .contains("no such account; this machine has home, work"),
+        "{}",
+        unknown.stderr
+    );
+
+    let mut list = machine.stored(teamster(["accounts", "list", "--json"]));
+    let listed = run(list.env("XDG_CONFIG_HOME", &config)).stdout;
+    let listed: Vec<Value> = listed
+        .lines()
+        .map(|it| serde_json::from_str(it).unwrap())
+        .collect();
+    let of = |name: &str| listed.iter().find(|it| it["account"] == name).unwrap();
+    assert_eq!(of("work")["untilMs"], machine.resets_at_ms);
+    assert_eq!(of("home").get("untilMs"), None);
+    assert_eq!(of("home")["hasLogin"], true);
 }

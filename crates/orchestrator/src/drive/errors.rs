@@ -6,10 +6,10 @@ use teamster_core::{AgentError, ErrorCode, ErrorDetail, ErrorKind, NotRetried};
 
 use crate::Held;
 
-/// Creates the error of a candidate whose provider is on hold.
-pub(super) fn on_hold(provider: &str, held: &Held) -> AgentError {
+/// Creates the error of a candidate whose provider, or group, is on hold.
+pub(super) fn on_hold(group: &str, held: &Held) -> AgentError {
     let reason = &held.reason;
-    let message = format!("{provider} is on hold because of an earlier error: {reason}");
+    let message = format!("{group} is on hold because of an earlier error: {reason}");
     AgentError::new(ErrorCode::ProviderOnHold, reason.kind, message)
         .retryable(reason.retryable)
         .resets_at_ms(held.until_ms)

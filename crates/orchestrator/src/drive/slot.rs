@@ -74,7 +74,7 @@ impl Driver {
             };
             if let Some(held) = &held {
                 let left = held.until_ms.saturating_sub((self.config.clock)());
-                let error = on_hold(candidate.provider(), held);
+                let error = on_hold(candidate.group(), held);
                 if !plan.wait_for_hold(&error, Duration::from_millis(left)) {
                     return Err(Stopped::Held(error));
                 }

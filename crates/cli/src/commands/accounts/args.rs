@@ -13,7 +13,10 @@ Exit codes:
     0  done
     1  the store cannot be read or written";
 
-/// Show accounts that have reached a limit, and end their holds.
+/// Show the accounts of agents and their limits, and end holds.
+///
+/// `accounts.toml` in the configuration folder (`~/.config/teamster`) names accounts by a home or by variables of their
+/// own, for --account.
 ///
 /// When a service names the end of a limit (\"resets at 14:30\"), no process of this machine asks it before that:
 /// runs with the same login wait, fall back or end at once, by --max-wait and --fallback.
@@ -30,7 +33,7 @@ pub(crate) enum AccountsCommand {
     Release(AccountsReleaseArgs),
 }
 
-/// List the accounts that have reached a limit.
+/// List named accounts, and those that have reached a limit.
 #[derive(Debug, Args)]
 pub(crate) struct AccountsListArgs {
     /// Print one JSON object per line
