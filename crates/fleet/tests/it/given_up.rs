@@ -234,7 +234,7 @@ async fn take_name(server: &Server, worker: &str) {
     let workers = jetstream.get_stream("KV_tm_workers").await.unwrap();
     let subject = format!("$KV.tm_workers.=here.{worker}");
     let last = workers.get_last_raw_message_by_subject(&subject).await;
-    let mut present: serde_json::Value = serde_json::from_slice(&last.unwrap().payload).unwrap();
+    let mut present: Value = serde_json::from_slice(&last.unwrap().payload).unwrap();
     present["machine"] = "0123456789abcdef0123456789abcdef".into();
     let other = serde_json::to_vec(&present).unwrap();
     let stored = jetstream.publish(subject, other.into()).await.unwrap();

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use ring::hmac;
 use serde::Deserialize;
 
@@ -99,7 +99,7 @@ impl Sender {
     /// Returns whether a request is one of this sender, in a time that does not depend on where it differs. That of a token
     /// is checked elsewhere.
     pub(crate) fn has_sent(&self, headers: &HeaderMap, body: &[u8]) -> bool {
-        let value = |header: &HeaderName| headers.get(header).map(|value| value.as_bytes());
+        let value = |header: &HeaderName| headers.get(header).map(HeaderValue::as_bytes);
         match self {
             Self::Token => false,
             Self::Signed { header, key } => value(header)

@@ -129,7 +129,7 @@ pub(crate) fn judge(found: &Found) -> Vec<String> {
             "its log has {ends} ends, of which one must be its last entry"
         ));
     }
-    let told = copy.lines().last().map(|end| result_of(end));
+    let told = copy.lines().last().map(result_of);
     if found.kept.is_some() && found.kept != told {
         say(format!(
             "its record has another result than the end of its log: {:?}",
