@@ -15,6 +15,7 @@ mod large;
 mod login;
 mod machine;
 mod machines;
+mod newer;
 mod operator;
 mod placement;
 mod roles;
