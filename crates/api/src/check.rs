@@ -140,7 +140,7 @@ struct Common<'a> {
     provider: &'a str,
     /// Texts that must not be blank, by their names.
     texts: [(&'static str, &'a Option<String>); 5],
-    lists: [(&'static str, &'a Vec<String>); 3],
+    lists: [(&'static str, &'a Vec<String>); 4],
     resumes: bool,
     /// The key of its conversation.
     session_key: Option<&'a str>,
