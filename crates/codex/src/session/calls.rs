@@ -19,6 +19,8 @@ pub(super) enum Call {
     Open,
     /// Starts the turn with this number.
     Turn(u64),
+    /// Compacts the conversation, which is the turn with this number.
+    Compact(u64),
     Interrupt,
     /// Interrupts an agent's turn, by its thread and id.
     InterruptAgent(String, String),

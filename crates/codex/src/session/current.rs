@@ -8,6 +8,7 @@ use teamster_core::{AgentError, AgentEvent, PermissionMode, SessionStarted, Turn
 
 use super::calls::Call;
 use super::errors::answer_without;
+use super::offers::COMPACT;
 use super::opening::image_item;
 use super::permissions;
 use super::state::CodexSession;
@@ -21,6 +22,10 @@ impl CodexSession {
         let Some(thread) = &self.thread else {
             return;
         };
+        if self.compacts(&turn.prompt) {
+            let params = json!({"threadId": thread.id});
+            return self.send_turn(Call::Compact, "thread/compact/start", &params);
+        }
         let mut params =
             json!({"threadId": thread.id, "input": input(turn, &self.with_skill(&turn.prompt))});
         if self.model_changed {
@@ -46,6 +51,11 @@ impl CodexSession {
         if let Some(schema) = &self.start.output_schema {
             params["outputSchema"] = schema.clone();
         }
+        self.send_turn(Call::Turn, "turn/start", &params);
+    }
+
+    /// Sends the request that begins the next turn.
+    fn send_turn(&mut self, call: fn(u64) -> Call, method: &str, params: &Value) {
         self.turns += 1;
         let number = self.turns;
         self.current = Some(CurrentTurn {
@@ -53,7 +63,7 @@ impl CodexSession {
             ..CurrentTurn::default()
         });
         self.figures.turn_begins();
-        self.call(Call::Turn(number), "turn/start", &params);
+        self.call(call(number), method, params);
     }
 
     pub(super) fn turn_answered(
@@ -289,6 +299,10 @@ impl CodexSession {
         self.turn_begins(out);
         self.figures.turn_begins();
         if let Err(error) = check_prompt(&turn.prompt, turn.images.len()) {
+            return self.fail(error, out);
+        }
+        if self.compacts(&turn.prompt) && turn.prompt.trim() != COMPACT {
+            let error = AgentError::refused("prompt", "/compact of Codex takes no text");
             return self.fail(error, out);
         }
         self.waiting.turn = Some(turn);

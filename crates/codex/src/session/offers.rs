@@ -9,6 +9,9 @@ use teamster_core::{ModelChoice, Offers, SlashCommand, Turn};
 use super::state::{CodexSession, Lookup};
 use crate::wire::Object;
 
+/// The command that compacts the conversation. The CLI has a request for it.
+pub(super) const COMPACT: &str = "/compact";
+
 /// Ids of the requests for the models and the skills. Other requests have numbers.
 const MODELS: &str = "models";
 const SKILLS: &str = "skills";
@@ -30,11 +33,18 @@ impl CodexSession {
 
     /// Returns whether a turn waits for the skills, because its prompt may be one. Requests them if necessary.
     pub(super) fn awaits_skills(&mut self, turn: &Turn) -> bool {
-        if !self.takes_commands || !turn.prompt.starts_with('/') {
+        let is_command = self.takes_commands && turn.prompt.starts_with('/');
+        if !is_command || self.compacts(&turn.prompt) {
             return false;
         }
         self.request_offers();
         matches!(self.skills, Lookup::Waiting)
+    }
+
+    /// Returns whether a prompt compacts the conversation.
+    pub(super) fn compacts(&self, prompt: &str) -> bool {
+        let first = prompt.split(char::is_whitespace).next();
+        self.takes_commands && first == Some(COMPACT)
     }
 
     /// Returns a prompt in which `/NAME` of a skill is the CLI's own form, `$NAME`.
@@ -72,7 +82,10 @@ impl CodexSession {
             let skills: Vec<_> = skills.filter_map(|line| skill(&line)).collect();
             let names = skills.iter().map(|skill| skill.name.clone()).collect();
             self.skills = Lookup::Answered(names);
-            out.push(Offers::new().commands(skills).into());
+            let compact = SlashCommand::new(COMPACT.trim_start_matches('/'))
+                .description("Compact the conversation".to_owned());
+            let commands = std::iter::once(compact).chain(skills).collect::<Vec<_>>();
+            out.push(Offers::new().commands(commands).into());
             return Some(());
         }
         None

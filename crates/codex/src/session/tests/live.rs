@@ -1,6 +1,6 @@
 //! Live output, the size of the context, models and compaction.
 
-use teamster_core::{ContextUse, ModelChoice, NoticeCode, Offers, SlashCommand};
+use teamster_core::{ContextUse, ModelChoice, NoticeCode, Offers, RunStatus, SlashCommand};
 
 use super::*;
 
@@ -110,12 +110,50 @@ fn a_skill_is_a_command_once_the_cli_has_listed_it() {
     let (events, _) = peer.end();
     let greet = SlashCommand::new("greet").description("Greets a person by name.".to_owned());
     let image = SlashCommand::new("imagegen").description("Generate images".to_owned());
-    let offers = AgentEvent::from(Offers::new().commands(vec![greet, image]));
+    let compact = SlashCommand::new("compact").description("Compact the conversation".to_owned());
+    let offers = AgentEvent::from(Offers::new().commands(vec![compact, greet, image]));
     assert!(events.contains(&offers), "{events:#?}");
     // No skill.
     peer.begin("/off now");
     let prompt = peer.params("turn/start")["input"][0]["text"].clone();
     assert_eq!(prompt, "/off now");
+}
+
+#[test]
+fn a_compaction_is_a_turn_without_an_answer() {
+    let mut options = bypassing();
+    options.params.slash_commands = true;
+    let mut peer = open_session(&options);
+    peer.json(&turn_ended("t1", "completed"));
+    peer.end();
+    peer.begin("/compact");
+    assert_eq!(peer.params("thread/compact/start")["threadId"], THREAD);
+    let request = peer.written.last().unwrap()["id"].as_u64().unwrap();
+    // As Codex 0.169.0 answers, shortened.
+    peer.json(&answer(request, &json!({})));
+    peer.json(&turn_started("t2"));
+    for method in ["item/started", "item/completed"] {
+        let item = json!({"type": "contextCompaction", "id": "c1"});
+        let params = json!({"threadId": THREAD, "turnId": "t2", "item": item});
+        peer.json(&json!({"method": method, "params": params}));
+    }
+    peer.json(&turn_ended("t2", "completed"));
+    let (events, result) = peer.end();
+    assert_eq!(result.status, RunStatus::Completed, "{result:?}");
+    let codes = events.iter().filter_map(|event| match event {
+        AgentEvent::Notice(notice) => notice.code,
+        _ => None,
+    });
+    let codes: Vec<_> = codes.collect();
+    assert_eq!(
+        codes,
+        [NoticeCode::CompactionStarted, NoticeCode::Compacted]
+    );
+
+    peer.begin("/compact all of it");
+    let (_, result) = peer.over();
+    let refused = "prompt: /compact of Codex takes no text";
+    assert_eq!(result.errors[0].message, refused);
 }
 
 #[test]
