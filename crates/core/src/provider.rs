@@ -59,8 +59,8 @@ pub use decoder::{
     Activity, DecodedResult, Decoder, Events, Exit, OtherRecordFiles, RecordFiles, Stop,
 };
 pub use launch::{
-    ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, EventsOn, FilePlace, LOCAL_GIT_VARIABLES,
-    Launch, PrivateFile, PrivateHome, RUN_ID_VARIABLE, Signal, Stdin, StopStep,
+    ConfigEdit, ConfigFormat, ConfigLocation, ConfigTable, EventsOn, LOCAL_GIT_VARIABLES, Launch,
+    PathLocation, PrivateFile, PrivateHome, RUN_ID_VARIABLE, Signal, Stdin, StopStep,
 };
 pub use live_output::LiveOutput;
 pub use secrets::Secrets;

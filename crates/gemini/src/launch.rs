@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::time::Duration;
 
-use teamster_core::provider::{Args, FilePlace, Launch, PrivateFile, Stdin};
+use teamster_core::provider::{Args, Launch, PathLocation, PrivateFile, Stdin};
 use teamster_core::{AgentError, ErrorKind, ExecuteParams, PermissionMode, SystemPrompt, Timeouts};
 
 use crate::{CAPABILITIES, INFO};
@@ -66,7 +66,7 @@ fn begin(
     let (args, mut private_files) = args.into_parts();
     if let Some(SystemPrompt::Replace(text)) = &params.system_prompt {
         private_files.push(PrivateFile {
-            place: FilePlace::Variable(SYSTEM_PROMPT_FILE.to_owned()),
+            location: PathLocation::Variable(SYSTEM_PROMPT_FILE.to_owned()),
             content: text.clone().into_bytes(),
         });
     }

@@ -124,7 +124,7 @@ pub enum Released {
 ///
 /// ```no_run
 /// use serde_json::json;
-/// use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable};
+/// use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigLocation, ConfigTable};
 /// use teamster_mcp_config::lease::{Lease, Released};
 ///
 /// # fn main() -> Result<(), teamster_mcp_config::lease::LeaseError> {
@@ -136,7 +136,7 @@ pub enum Released {
 ///     },
 ///     entries: vec![("docs".to_owned(), json!({"command": "docs-mcp"}))],
 ///     new_file: "",
-///     place: ConfigPlace::Lease,
+///     location: ConfigLocation::Lease,
 /// })?;
 /// // Run the CLI here.
 /// assert_eq!(lease.release()?, Released::Restored);

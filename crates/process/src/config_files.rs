@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use teamster_core::provider::{ConfigEdit, ConfigPlace, ConfigTable};
+use teamster_core::provider::{ConfigEdit, ConfigLocation, ConfigTable};
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 use teamster_mcp_config::edit::names;
 use teamster_mcp_config::lease::{self, Lease, Released, pending, restore};
@@ -47,14 +47,14 @@ impl ConfigFiles {
         env: &mut Env,
         folder: impl FnOnce() -> Result<&'a RunFolder, AgentError>,
     ) -> Result<(), AgentError> {
-        match &edit.place {
-            ConfigPlace::Lease => {
+        match &edit.location {
+            ConfigLocation::Lease => {
                 let lease = Lease::acquire(&edit)?;
                 trace!(DEBUG, file = %lease.file().display(), "lease");
                 self.lease = Some((edit.table.file, lease));
                 Ok(())
             }
-            ConfigPlace::PrivateHome(home) => {
+            ConfigLocation::PrivateHome(home) => {
                 let made = Home::make(folder()?.path(), &edit, home)?;
                 let made = self.home.insert(made);
                 env.set_path(home.variable, made.path())
@@ -130,7 +130,7 @@ fn undo_killed_runs(plan: &mut Plan, notices: &mut Vec<Notice>) {
 /// Refuses a server that the CLI would mix with one of the user's.
 fn check_names(plan: &Plan, notices: &mut Vec<Notice>) -> Result<(), AgentError> {
     let leased = match &plan.launch.config {
-        Some(edit) if edit.place == ConfigPlace::Lease => Some(&edit.table.file),
+        Some(edit) if edit.location == ConfigLocation::Lease => Some(&edit.table.file),
         _ => None,
     };
     for table in &plan.launch.names_taken {

@@ -60,7 +60,7 @@
 //! **Files.** Private files of a run, and the private home that some CLIs need for their MCP servers, are in one
 //! folder that only this user can enter. It is removed before `done`. If this process is killed, the next run with
 //! private files removes it, or [`sweep_private_files`] does. A configuration file that is leased for the run
-//! ([`ConfigPlace::Lease`](teamster_core::provider::ConfigPlace)) is restored after the end of the run's last
+//! ([`ConfigLocation::Lease`](teamster_core::provider::ConfigLocation)) is restored after the end of the run's last
 //! process and before `done`. After a kill, the next run of that CLI restores it before it starts, even a run
 //! without servers.
 //!

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 
-use teamster_core::provider::{ConfigPlace, FilePlace, Launch, RunAssembler};
+use teamster_core::provider::{ConfigLocation, Launch, PathLocation, RunAssembler};
 use teamster_core::{AbortHandle, AgentError, ErrorCode, ErrorKind};
 use tokio::runtime::Handle;
 
@@ -48,7 +48,7 @@ impl OnDisk {
             made.make_tmp(&mut plan.env)?;
         }
         if let Some(edit) = plan.launch.config.take() {
-            if edit.place == ConfigPlace::Lease && abort.is_aborted() {
+            if edit.location == ConfigLocation::Lease && abort.is_aborted() {
                 return Err(RunAssembler::aborted_error());
             }
             let Self { config, folder, .. } = &mut made;
@@ -96,22 +96,22 @@ impl OnDisk {
             .into_iter()
             .enumerate()
         {
-            let suffix = match &file.place {
-                FilePlace::ArgumentNamed(_, suffix) => *suffix,
+            let suffix = match &file.location {
+                PathLocation::ArgumentNamed(_, suffix) => *suffix,
                 _ => "",
             };
             let path = self
                 .folder()?
                 .write(&format!("private-{index}{suffix}"), &file.content)
                 .map_err(|error| not_written(&error))?;
-            match file.place {
-                FilePlace::Argument(index) | FilePlace::ArgumentNamed(index, _) => {
+            match file.location {
+                PathLocation::Argument(index) | PathLocation::ArgumentNamed(index, _) => {
                     if let Some(argument) = launch.args.get_mut(index) {
                         argument.push(&path);
                     }
                 }
                 // The caller's value takes precedence.
-                FilePlace::Variable(name) => {
+                PathLocation::Variable(name) => {
                     env.set
                         .entry(name.into())
                         .or_insert_with(|| path.into_os_string());

@@ -19,7 +19,7 @@ use teamster::{
     ExecuteParams, RunStatus, RuntimeConfig, Text,
 };
 use teamster_core::provider::{
-    ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, DecodedResult, Decoder, Events, Exit,
+    ConfigEdit, ConfigFormat, ConfigLocation, ConfigTable, DecodedResult, Decoder, Events, Exit,
     Launch,
 };
 use teamster_process::CliRuntime;
@@ -54,7 +54,7 @@ impl CliProvider for Shell {
             },
             entries: vec![("docs".into(), json!({"command": "docs-mcp"}))],
             new_file: "",
-            place: ConfigPlace::Lease,
+            location: ConfigLocation::Lease,
         });
         Ok(Launch {
             args: vec!["-c".into(), params.prompt.as_str().into()],

@@ -1,5 +1,5 @@
 use super::*;
-use teamster_core::provider::FilePlace;
+use teamster_core::provider::PathLocation;
 use teamster_core::{ErrorCode, ImageSource, PromptDelivery};
 
 fn args(params: &ExecuteParams) -> Vec<String> {
@@ -98,7 +98,7 @@ fn a_large_system_prompt_goes_into_a_file() {
     let launch = launch(&params).unwrap();
     assert_eq!(launch.args.len(), BASE.len() + 3);
     let file = &launch.private_files[0];
-    assert_eq!(file.place, FilePlace::Argument(BASE.len()));
+    assert_eq!(file.location, PathLocation::Argument(BASE.len()));
     assert_eq!(launch.args[BASE.len()], "--system-prompt-file=");
     assert_eq!(file.content.len(), 40_000);
 }

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use teamster_core::provider::{
-    ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, FileLocation, RUN_ID_VARIABLE, mcp_variable,
+    ConfigEdit, ConfigFormat, ConfigLocation, ConfigTable, FileLocation, RUN_ID_VARIABLE,
+    mcp_variable,
 };
 use teamster_core::{AgentError, ExecuteParams, McpDelivery, McpServer, McpTransport};
 
@@ -81,7 +82,7 @@ impl Servers {
                 table: table(file),
                 entries,
                 new_file: "",
-                place: ConfigPlace::Lease,
+                location: ConfigLocation::Lease,
             });
         } else {
             servers.names_taken.extend(users.map(table));

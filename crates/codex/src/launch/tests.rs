@@ -1,7 +1,7 @@
 use super::*;
 use crate::Codex;
 use serde_json::json;
-use teamster_core::provider::FilePlace;
+use teamster_core::provider::PathLocation;
 use teamster_core::{CliProvider, PromptDelivery};
 
 const SESSION: &str = "01a1ffcf-9322-7b61-8654-8b3cf70c24fa";
@@ -191,7 +191,7 @@ fn a_system_prompt_in_place_of_the_clis_own_is_a_private_file() {
     params.system_prompt = Some(SystemPrompt::Replace("x".repeat(200_000)));
     let launch = launch(&params).unwrap();
     assert_eq!(launch.args[5], "--config=model_instructions_file=");
-    assert_eq!(launch.private_files[0].place, FilePlace::Argument(5));
+    assert_eq!(launch.private_files[0].location, PathLocation::Argument(5));
     assert_eq!(launch.private_files[0].content.len(), 200_000);
     // It also applies to a resumed session.
     params.session_id = Some(SESSION.into());
@@ -227,7 +227,7 @@ fn an_output_schema_is_a_private_file() {
     params.output_schema = Some(json!({"type": "object"}));
     let launch = launch(&params).unwrap();
     assert_eq!(launch.args[5], "--output-schema=");
-    assert_eq!(launch.private_files[0].place, FilePlace::Argument(5));
+    assert_eq!(launch.private_files[0].location, PathLocation::Argument(5));
     assert_eq!(launch.private_files[0].content, br#"{"type":"object"}"#);
 }
 

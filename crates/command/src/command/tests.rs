@@ -1,4 +1,4 @@
-use teamster_core::provider::FilePlace;
+use teamster_core::provider::PathLocation;
 use teamster_core::{ErrorCode, PromptDelivery};
 
 use super::*;
@@ -25,7 +25,7 @@ fn a_prompt_is_an_argument_a_file_or_stdin() {
     let params = ExecuteParams::new("say hi");
     let launch = launched("agent --file={prompt_file} -x", &params);
     assert_eq!(args(&launch), ["--file=", "-x"]);
-    assert_eq!(launch.private_files[0].place, FilePlace::Argument(0));
+    assert_eq!(launch.private_files[0].location, PathLocation::Argument(0));
     assert_eq!(launch.private_files[0].content, b"say hi");
     assert_eq!(launch.stdin, Stdin::Closed);
 

@@ -1,7 +1,7 @@
 use std::fs;
 
 use proptest::prelude::*;
-use teamster_core::provider::FilePlace;
+use teamster_core::provider::PathLocation;
 use teamster_core::{PromptDelivery, SystemPrompt};
 
 use super::*;
@@ -151,7 +151,7 @@ fn images_are_files_with_an_extension_of_their_type() {
     assert_eq!(args(&params)[4..], [attached.as_str(), "--attachment="]);
     let files = launch(&params).unwrap().private_files;
     assert_eq!(files.len(), 1);
-    assert_eq!(files[0].place, FilePlace::ArgumentNamed(5, ".jpg"));
+    assert_eq!(files[0].location, PathLocation::ArgumentNamed(5, ".jpg"));
     assert_eq!(files[0].content, [1, 2]);
 }
 

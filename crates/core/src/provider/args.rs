@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use crate::provider::{FilePlace, PrivateFile};
+use crate::provider::{PathLocation, PrivateFile};
 
 /// Arguments for a CLI, built so that no value can be parsed as a flag.
 ///
@@ -37,7 +37,7 @@ impl Args {
     /// usually a flag with its `=`.
     pub fn private_file(&mut self, prefix: impl Into<OsString>, content: impl Into<Vec<u8>>) {
         self.files.push(PrivateFile {
-            place: FilePlace::Argument(self.list.len()),
+            location: PathLocation::Argument(self.list.len()),
             content: content.into(),
         });
         self.list.push(prefix.into());
@@ -51,7 +51,7 @@ impl Args {
         content: impl Into<Vec<u8>>,
     ) {
         self.files.push(PrivateFile {
-            place: FilePlace::ArgumentNamed(self.list.len(), suffix),
+            location: PathLocation::ArgumentNamed(self.list.len(), suffix),
             content: content.into(),
         });
         self.list.push(prefix.into());

@@ -105,13 +105,13 @@ pub struct ConfigEdit {
     /// was changed during the run is not removed after it. Usually empty.
     pub new_file: &'static str,
     /// Location of the changed file.
-    pub place: ConfigPlace,
+    pub location: ConfigLocation,
 }
 
 /// Location of a changed configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ConfigPlace {
+pub enum ConfigLocation {
     /// The original file: changed before the run and restored after it, byte for byte.
     Lease,
     /// A private copy of its folder.
@@ -147,16 +147,16 @@ pub struct PrivateHome {
 /// A value that is passed to the CLI in a file that only this user can read, and that is removed after the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PrivateFile {
-    /// Place of the file's path in the launch.
-    pub place: FilePlace,
+    /// Location of the file's path in the launch.
+    pub location: PathLocation,
     /// Content of the file.
     pub content: Vec<u8>,
 }
 
-/// Place of the path of a [`PrivateFile`] in a launch.
+/// Location of the path of a [`PrivateFile`] in a launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum FilePlace {
+pub enum PathLocation {
     /// Appended to the argument of [`Launch::args`] with this index, which is a prefix such as `--settings=`.
     Argument(usize),
     /// Like [`Argument`](Self::Argument), with a file whose name ends with this text, such as `.toml`, for a CLI that

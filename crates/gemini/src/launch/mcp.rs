@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 use teamster_core::provider::{
-    Args, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, FileLocation, mcp_variable,
+    Args, ConfigEdit, ConfigFormat, ConfigLocation, ConfigTable, FileLocation, mcp_variable,
 };
 use teamster_core::{AgentError, ExecuteParams, McpDelivery, McpServer, McpTransport};
 
@@ -91,16 +91,16 @@ pub(super) fn deliver(params: &ExecuteParams, args: &mut Args) -> Result<Deliver
     for name in settings::allowed_servers(params, &locations)? {
         args.value(ALLOWED_SERVERS, name);
     }
-    let (file, place) = match params.mcp_delivery {
-        McpDelivery::ProjectConfig => (locations.project_settings(), ConfigPlace::Lease),
-        McpDelivery::UserConfig => (locations.user_settings(), ConfigPlace::Lease),
+    let (file, location) = match params.mcp_delivery {
+        McpDelivery::ProjectConfig => (locations.project_settings(), ConfigLocation::Lease),
+        McpDelivery::UserConfig => (locations.user_settings(), ConfigLocation::Lease),
         // The default. `check` has refused unknown deliveries.
         _ => (
             locations.user_settings(),
-            ConfigPlace::PrivateHome(locations.private_home()),
+            ConfigLocation::PrivateHome(locations.private_home()),
         ),
     };
-    let in_place = place == ConfigPlace::Lease;
+    let in_place = location == ConfigLocation::Lease;
     let mut env = Vec::new();
     let entries = params.mcp_servers.iter().map(|server| {
         let secrets = in_place.then_some(&mut env);
@@ -118,7 +118,7 @@ pub(super) fn deliver(params: &ExecuteParams, args: &mut Args) -> Result<Deliver
             table: table(file),
             entries,
             new_file: "",
-            place,
+            location,
         }),
         env,
     })

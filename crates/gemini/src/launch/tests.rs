@@ -27,8 +27,8 @@ fn rules(launch: &Launch) -> &str {
     let [file] = launch.private_files.as_slice() else {
         panic!("{:?}", launch.private_files);
     };
-    let FilePlace::ArgumentNamed(at, suffix) = file.place else {
-        panic!("{:?}", file.place);
+    let PathLocation::ArgumentNamed(at, suffix) = file.location else {
+        panic!("{:?}", file.location);
     };
     assert_eq!(launch.args[at], "--admin-policy=");
     assert_eq!(suffix, ".toml");
@@ -144,8 +144,8 @@ fn a_system_prompt_is_in_a_file_that_a_variable_names() {
         panic!("{:?}", launch.private_files);
     };
     assert_eq!(
-        file.place,
-        FilePlace::Variable("GEMINI_SYSTEM_MD".to_owned())
+        file.location,
+        PathLocation::Variable("GEMINI_SYSTEM_MD".to_owned())
     );
     assert_eq!(file.content, b"Be brief.");
     let error = refused(|p| {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
-use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable};
+use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigLocation, ConfigTable};
 use teamster_mcp_config::edit;
 use tempfile::TempDir;
 
@@ -263,7 +263,7 @@ pub(crate) fn edit_of(file: &Path, format: ConfigFormat, names: &[&str]) -> Conf
             .map(|name| ((*name).to_owned(), definition(name)))
             .collect(),
         new_file: "",
-        place: ConfigPlace::Lease,
+        location: ConfigLocation::Lease,
     }
 }
 

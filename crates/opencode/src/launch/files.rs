@@ -3,7 +3,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable};
+use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigLocation, ConfigTable};
 use teamster_core::{AgentError, ExecuteParams, McpDelivery};
 
 use super::settings::callers;
@@ -42,7 +42,7 @@ pub(super) fn lease(
         table: table(file),
         entries,
         new_file: NEW_FILE,
-        place: ConfigPlace::Lease,
+        location: ConfigLocation::Lease,
     }))
 }
 

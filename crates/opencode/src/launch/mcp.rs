@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
-use teamster_core::provider::{FileLocation, FilePlace, PrivateFile, mcp_variable};
+use teamster_core::provider::{FileLocation, PathLocation, PrivateFile, mcp_variable};
 use teamster_core::{AgentError, ExecuteParams, McpServer, McpTransport};
 
 use super::settings::configured_servers;
@@ -158,7 +158,7 @@ impl Servers {
         let variable = mcp_variable(&server.name, key);
         let value = format!("{begin}{{file:{{env:{variable}}}}}{end}");
         self.files.push(PrivateFile {
-            place: FilePlace::Variable(variable),
+            location: PathLocation::Variable(variable),
             content: core.as_bytes().to_vec(),
         });
         json!(value)

@@ -10,7 +10,7 @@ use std::env;
 use std::hash::{BuildHasher, RandomState};
 
 use serde_json::{Map, Value, json};
-use teamster_core::provider::{FilePlace, PrivateFile};
+use teamster_core::provider::{PathLocation, PrivateFile};
 use teamster_core::{AgentError, ExecuteParams, PermissionMode, SystemPrompt};
 
 use super::{invalid, mcp, option};
@@ -285,7 +285,7 @@ impl Settings {
             }
         }
         self.files.push(PrivateFile {
-            place: FilePlace::Variable(variable.to_owned()),
+            location: PathLocation::Variable(variable.to_owned()),
             content: text.clone().into_bytes(),
         });
         Ok(())

@@ -2,7 +2,7 @@
 //! `tests/conformance.rs`.
 
 use serde_json::{Value, json};
-use teamster_core::provider::FilePlace;
+use teamster_core::provider::PathLocation;
 use teamster_core::{ErrorCode, Image, PermissionMode, PromptDelivery, SystemPrompt};
 
 use super::*;
@@ -122,7 +122,7 @@ fn every_value_is_joined_to_its_flag() {
         ]
     );
     let launch = launch(&params).unwrap();
-    assert_eq!(launch.private_files[0].place, FilePlace::Argument(3));
+    assert_eq!(launch.private_files[0].location, PathLocation::Argument(3));
     assert_eq!(launch.private_files[0].content, [1, 2]);
     assert_eq!(launch.timeouts.startup, Some(Duration::from_mins(3)));
 }
@@ -359,8 +359,8 @@ fn a_system_prompt_is_in_a_file_where_nothing_in_it_is_replaced() {
     let file = &launch(&params).unwrap().private_files[0];
     assert_eq!(file.content, text.as_bytes());
     assert_eq!(
-        file.place,
-        FilePlace::Variable("TEAMSTER_OPENCODE_PROMPT".into())
+        file.location,
+        PathLocation::Variable("TEAMSTER_OPENCODE_PROMPT".into())
     );
 }
 

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use teamster_core::provider::FilePlace;
+use teamster_core::provider::PathLocation;
 use teamster_core::{ErrorCode, Image, McpTools, SessionOptions};
 
 use super::*;
@@ -129,7 +129,7 @@ fn instructions_are_a_private_file() {
         ["--mode", "json", "--append-system-prompt", "", "--", "x"]
     );
     assert_eq!(launch.private_files.len(), 1);
-    assert_eq!(launch.private_files[0].place, FilePlace::Argument(3));
+    assert_eq!(launch.private_files[0].location, PathLocation::Argument(3));
     assert_eq!(launch.private_files[0].content, b"/etc/passwd");
 }
 
@@ -165,7 +165,7 @@ fn images_are_files_and_nothing_else_is_an_image() {
     let image = Image::bytes("image/png", *b"\x89PNG");
     let launch = launched(&ExecuteParams::new("x").images([image]));
     assert_eq!(args(&launch), ["--mode", "json", "@", "--", "x"]);
-    assert_eq!(launch.private_files[0].place, FilePlace::Argument(2));
+    assert_eq!(launch.private_files[0].location, PathLocation::Argument(2));
     let text = Image::bytes("text/plain", *b"x");
     assert!(refused(&ExecuteParams::new("x").images([text])).starts_with("images: "));
     // The launch does not open it.

@@ -20,7 +20,7 @@
 //!
 //! ```
 //! use serde_json::json;
-//! use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable};
+//! use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigLocation, ConfigTable};
 //! use teamster_mcp_config::lease::{Lease, Released};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -33,7 +33,7 @@
 //!     table: ConfigTable { file: file.clone(), format: ConfigFormat::Json, key: "mcpServers" },
 //!     entries: vec![("docs".to_owned(), json!({"command": "docs-mcp"}))],
 //!     new_file: "",
-//!     place: ConfigPlace::Lease,
+//!     location: ConfigLocation::Lease,
 //! })?;
 //! assert!(std::fs::read_to_string(&file)?.contains("docs-mcp"));
 //!

@@ -8,7 +8,7 @@ use std::time::Duration;
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use proptest::sample::select;
-use teamster_core::provider::{ConfigPlace, Launch};
+use teamster_core::provider::{ConfigLocation, Launch};
 use teamster_core::{
     ErrorCode, ErrorDetail, ExecuteParams, McpDelivery, McpServer, McpTransport, PermissionMode,
 };
@@ -103,7 +103,7 @@ impl Suite {
                 let in_place = launch
                     .config
                     .as_ref()
-                    .is_some_and(|config| config.place == ConfigPlace::Lease);
+                    .is_some_and(|config| config.location == ConfigLocation::Lease);
                 if in_place != (delivery != McpDelivery::Private) {
                     return Err(format!("a file of the user's is changed: {in_place}"));
                 }
@@ -293,7 +293,7 @@ fn keeps_secret(launch: &Launch, secret: &str) -> Result<(), String> {
         }
     }
     if let Some(config) = &launch.config
-        && config.place == ConfigPlace::Lease
+        && config.location == ConfigLocation::Lease
     {
         for (name, value) in &config.entries {
             if holds(value.to_string().as_bytes(), secret) {

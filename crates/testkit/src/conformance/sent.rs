@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use teamster_core::provider::{FilePlace, Launch, PrivateFile, Stdin};
+use teamster_core::provider::{Launch, PathLocation, PrivateFile, Stdin};
 use teamster_core::{ExecuteParams, SystemPrompt};
 
 use super::Parsed;
@@ -52,7 +52,7 @@ impl<'a> Sent<'a> {
             found.map(|(_, value)| value.clone())
         };
         let mut files = self.launch.private_files.iter().enumerate();
-        let file = files.find(|(_, file)| file.place == FilePlace::Variable(name.to_owned()));
+        let file = files.find(|(_, file)| file.location == PathLocation::Variable(name.to_owned()));
         file.map(|(index, file)| private_path(index, file))
             .or_else(|| set_in(&self.launch.env_merged))
             .or_else(|| self.params.env.get(name).cloned())
@@ -85,8 +85,8 @@ pub fn toml_value(text: &str) -> Option<Value> {
 
 /// Returns the path at which the engine would put a private file.
 fn private_path(index: usize, file: &PrivateFile) -> String {
-    let ending = match file.place {
-        FilePlace::ArgumentNamed(_, ending) => ending,
+    let ending = match file.location {
+        PathLocation::ArgumentNamed(_, ending) => ending,
         _ => "",
     };
     format!("/run/private-file-{index}{ending}")
@@ -96,7 +96,7 @@ fn private_path(index: usize, file: &PrivateFile) -> String {
 fn with_private_files(launch: &Launch) -> Vec<OsString> {
     let mut args = launch.args.clone();
     for (index, file) in launch.private_files.iter().enumerate() {
-        if let FilePlace::Argument(at) | FilePlace::ArgumentNamed(at, _) = file.place
+        if let PathLocation::Argument(at) | PathLocation::ArgumentNamed(at, _) = file.location
             && let Some(arg) = args.get_mut(at)
         {
             arg.push(private_path(index, file));

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use teamster_core::provider::{
-    Args, ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, mcp_variable,
+    Args, ConfigEdit, ConfigFormat, ConfigLocation, ConfigTable, mcp_variable,
 };
 use teamster_core::{ExecuteParams, McpDelivery, McpServer, McpTransport};
 
@@ -47,7 +47,7 @@ impl Servers {
                 },
                 entries: if private { Vec::new() } else { entries },
                 new_file: "",
-                place: ConfigPlace::Lease,
+                location: ConfigLocation::Lease,
             });
         }
         all

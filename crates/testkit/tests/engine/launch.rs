@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use teamster_core::provider::{FilePlace, PrivateFile};
+use teamster_core::provider::{PathLocation, PrivateFile};
 use teamster_core::{ErrorCode, ErrorDetail, ErrorKind, RunStatus};
 use teamster_process::EnvPolicy;
 use teamster_testkit::fake_agent::{Report, Script};
@@ -347,15 +347,15 @@ async fn a_private_file_is_there_for_the_run_and_for_this_user_only() {
             launch.args.insert(1, "--rules=".into());
             launch.private_files = vec![
                 PrivateFile {
-                    place: FilePlace::Argument(0),
+                    location: PathLocation::Argument(0),
                     content: b"content".to_vec(),
                 },
                 PrivateFile {
-                    place: FilePlace::Variable("SECRET_FILE".into()),
+                    location: PathLocation::Variable("SECRET_FILE".into()),
                     content: b"other".to_vec(),
                 },
                 PrivateFile {
-                    place: FilePlace::ArgumentNamed(1, ".toml"),
+                    location: PathLocation::ArgumentNamed(1, ".toml"),
                     content: b"third".to_vec(),
                 },
             ];

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use serde_json::json;
-use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable};
+use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigLocation, ConfigTable};
 use teamster_core::{
     AgentError, AgentEvent, ErrorCode, ErrorKind, EventStream, McpDelivery, McpServer, RunStatus,
 };
@@ -53,7 +53,7 @@ fn leased(run: Run, file: &Path, name: &str) -> Run {
         table: table(file),
         entries: vec![(name.into(), json!({"command": "docs-mcp"}))],
         new_file: "",
-        place: ConfigPlace::Lease,
+        location: ConfigLocation::Lease,
     };
     with_server(run, name).launch(|launch| launch.config = Some(edit))
 }

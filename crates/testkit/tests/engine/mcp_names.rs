@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use teamster::mcp::lease::Lease;
 use teamster_core::provider::{
-    ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, FilePlace, PrivateFile,
+    ConfigEdit, ConfigFormat, ConfigLocation, ConfigTable, PathLocation, PrivateFile,
 };
 use teamster_core::{ErrorCode, ErrorKind, McpServer, RunStatus};
 
@@ -139,7 +139,7 @@ async fn notices_before_a_failed_start_are_reported() {
         .config(|config| config.program = Some(program))
         .launch(|launch| {
             launch.private_files.push(PrivateFile {
-                place: FilePlace::Variable("X".into()),
+                location: PathLocation::Variable("X".into()),
                 content: Vec::new(),
             });
         })
@@ -157,7 +157,7 @@ async fn a_name_of_another_run_is_reported_as_such() {
         table: toml(file.clone()),
         entries: vec![("docs".to_owned(), json!({"url": "https://mcp.example.com"}))],
         new_file: "",
-        place: ConfigPlace::Lease,
+        location: ConfigLocation::Lease,
     })
     .unwrap();
     let story = run(&scratch.path("ran"), vec![toml(file.clone())], &["docs"])

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use teamster_core::RunStatus;
-use teamster_core::provider::{FilePlace, PrivateFile};
+use teamster_core::provider::{PathLocation, PrivateFile};
 use teamster_process::sweep_private_files;
 use teamster_testkit::fake_agent::{Report, Script};
 use teamster_testkit::proc;
@@ -18,7 +18,7 @@ pub(crate) fn with_secret(run: Run) -> Run {
     run.launch(|launch| {
         for name in ["SECRET_FILE", "OTHER_FILE"] {
             launch.private_files.push(PrivateFile {
-                place: FilePlace::Variable(name.into()),
+                location: PathLocation::Variable(name.into()),
                 content: b"secret".to_vec(),
             });
         }
@@ -83,7 +83,7 @@ async fn the_files_of_a_run_that_cannot_start_are_gone() {
         .config(|config| config.program = Some(program))
         .launch(|launch| {
             launch.private_files.push(PrivateFile {
-                place: FilePlace::Variable("SECRET_FILE".into()),
+                location: PathLocation::Variable("SECRET_FILE".into()),
                 content: mark.clone().into_bytes(),
             });
         });

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, PrivateHome};
+use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigLocation, ConfigTable, PrivateHome};
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunStatus};
 use teamster_testkit::proc;
 
@@ -41,7 +41,7 @@ fn run(home: &Path, script: &str) -> Run {
         },
         entries: vec![("docs".into(), json!({"command": "docs-mcp"}))],
         new_file: "",
-        place: ConfigPlace::PrivateHome(PrivateHome {
+        location: ConfigLocation::PrivateHome(PrivateHome {
             variable: "CLI_HOME",
             home: home.to_owned(),
             folder: ".cli",

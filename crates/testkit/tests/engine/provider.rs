@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use teamster_core::provider::{
-    Activity, ConfigEdit, ConfigPlace, DecodedResult, Decoder, Events, Exit, Launch, RecordFiles,
+    Activity, ConfigEdit, ConfigLocation, DecodedResult, Decoder, Events, Exit, Launch, RecordFiles,
 };
 use teamster_core::{
     AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, ErrorCode, ErrorKind,
@@ -68,7 +68,7 @@ impl CliProvider for Fake {
         let mut launch = self.launch.clone();
         self.add_dirs.lock().unwrap().clone_from(&params.add_dirs);
         self.images.lock().unwrap().clone_from(&params.images);
-        let leases = |edit: &ConfigEdit| edit.place == ConfigPlace::Lease;
+        let leases = |edit: &ConfigEdit| edit.location == ConfigLocation::Lease;
         if params.mcp_servers.is_empty() && launch.config.as_ref().is_some_and(leases) {
             launch.config = None;
         }

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 use serde_json::json;
-use teamster_core::provider::{FilePlace, Launch};
+use teamster_core::provider::{Launch, PathLocation};
 use teamster_core::{ErrorCode, McpServer, PermissionMode};
 
 use super::super::launch;
@@ -46,7 +46,7 @@ fn servers_go_into_one_private_file_and_their_tools_are_allowed() {
             "hi"
         ]
     );
-    assert_eq!(launch.private_files[0].place, FilePlace::Argument(4));
+    assert_eq!(launch.private_files[0].location, PathLocation::Argument(4));
     assert_eq!(
         file(&launch),
         json!({"mcpServers": {

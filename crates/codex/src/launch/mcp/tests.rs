@@ -274,7 +274,7 @@ fn a_lease_holds_the_same_definitions_and_no_secrets() {
             ),
         ],
         new_file: "",
-        place: ConfigPlace::Lease,
+        location: ConfigLocation::Lease,
     };
     assert_eq!(launched.config, Some(expected));
     assert_eq!(

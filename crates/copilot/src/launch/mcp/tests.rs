@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use teamster_core::ErrorCode;
-use teamster_core::provider::{FilePlace, Launch};
+use teamster_core::provider::{Launch, PathLocation};
 
 use super::super::launch;
 use super::*;
@@ -47,7 +47,7 @@ fn servers_go_into_one_private_file_and_their_tools_are_allowed() {
             "--enable-mcp-server=old",
         ]
     );
-    assert_eq!(launch.private_files[0].place, FilePlace::Argument(4));
+    assert_eq!(launch.private_files[0].location, PathLocation::Argument(4));
     assert_eq!(
         file(&launch),
         json!({"mcpServers": {

@@ -84,8 +84,8 @@ fn servers_are_in_a_private_home_with_their_secrets() {
         edit.entries,
         [("files".to_owned(), files), ("my.web-1".to_owned(), web)]
     );
-    let ConfigPlace::PrivateHome(home) = &edit.place else {
-        panic!("{:?}", edit.place);
+    let ConfigLocation::PrivateHome(home) = &edit.location else {
+        panic!("{:?}", edit.location);
     };
     assert_eq!(home.variable, "GEMINI_CLI_HOME");
     assert_eq!(home.home, Path::new("/no/home"));
@@ -122,7 +122,7 @@ fn in_a_file_of_the_user_s_secrets_are_names_of_variables() {
         params.mcp_delivery = delivery;
         let launch = launch(&params).unwrap();
         let edit = edit(&launch);
-        assert_eq!(edit.place, ConfigPlace::Lease);
+        assert_eq!(edit.location, ConfigLocation::Lease);
         assert_eq!(edit.table.file, Path::new(file));
         let [(_, files), (_, web)] = edit.entries.as_slice() else {
             panic!("{:?}", edit.entries);

@@ -57,7 +57,7 @@ fn changed(params: &ExecuteParams, delivery: McpDelivery, top: &Path) -> String 
     let mut params = params.clone();
     params.mcp_delivery = delivery;
     let edit = launch(&params).unwrap().config.unwrap();
-    assert_eq!(edit.place, ConfigPlace::Lease);
+    assert_eq!(edit.location, ConfigLocation::Lease);
     assert_eq!(edit.table.key, "mcp");
     let file = edit.table.file.strip_prefix(top).unwrap().to_str().unwrap();
     assert!(!taken(&params, top).contains(&file.to_owned()));

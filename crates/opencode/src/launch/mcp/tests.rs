@@ -60,8 +60,11 @@ fn read(launch: &Launch) -> Value {
     let mut rest = text.as_str();
     while let Some((before, after)) = rest.split_once("{env:") {
         let (name, after) = after.split_once('}').unwrap();
-        let place = FilePlace::Variable(name.to_owned());
-        let file = launch.private_files.iter().position(|f| f.place == place);
+        let place = PathLocation::Variable(name.to_owned());
+        let file = launch
+            .private_files
+            .iter()
+            .position(|f| f.location == place);
         with_paths.extend([before, &file.unwrap().to_string()]);
         rest = after;
     }
@@ -124,7 +127,7 @@ fn a_local_server_and_a_remote_one_as_the_cli_has_them() {
     );
     let launch = launch(&params).unwrap();
     let file = |name: &str, content: &str| PrivateFile {
-        place: FilePlace::Variable(name.to_owned()),
+        location: PathLocation::Variable(name.to_owned()),
         content: content.as_bytes().to_vec(),
     };
     assert_eq!(
