@@ -99,6 +99,9 @@ export async function checkNotifications(chromium, server) {
     await page.click('#notify');
     await page.waitForSelector('#notifications[open] .primary:has-text("Turn on")');
     assert.match(await text(page, '#notifications'), /Off\s+Turn them on.* while this page is open and has no focus/s);
+    // Keys of the page do nothing behind it.
+    await page.keyboard.press('3');
+    assert.equal(new URL(page.url()).hash, '#/now');
     await page.context().grantPermissions(['notifications'], {origin: server.url});
     await page.click('#notifications .primary');
     await page.waitForSelector('#notifications:has-text("On while the page is open"):has-text("teamster serve --web-push")');

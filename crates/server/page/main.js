@@ -150,7 +150,7 @@ function step(by) {
 const dialog = document.querySelector('#keys');
 
 function onKey(event) {
-  if (event.ctrlKey || event.metaKey || event.altKey || isOut || dialog.open) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || isOut || document.querySelector('dialog[open]')) return;
   const inField = event.target.closest('input, textarea, select');
   if (event.key === 'Escape') {
     if (inField) inField.blur();
