@@ -30,23 +30,29 @@ impl Fleet {
     ) -> Result<Accepted, ServiceError> {
         let run = &*key.run;
         let mut queue = record.queue(key);
+        // As it is there, once it is.
+        let mut known = record.clone();
         let mut submission = Submission::new();
         let until = Instant::now() + PATIENCE;
         loop {
             let before = submission;
             match submission.next() {
                 SubmitEffect::Change(change) => {
-                    let record = record.changed(change, self.now().await);
-                    let stored = self.store(key, &record, change.expected).await;
+                    let new = known.changed(change, self.now().await);
+                    let stored = self.store(key, &new, change.expected).await;
                     submission = submission.answered(stored.is_some());
+                    if stored.is_some() {
+                        known = new;
+                    }
                 }
                 SubmitEffect::Read => match self.read(key).await {
                     Ok(found) => {
-                        if let Some(other) = &found.record {
+                        if let Some(other) = found.record {
                             if !other.is_same(record) {
                                 return Err(exists(run));
                             }
                             queue = other.queue(key);
+                            known = other;
                         }
                         submission = submission.read(found.seen);
                     }

@@ -298,6 +298,9 @@ fn a_run_that_a_full_queue_has_refused_is_not_carried_out_later() {
         assert_eq!(full.code, Some(ProblemCode::OverQuota), "{full}");
         let second = service.show("second").await.unwrap();
         assert_eq!(second.summary.status, Some(RunStatus::Aborted));
+        // The time at which it was submitted stays.
+        let accepted = first.view().await.unwrap().summary.info.accepted_at_ms;
+        assert!(second.summary.info.accepted_at_ms >= accepted);
         let mut machine = Machine::start(&server, "w1", &shared.agent());
         let result = timeout(LIMIT, first.result()).await.unwrap().unwrap();
         assert_eq!(result.status, RunStatus::Completed);
