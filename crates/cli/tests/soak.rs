@@ -1,7 +1,7 @@
 //! `teamster loop` for a long time with agents that die, hang and leave processes behind, and is killed
 //! itself again and again: no flag is lost, no wake, no session, and nothing is left at the end.
 //!
-//! Thirty ticks each here; `cargo xtask loop soak` plays more and prints what it counted. The agents are stand-ins
+//! Thirty ticks each here; `cargo xtask soak ticks` plays more and prints what it counted. The agents are stand-ins
 //! (`teamster_testkit::stand_in`), all processes are real.
 #![cfg(target_os = "linux")]
 #![expect(
@@ -24,6 +24,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use teamster_testkit::proc::wait_until;
+use teamster_testkit::soak::Held;
 use teamster_testkit::stand_in::witness::What;
 use teamster_testkit::stand_in::{Act, Chance, StandIn};
 
@@ -84,8 +85,8 @@ fn settings(set: Set) -> String {
 }
 
 fn soak(cli: StandIn, set: Set) {
-    let ticks = number("TEAMSTER_SOAK_TICKS").unwrap_or(30);
-    let seed = number("TEAMSTER_SOAK_SEED").unwrap_or(1);
+    let ticks = number("TEAMSTER_TEST_SOAK").unwrap_or(30);
+    let seed = number("TEAMSTER_TEST_SOAK_SEED").unwrap_or(1);
     let begun = Instant::now();
     let world = World::new(cli, &settings(set), |mut plan| {
         plan.turn_ms = [1, 60];
@@ -116,23 +117,21 @@ fn soak(cli: StandIn, set: Set) {
         soak.act();
         soak.check();
     }
-    let last_use = soak.world.uses();
+    let last = soak.world.uses();
     soak.end();
     eprintln!(
-        "{cli:?}, seed {seed}: {} s; open files of the loop {:?} -> {}, memory {} KiB",
+        "{cli:?}, seed {seed}: {} s; the loop at its first rest: {}; at its last: {last}",
         begun.elapsed().as_secs(),
-        soak.first_use.map(|it| it.0),
-        last_use.0,
-        last_use.1,
+        soak.first_use
+            .map_or_else(|| "-".to_owned(), |held| held.to_string()),
     );
     for (what, count) in &soak.truth.counts {
         eprintln!("  {count:>6} {what}");
     }
-    if let Some((files, _)) = soak.first_use {
+    if let Some(first) = soak.first_use {
         assert!(
-            last_use.0 <= files + 8,
-            "open files: {files}, then {}",
-            last_use.0
+            last.descriptors <= first.descriptors + 8,
+            "{first}; then {last}"
         );
     }
 }
@@ -144,7 +143,7 @@ struct Soak {
     shown: usize,
     chance: Chance,
     /// What the loop used when it rested for the first time.
-    first_use: Option<(usize, u64)>,
+    first_use: Option<Held>,
 }
 
 impl Soak {

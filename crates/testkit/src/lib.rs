@@ -10,6 +10,7 @@
 //! - [`replay`]: playback of a recorded run through the code of live runs; [`turns`]: of any output, as a session.
 //! - [`mutate`]: small changes of recorded output, for tests of what reads it.
 //! - [`snapshot`]: the events of a run as text, for people to read and for tests to compare.
+//! - [`soak`]: very many repetitions of one thing, and what a process holds before and after (Linux).
 //! - `http` (feature `service`): a small HTTP client that sees every byte, for tests of servers.
 //! - `run_service` (feature `service`): a service of runs in memory, and the checks that every such service must pass.
 //! - `conformance` (feature `conformance`): the suite of checks that every provider must pass. It includes
@@ -35,6 +36,8 @@ pub mod replay;
 #[cfg(feature = "service")]
 pub mod run_service;
 pub mod snapshot;
+#[cfg(target_os = "linux")]
+pub mod soak;
 #[cfg(unix)]
 pub mod stand_in;
 pub mod turns;

@@ -18,6 +18,7 @@ mod recorded;
 mod recording;
 mod runtime;
 mod session;
+mod soak;
 mod stdin;
 mod stop;
 mod tree;

@@ -8,6 +8,8 @@ mod history;
 mod refusals;
 mod rights;
 mod sessions;
+#[cfg(target_os = "linux")]
+mod soak;
 mod streams;
 
 use std::fs;

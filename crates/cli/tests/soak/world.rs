@@ -10,6 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use teamster_testkit::proc::wait_until;
+use teamster_testkit::soak::Held;
 use teamster_testkit::stand_in::witness::{Seen, What, Witness};
 use teamster_testkit::stand_in::{Plan, StandIn};
 use tempfile::TempDir;
@@ -305,16 +306,9 @@ impl World {
         )
     }
 
-    /// Open files and memory of the loop: descriptors, and KiB that are resident.
-    pub(crate) fn uses(&self) -> (usize, u64) {
-        let folder = Path::new("/proc").join(self.pid().to_string());
-        let files = fs::read_dir(folder.join("fd")).map_or(0, Iterator::count);
-        let status = fs::read_to_string(folder.join("status")).unwrap_or_default();
-        let resident = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:"))
-            .and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse().ok());
-        (files, resident.unwrap_or_default())
+    /// Returns what the loop holds.
+    pub(crate) fn uses(&self) -> Held {
+        Held::of(self.pid()).unwrap()
     }
 }
 
