@@ -15,16 +15,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
 use crate::agent::{Agent, Candidate};
 use crate::bench::Bench;
 use crate::isolation::Network;
 use crate::play::{self, Played, Which};
 use crate::scenario::{Permission, Scenario};
-use crate::schedule::WAITING;
-use crate::{hot, say, story};
+use crate::{hot, say, schedule, story};
 use cause::{Cause, Finding};
 use row::Row;
 use served::Served;
@@ -108,7 +105,7 @@ pub(crate) fn run(
     scenarios: &[Arc<Scenario>],
 ) -> anyhow::Result<ExitCode> {
     let (name, agent) = agent(args, command)?;
-    let served = Served::by(command, &bench.programs)?.map(Arc::new);
+    let served = Served::by(command, &bench.programs)?;
     let is_played = |scenario: &Scenario| match &served {
         Some(served) => served.plays(scenario),
         None => is_for(&name, scenario),
@@ -199,51 +196,35 @@ pub(crate) struct One {
 pub(crate) fn play_all(
     bench: &Bench,
     agent: Agent,
-    served: Option<&Arc<Served>>,
+    served: Option<&Served>,
     ways: Ways,
     jobs: usize,
     scenarios: &[Arc<Scenario>],
     mut done: impl FnMut(One),
 ) -> anyhow::Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
-        let places = Arc::new(Semaphore::new(jobs.max(1)));
-        let waits = Arc::new(Semaphore::new(jobs.max(1) * WAITING));
-        let mut plays = JoinSet::new();
-        let (waiting, others): (Vec<_>, Vec<_>) =
-            scenarios.iter().partition(|scenario| scenario.test.waits);
-        for scenario in waiting.into_iter().chain(others) {
-            for hot in [false, true] {
-                let wanted = if hot { ways.hot } else { ways.cold };
-                let is_cold_only = !is_turn_of_any(scenario)
-                    || served.is_some_and(|served| !served.plays_hot(scenario));
-                if !wanted || hot && is_cold_only {
-                    continue;
-                }
-                let (bench, scenario) = (bench.clone(), Arc::clone(scenario));
-                let served = served.cloned();
-                let places = Arc::clone(if scenario.test.waits { &waits } else { &places });
-                plays.spawn(async move {
-                    let _place = places.acquire_owned().await;
-                    let begun = Instant::now();
-                    let played = if hot {
-                        hot::play(&bench, agent, &scenario).await
-                    } else {
-                        play::play(&bench, agent, &scenario).await
-                    };
-                    let by_protocol = hot || agent.runs_by_protocol();
-                    let time = begun.elapsed();
-                    judge(scenario, served.as_deref(), hot, by_protocol, played, time)
-                });
+    let mut plays = Vec::new();
+    for scenario in scenarios {
+        for hot in [false, true] {
+            let wanted = if hot { ways.hot } else { ways.cold };
+            let is_cold_only = !is_turn_of_any(scenario)
+                || served.is_some_and(|served| !served.plays_hot(scenario));
+            if !wanted || hot && is_cold_only {
+                continue;
             }
+            let (bench, scenario) = (bench.clone(), Arc::clone(scenario));
+            plays.push((scenario.test.waits, async move {
+                let played = if hot {
+                    hot::play(&bench, agent, &scenario).await
+                } else {
+                    play::play(&bench, agent, &scenario).await
+                };
+                (scenario, hot, played)
+            }));
         }
-        while let Some(play) = plays.join_next().await {
-            done(play?);
-        }
-        Ok(())
+    }
+    schedule::in_slots(jobs, plays, |(scenario, hot, played), time| {
+        let by_protocol = hot || agent.runs_by_protocol();
+        done(judge(scenario, served, hot, by_protocol, played, time));
     })
 }
 

@@ -9,18 +9,15 @@ mod stage;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use teamster_mock_model::Cli;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
 use crate::bench::Bench;
 use crate::isolation::Network;
 use crate::results::Results;
-use crate::{install, say};
+use crate::{install, say, schedule};
 use checks::{Check, Findings};
 
 pub(crate) use page::section;
@@ -95,13 +92,6 @@ fn build() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A finished loop.
-struct Done {
-    cli: Cli,
-    findings: anyhow::Result<Findings>,
-    time: Duration,
-}
-
 fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
     let clis = if args.providers.is_empty() {
@@ -119,33 +109,15 @@ fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<Exit
         bench.prepare(*cli);
     }
     let program = teamster()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
+    let plays = clis.into_iter().map(|cli| {
+        let (bench, program) = (bench.clone(), program.clone());
+        let play = async move { (cli, play(&bench, cli, &program).await) };
+        (false, play)
+    });
     let mut all = BTreeMap::new();
-    runtime.block_on(async {
-        let places = Arc::new(Semaphore::new(args.jobs.max(1)));
-        let mut plays = JoinSet::new();
-        for &cli in &clis {
-            let (bench, places, program) = (bench.clone(), Arc::clone(&places), program.clone());
-            plays.spawn(async move {
-                let _place = places.acquire_owned().await;
-                let begun = Instant::now();
-                let findings = play(&bench, cli, &program).await;
-                Done {
-                    cli,
-                    findings,
-                    time: begun.elapsed(),
-                }
-            });
-        }
-        while let Some(done) = plays.join_next().await {
-            let done = done?;
-            report(args, &done);
-            all.insert(done.cli, done.findings.ok());
-        }
-        anyhow::Ok(())
+    schedule::in_slots(args.jobs, plays.collect(), |(cli, findings), time| {
+        report(args, cli, &findings, time);
+        all.insert(cli, findings.ok());
     })?;
     let holds = |findings: &Option<Findings>| findings.as_ref().is_some_and(Findings::holds);
     let failed = all.values().filter(|findings| !holds(findings)).count();
@@ -185,10 +157,10 @@ async fn play(bench: &Bench, cli: Cli, program: &Path) -> anyhow::Result<Finding
 }
 
 /// Prints the result of a CLI.
-fn report(args: &Args, done: &Done) {
-    let time = done.time.as_secs_f64();
-    let line = |what: &str| say(format_args!("{:<9} {time:>6.1} s  {what}", done.cli.id()));
-    let findings = match &done.findings {
+fn report(args: &Args, cli: Cli, findings: &anyhow::Result<Findings>, time: Duration) {
+    let (cli, time) = (cli.id(), time.as_secs_f64());
+    let line = |what: &str| say(format_args!("{cli:<9} {time:>6.1} s  {what}"));
+    let findings = match findings {
         Ok(findings) => findings,
         Err(error) => {
             line("FAILS");

@@ -4,7 +4,6 @@ mod abort;
 mod answers;
 pub(crate) mod asked;
 mod case;
-mod cases;
 mod checks;
 mod facts;
 mod failover;
@@ -18,17 +17,14 @@ mod stage;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use teamster_mock_model::Cli;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
 use crate::bench::Bench;
 use crate::isolation::Network;
 use crate::results::{self, Cells, Results};
-use crate::{install, say};
+use crate::{install, say, schedule};
 use case::Case;
 use checks::Findings;
 
@@ -93,14 +89,6 @@ fn given_or<T: Copy>(given: &[T], all: &[T]) -> Vec<T> {
     if given.is_empty() { all } else { given }.to_vec()
 }
 
-/// A case that was played with a CLI.
-struct Done {
-    cli: Cli,
-    case: Case,
-    findings: anyhow::Result<Findings>,
-    time: Duration,
-}
-
 fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
     let clis = given_or(&args.providers, &install::clis());
@@ -116,46 +104,30 @@ fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<Exit
     for cli in install::clis() {
         bench.prepare(cli);
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()?;
-    let mut cells = Cells::new();
-    runtime.block_on(async {
-        let places = Arc::new(Semaphore::new(args.jobs.max(1)));
-        let mut plays = JoinSet::new();
-        for case in cases {
-            for &cli in &clis {
-                if let Some(fact) = facts::cannot(cli, case) {
-                    let (name, cli) = (case.name(), cli.id());
-                    say(format_args!("{name:<24} {cli:<9}    -      {}", fact.name));
-                    continue;
-                }
-                let (bench, places) = (bench.clone(), Arc::clone(&places));
-                plays.spawn(async move {
-                    let _place = places.acquire_owned().await;
-                    let begun = Instant::now();
-                    let findings = cases::play(&bench, cli, case).await;
-                    Done {
-                        cli,
-                        case,
-                        findings,
-                        time: begun.elapsed(),
-                    }
-                });
+    let mut plays = Vec::new();
+    for case in cases {
+        for &cli in &clis {
+            if let Some(fact) = facts::cannot(cli, case) {
+                let (name, cli) = (case.name(), cli.id());
+                say(format_args!("{name:<24} {cli:<9}    -      {}", fact.name));
+                continue;
             }
+            let bench = bench.clone();
+            plays.push((
+                false,
+                async move { (cli, case, play(&bench, cli, case).await) },
+            ));
         }
-        while let Some(done) = plays.join_next().await {
-            let done = done?;
-            report(args, &done);
-            let holds = done.findings.ok().filter(Findings::holds);
-            let facts = holds.map(|findings| -> BTreeSet<String> {
-                findings.facts.into_iter().map(str::to_owned).collect()
-            });
-            let of_cli = cells.entry(done.cli.id().to_owned()).or_default();
-            of_cli.insert(done.case.name().to_owned(), facts);
-        }
-        anyhow::Ok(())
+    }
+    let mut cells = Cells::new();
+    schedule::in_slots(args.jobs, plays, |(cli, case, findings), time| {
+        report(args, cli, case, &findings, time);
+        let holds = findings.ok().filter(Findings::holds);
+        let facts = holds.map(|findings| -> BTreeSet<String> {
+            findings.facts.into_iter().map(str::to_owned).collect()
+        });
+        let of_cli = cells.entry(cli.id().to_owned()).or_default();
+        of_cli.insert(case.name().to_owned(), facts);
     })?;
     for fact in facts::ALL {
         if clis.iter().any(|cli| fact.clis.contains(cli)) {
@@ -179,17 +151,33 @@ fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<Exit
     Ok(ExitCode::from(u8::from(!fine)))
 }
 
+/// Plays a case with a CLI.
+async fn play(bench: &Bench, cli: Cli, case: Case) -> anyhow::Result<Findings> {
+    match case {
+        Case::NoDoubleSideEffects => side_effects::failed_after_a_tool(bench, cli).await,
+        Case::KilledInATool => side_effects::killed_in_a_tool(bench, cli).await,
+        Case::CutAfterACall => side_effects::cut_after_a_call(bench, cli).await,
+        Case::SentAgain => repeated::before_any_tool(bench, cli).await,
+        Case::Failover => failover::to_another(bench, cli).await,
+        Case::FailoverToEmbedded => failover::to_embedded(bench, cli).await,
+        Case::ReadOnlyRetry => repeated::after_reading(bench, cli).await,
+        Case::Abort => abort::play(bench, cli).await,
+        Case::Limit => limit::play(bench, cli).await,
+        Case::SubAgentLimit => limit::with_sub_agent(bench, cli).await,
+    }
+}
+
 /// Prints the result of a case.
-fn report(args: &Args, done: &Done) {
+fn report(args: &Args, cli: Cli, case: Case, findings: &anyhow::Result<Findings>, time: Duration) {
     let line = |what: &str| {
         say(format_args!(
             "{:<24} {:<9} {:>6.1} s  {what}",
-            done.case.name(),
-            done.cli.id(),
-            done.time.as_secs_f64()
+            case.name(),
+            cli.id(),
+            time.as_secs_f64()
         ));
     };
-    let findings = match &done.findings {
+    let findings = match findings {
         Ok(findings) => findings,
         Err(error) => {
             line("FAILS");

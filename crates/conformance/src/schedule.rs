@@ -36,11 +36,10 @@ impl Done {
     }
 }
 
-/// Number of concurrent scenarios that mostly wait, for each slot of the others.
-pub(crate) const WAITING: usize = 3;
+/// Number of concurrent plays that mostly wait, for each slot of the others.
+const WAITING: usize = 3;
 
-/// Plays every scenario for every column, with a limit of concurrent ones, and reports each as it ends. Those
-/// that mostly wait start first and have separate slots.
+/// Plays every scenario for every column, with a limit of concurrent ones, and reports each as it ends.
 pub(crate) fn play_all(
     bench: &Bench,
     columns: &[Column],
@@ -52,6 +51,46 @@ pub(crate) fn play_all(
     for column in columns {
         bench.prepare(column.cli);
     }
+    let mut plays = Vec::new();
+    for scenario in scenarios {
+        for column in columns {
+            let version = versions.get(&column.cli).map_or("", String::as_str);
+            if column.hot && scenario.cold_only(column.cli).is_some()
+                || scenario.not_played(column.cli, version).is_some()
+            {
+                continue;
+            }
+            let (bench, column, scenario) = (bench.clone(), *column, Arc::clone(scenario));
+            plays.push((scenario.test.waits, async move {
+                let played = if column.hot {
+                    hot::play(&bench, column.cli, &scenario).await
+                } else {
+                    play::play(&bench, column.cli, &scenario).await
+                };
+                (column, scenario, played)
+            }));
+        }
+    }
+    in_slots(jobs, plays, |(column, scenario, played), time| {
+        done(Done {
+            column,
+            scenario,
+            played,
+            time,
+        });
+    })
+}
+
+/// Runs all plays, with a limit of concurrent ones, and hands out each result with its time as it ends. Those that
+/// mostly wait (`true`) start first and have separate slots.
+pub(crate) fn in_slots<P>(
+    jobs: usize,
+    plays: Vec<(bool, P)>,
+    mut done: impl FnMut(P::Output, Duration),
+) -> anyhow::Result<()>
+where
+    P: Future<Output: Send> + Send + 'static,
+{
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -59,70 +98,37 @@ pub(crate) fn play_all(
     runtime.block_on(async {
         let places = Arc::new(Semaphore::new(jobs.max(1)));
         let waiting = Arc::new(Semaphore::new(jobs.max(1) * WAITING));
-        let mut plays = JoinSet::new();
-        for scenario in waiting_first(scenarios) {
-            for column in columns {
-                let version = versions.get(&column.cli).map_or("", String::as_str);
-                if column.hot && scenario.cold_only(column.cli).is_some()
-                    || scenario.not_played(column.cli, version).is_some()
-                {
-                    continue;
-                }
-                let (column, scenario) = (*column, Arc::clone(scenario));
-                let places = if scenario.test.waits {
-                    &waiting
-                } else {
-                    &places
-                };
-                let (bench, places) = (bench.clone(), Arc::clone(places));
-                plays.spawn(async move {
-                    let _place = places.acquire_owned().await;
-                    let begun = Instant::now();
-                    let played = if column.hot {
-                        hot::play(&bench, column.cli, &scenario).await
-                    } else {
-                        play::play(&bench, column.cli, &scenario).await
-                    };
-                    Done {
-                        column,
-                        scenario,
-                        played,
-                        time: begun.elapsed(),
-                    }
-                });
-            }
+        let mut running = JoinSet::new();
+        for (waits, play) in waiting_first(plays) {
+            let places = Arc::clone(if waits { &waiting } else { &places });
+            running.spawn(async move {
+                let _place = places.acquire_owned().await;
+                let begun = Instant::now();
+                (play.await, begun.elapsed())
+            });
         }
-        while let Some(play) = plays.join_next().await {
-            done(play?);
+        while let Some(ended) = running.join_next().await {
+            let (result, time) = ended?;
+            done(result, time);
         }
         Ok(())
     })
 }
 
-/// Returns the scenarios, beginning with those that mostly wait. Otherwise the longest of them would end
-/// last.
-fn waiting_first(scenarios: &[Arc<Scenario>]) -> impl Iterator<Item = &Arc<Scenario>> {
-    let (waiting, others): (Vec<_>, Vec<_>) =
-        scenarios.iter().partition(|scenario| scenario.test.waits);
+/// Returns the plays, beginning with those that mostly wait. Otherwise the longest of them would end last.
+fn waiting_first<P>(plays: Vec<(bool, P)>) -> impl Iterator<Item = (bool, P)> {
+    let (waiting, others): (Vec<_>, Vec<_>) = plays.into_iter().partition(|(waits, _)| *waits);
     waiting.into_iter().chain(others)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario;
 
     #[test]
-    fn waiting_scenarios_begin_first_and_the_others_stay_in_order() {
-        let names = ["command_fails", "rate_limit", "text"].map(str::to_owned);
-        let scenarios: Vec<_> = scenario::read(&names)
-            .unwrap()
-            .into_iter()
-            .map(Arc::new)
-            .collect();
-        let ordered: Vec<_> = waiting_first(&scenarios)
-            .map(|it| it.name.as_str())
-            .collect();
-        assert_eq!(ordered, ["rate_limit", "command_fails", "text"]);
+    fn waiting_plays_begin_first_and_the_others_stay_in_order() {
+        let plays = vec![(false, 1), (true, 2), (false, 3), (true, 4)];
+        let ordered: Vec<_> = waiting_first(plays).map(|(_, play)| play).collect();
+        assert_eq!(ordered, [2, 4, 1, 3]);
     }
 }

@@ -93,7 +93,6 @@ pub struct Suite {
     calls: Vec<(&'static str, ToolKind)>,
     cut_off: Vec<(&'static str, ToolKind)>,
     repeats: Vec<&'static str>,
-    leaves_open: Vec<&'static str>,
     changed_prompts: Vec<&'static str>,
 }
 
@@ -212,7 +211,6 @@ impl Suite {
             calls: Vec::new(),
             cut_off: Vec::new(),
             repeats: Vec::new(),
-            leaves_open: Vec::new(),
             changed_prompts: Vec::new(),
         }
     }
@@ -310,13 +308,6 @@ impl Suite {
     #[must_use]
     pub fn repeats(mut self, scenarios: &[&'static str]) -> Self {
         self.repeats.extend(scenarios);
-        self
-    }
-
-    /// Allows tool calls without a result in these fixtures of completed runs.
-    #[must_use]
-    pub fn leaves_tools_open(mut self, scenarios: &[&'static str]) -> Self {
-        self.leaves_open.extend(scenarios);
         self
     }
 
