@@ -11,6 +11,7 @@ mod sessions;
 #[cfg(target_os = "linux")]
 mod soak;
 mod streams;
+mod triggers;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
