@@ -41,11 +41,6 @@ struct RawAccount {
 }
 
 impl Account {
-    /// Returns the name of the limits that only this account has.
-    pub(crate) fn group(&self) -> String {
-        format!("{}@{}", self.agent, self.name)
-    }
-
     /// Sets the variables of this account.
     pub(crate) fn apply(&self, params: &mut ExecuteParams) {
         params.env.extend(self.env.clone());
@@ -180,10 +175,8 @@ mod tests {
         let [ci, work] = &accounts[..] else {
             panic!("{accounts:?}")
         };
-        assert_eq!(
-            (ci.group(), work.group()),
-            ("codex@ci".into(), "claude@work".into())
-        );
+        assert_eq!((ci.agent, &*ci.name), ("codex", "ci"));
+        assert_eq!((work.agent, &*work.name), ("claude", "work"));
         assert_eq!(work.has_login, Some(true));
         let mut params = ExecuteParams::new("").env("HOME", "/home/me");
         work.apply(&mut params);

@@ -75,7 +75,7 @@ pub(crate) fn agents(
 fn with_accounts(agent: RunAgent, accounts: &[Account]) -> Vec<RunAgent> {
     let own = accounts.iter().filter(|it| it.agent == agent.provider);
     let with = own.map(|account| {
-        let mut candidate = agent.candidate.clone().limit_group(account.group());
+        let mut candidate = agent.candidate.clone().account(&*account.name);
         account.apply(&mut candidate.params);
         RunAgent {
             candidate,

@@ -51,6 +51,8 @@ pub(crate) struct Account {
 struct Current {
     provider: String,
     model: Option<String>,
+    /// The named account of the agent.
+    account: Option<String>,
     session: Option<Id>,
     /// True if the agent has reported its session, or the session existed before.
     session_exists: bool,
@@ -151,10 +153,16 @@ impl Account {
         };
     }
 
+    /// Sets the named account of the attempt that [began](Self::begin).
+    pub(crate) fn with_account(&mut self, account: Option<&str>) {
+        self.now.account = account.map(str::to_owned);
+    }
+
     /// Prepares the event of the attempt that [began](Self::begin), and emits it if the run has started.
     pub(crate) fn attempt_begins(&mut self, out: &mut Vec<RunEvent>) {
         let mut begins = Next::new(self.attempt(), &*self.now.provider);
         begins.model.clone_from(&self.now.model);
+        begins.account.clone_from(&self.now.account);
         begins.resumes = (self.now.session.clone()).filter(|_| self.now.resumed);
         self.begun = Some(RunEvent::attempt(self.run_id.clone(), begins));
         if self.started {
@@ -295,6 +303,7 @@ impl Account {
         now.session_exists |= self.changed.is_some();
         let mut attempt = Attempt::new(&*now.provider, now_ms.saturating_sub(now.began_ms));
         attempt.model.clone_from(&now.model);
+        attempt.account.clone_from(&now.account);
         attempt.session_id.clone_from(&now.session);
         attempt.resumed = now.resumed;
         attempt.usage = now.used.usage.filter(|usage| !usage.is_empty());

@@ -151,6 +151,8 @@ pub struct Candidate {
     /// Group that shares limits and holds. Default: the provider's id. Use a distinct name for a second account of the
     /// same provider.
     pub group: Option<String>,
+    /// The account of the agent, by a name. The log and the history have it.
+    pub account: Option<String>,
 }
 
 teamster_core::setters! {
@@ -166,6 +168,7 @@ impl Candidate {
             runtime,
             params,
             group: None,
+            account: None,
         }
     }
 
@@ -214,6 +217,15 @@ impl Candidate {
     pub fn limit_group(mut self, group: impl Into<String>) -> Self {
         self.group = Some(group.into());
         self
+    }
+
+    /// Sets the account, by a name. It has limits and holds of its own.
+    #[must_use]
+    pub fn account(mut self, name: impl Into<String>) -> Self {
+        let name = name.into();
+        let group = format!("{}@{name}", self.provider());
+        self.account = Some(name);
+        self.limit_group(group)
     }
 
     /// Returns the provider's id.

@@ -29,9 +29,9 @@ impl Machine {
             json!({"type": "result", "subtype": "success", "is_error": true, "session_id": "s",
                 "result": "You've hit your limit", "api_error_status": 429, "duration_ms": 1, "num_turns": 1}),
         ];
-        let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let lines: Vec<_> = lines.iter().map(Value::to_string).collect();
         let file = agents.path("limit.ndjson");
-        fs::write(&file, lines).unwrap();
+        fs::write(&file, lines.join("\n") + "\n").unwrap();
         let count = agents.path("claude.count");
         program(
             &agents.path("claude"),
@@ -154,6 +154,12 @@ fn next_account_of_an_agent_takes_over_when_the_first_is_used_up() {
     let rotated = with(&["x", "--account=work", "--account=home"]);
     assert_eq!(rotated.code, Some(0), "{}", rotated.stderr);
     assert_eq!(machine.agents.starts("claude"), 1);
+    let mut list = machine.stored(teamster(["runs", "list", "--json"]));
+    let record: Value = serde_json::from_str(&run(&mut list).stdout).unwrap();
+    let accounts: Vec<_> = (record["attemptLog"].as_array().unwrap().iter())
+        .map(|attempt| attempt["account"].as_str().unwrap())
+        .collect();
+    assert_eq!(accounts, ["work", "home"]);
     // The first one is not asked again before its time.
     let again = with(&["x", "--account=work", "--account=home"]);
     assert_eq!(again.code, Some(0), "{}", again.stderr);

@@ -443,6 +443,9 @@ pub struct Next {
     /// The model, if one was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The account of the agent, if one was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
     /// The session that the attempt resumes, because the run has made changes. If absent, the prompt is sent again, and
     /// the text of the failed attempt is retracted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -456,6 +459,7 @@ impl Next {
             attempt,
             provider: provider.into(),
             model: None,
+            account: None,
             resumes: None,
         }
     }

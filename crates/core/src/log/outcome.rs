@@ -87,6 +87,9 @@ pub struct Attempt {
     /// The model as reported by the agent, else as requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// The account of the agent, if one was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<String>,
     /// Session of the attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<Id>,
@@ -114,6 +117,7 @@ impl Attempt {
         Self {
             provider: provider.into(),
             model: None,
+            account: None,
             session_id: None,
             resumed: false,
             duration_ms,

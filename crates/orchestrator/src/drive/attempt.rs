@@ -53,6 +53,7 @@ impl Driver {
             candidate.runtime.capabilities(),
             self.elapsed_ms(),
         );
+        (self.account).with_account(candidate.account.as_deref());
         self.estimator.begin(
             candidate.provider(),
             params.model.as_deref(),

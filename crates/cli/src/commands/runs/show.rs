@@ -58,6 +58,8 @@ fn print(
     line("status", Some(format!("{state}{status}{state:#}")))?;
     line("agent", Some(words::one_line(&run.provider)))?;
     line("model", run.model.as_deref().map(words::one_line))?;
+    let account = run.attempt_log.last().and_then(|it| it.account.as_deref());
+    line("account", account.map(words::one_line))?;
     line("session", run.session_id.as_deref().map(words::one_line))?;
     line("key", run.conversation.as_deref().map(words::one_line))?;
     let directory = run.working_directory.as_ref();
@@ -102,6 +104,9 @@ fn print(
     line("error", run.error.as_ref().map(error))?;
     for (number, attempt) in (1..).zip(&run.attempt_log) {
         let mut text = words::one_line(&attempt.provider);
+        if let Some(account) = &attempt.account {
+            text = format!("{text}@{}", words::one_line(account));
+        }
         if let Some(model) = &attempt.model {
             text = format!("{text} {}", words::one_line(model));
         }
