@@ -72,10 +72,10 @@ impl CodexSession {
             (Call::Open, Ok(result)) => self.opened_unwanted(&result),
             (Call::Turn(number), result) => self.turn_answered(number, result, out),
             // The start of the turn identifies it.
-            (Call::Compact(number), Err(error)) => {
-                if (self.current.as_ref()).is_some_and(|current| current.number == number) {
-                    self.fail(error, out);
-                }
+            (Call::Compact(number), Err(error))
+                if (self.current.as_ref()).is_some_and(|current| current.number == number) =>
+            {
+                self.fail(error, out);
             }
             // The turn has not begun, or is already over. The next line shows which.
             (Call::Interrupt, Err(_)) => {
