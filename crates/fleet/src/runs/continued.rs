@@ -37,8 +37,13 @@ impl Fleet {
             )));
         };
         let Some(worker) = record.worker else {
+            let next = if record.state.is_final() {
+                "begin a new session"
+            } else {
+                "wait until it is, or begin a new session"
+            };
             return Err(refused(format!(
-                "run \"{shown}\" was not started, so it has no worktree: wait until it is, or begin a new session"
+                "run \"{shown}\" was not started, so it has no worktree: {next}"
             )));
         };
         if named.is_some_and(|named| named != worker) {

@@ -10,7 +10,7 @@ use teamster_api::{
     Placement, ProblemCode, QueueReason, RunHandle, RunService, RunSpec, RunSummary, SessionSpec,
     Spec, ViewState, Workspace,
 };
-use teamster_core::{PermissionMode, RunStatus};
+use teamster_core::{PermissionMode, RunStatus, Stopping};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use teamster_testkit::proc::wait_until;
 use tokio::time::{interval, timeout};
@@ -269,6 +269,16 @@ fn a_session_continues_on_the_machine_that_has_the_worktree() {
         let error = refused("gone", placement()).await;
         assert_eq!(error.parameter.as_deref(), Some("continues"));
         assert!(error.message.contains("begin a new session"), "{error}");
+        let waiting = spec(|spec| spec.placement = Placement::pool("none"));
+        let waiting = RunHandle::start(service.clone(), "waiting", waiting).await;
+        let error = refused("waiting", placement()).await;
+        assert!(error.message.contains("wait until it is, or"), "{error}");
+        waiting.unwrap().cancel(Stopping::Graceful).await.unwrap();
+        let error = refused("waiting", placement()).await;
+        assert!(
+            error.message.ends_with("worktree: begin a new session"),
+            "{error}"
+        );
         let error = refused("first", Placement::machine("w1")).await;
         assert_eq!(error.parameter.as_deref(), Some("placement"));
         assert!(error.message.contains("is on worker w2"), "{error}");
