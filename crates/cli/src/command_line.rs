@@ -99,7 +99,7 @@ impl Cli {
     pub(crate) fn read(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let args: Vec<OsString> = args.into_iter().collect();
         let index = command_index(&args);
-        match args.get(index).and_then(|command| command.to_str()) {
+        let read = match args.get(index).and_then(|command| command.to_str()) {
             Some("run") => {
                 let args = prompt::mark(args, index);
                 Self::read_command(&args, index, Command::Run)
@@ -110,7 +110,8 @@ impl Cli {
                 .map_or_else(|| Self::try_parse_from(args), Ok)
                 .map_err(suggest::flag),
             _ => Self::try_parse_from(args).map_err(suggest::command),
-        }
+        };
+        read.map_err(suggest::missing)
     }
 
     /// Parses the arguments of one command, without building the options of all others: that takes most of the

@@ -62,12 +62,9 @@ fn takes_prompt(command: &Command, arg: Option<&Arg>) -> bool {
 
 /// Returns the error for a prompt in the place of the agent. It names an agent that is installed, if there is one.
 fn agent_missing(command: &str, prompt: &str) -> String {
-    let host = crate::global::host();
     let providers = crate::global::providers().all();
-    let mut infos = providers.iter().map(|provider| provider.info());
-    let first = infos.clone().next();
-    let installed = infos.find(|info| !info.program.is_empty() && find_program(host, info).is_ok());
-    let agent = installed.or(first).map_or("AGENT", |info| info.id);
+    let first = providers.first().map(|provider| provider.info().id);
+    let agent = installed().next().or(first).unwrap_or("AGENT");
     let prompt = words::shell_word(&excerpt(prompt, LONGEST_PROMPT));
     let prompt = if command == "chat" {
         String::new()
@@ -75,6 +72,16 @@ fn agent_missing(command: &str, prompt: &str) -> String {
         format!(" {prompt}")
     };
     format!("the agent is missing: teamster {command} {agent}{prompt}\n")
+}
+
+/// Returns the ids of the agents whose programs are installed.
+pub(crate) fn installed() -> impl Iterator<Item = &'static str> {
+    let host = crate::global::host();
+    let infos = crate::global::providers().all().into_iter();
+    let infos = infos.map(|provider| provider.info());
+    infos
+        .filter(move |info| !info.program.is_empty() && find_program(host, info).is_ok())
+        .map(|info| info.id)
 }
 
 /// Parses `codex`, `codex:MODEL`, or the command of an agent.

@@ -2,9 +2,10 @@
 
 use clap::CommandFactory;
 use clap::builder::StyledStr;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::Cli;
+use crate::args::provider::installed;
 
 /// Maximum edit distance between a mistyped command and the suggested one.
 const MAX_EDIT_DISTANCE: usize = 2;
@@ -88,6 +89,32 @@ pub(super) fn flag(mut error: clap::Error) -> clap::Error {
     error.remove(ContextKind::SuggestedArg);
     error.remove(ContextKind::Usage);
     with_tip(error, (*tip).to_owned())
+}
+
+/// Names where the value of an argument that is missing is found.
+pub(super) fn missing(error: clap::Error) -> clap::Error {
+    if error.kind() != ErrorKind::MissingRequiredArgument {
+        return error;
+    }
+    let Some(ContextValue::Strings(missing)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+    let command = usage.as_deref().and_then(|it| it.split_whitespace().nth(2));
+    let is_missing = |name: &str| missing.iter().any(|it| it == name);
+    let tip = match command {
+        _ if is_missing("<AGENT>") => match &*installed().collect::<Vec<_>>() {
+            [] => "`teamster doctor` lists the agents, and how to install them".to_owned(),
+            agents => format!("agents that are installed here: {}", agents.join(", ")),
+        },
+        Some("attach" | "runs") => "`teamster runs list` lists the runs".to_owned(),
+        Some("say" | "wait" | "cancel") => {
+            "`teamster runs list --live` lists those in progress".to_owned()
+        }
+        Some("answer") => "`teamster requests` lists the requests".to_owned(),
+        _ => return error,
+    };
+    with_tip(error, tip)
 }
 
 /// Suggests a program with fleets if this one has none.

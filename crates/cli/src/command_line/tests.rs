@@ -20,6 +20,30 @@ fn a_mistyped_command_suggests_the_nearest_one() {
 }
 
 #[test]
+fn a_missing_argument_says_where_its_value_is() {
+    for (args, tip) in [
+        (&["attach"][..], "tip: `teamster runs list` lists the runs"),
+        (
+            &["runs", "show"],
+            "tip: `teamster runs list` lists the runs",
+        ),
+        (&["cancel"], "tip: `teamster runs list --live` lists those"),
+        (&["answer"], "tip: `teamster requests` lists the requests"),
+    ] {
+        let args = std::iter::once(&"teamster").chain(args);
+        let error = Cli::read(args.map(OsString::from)).unwrap_err();
+        assert!(error.to_string().contains(tip), "{error}");
+    }
+    let args = ["teamster", "chat"].map(OsString::from);
+    let error = Cli::read(args).unwrap_err().to_string();
+    let agents = [
+        "tip: agents that are installed here: ",
+        "tip: `teamster doctor` lists the agents",
+    ];
+    assert!(agents.iter().any(|tip| error.contains(tip)), "{error}");
+}
+
+#[test]
 fn the_name_of_an_agent_suggests_the_command_before_it() {
     let error = |args: &[&str]| {
         let args = std::iter::once("teamster").chain(args.iter().copied());
