@@ -12,11 +12,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use teamster_testkit::fake_agent::Script;
 use teamster_testkit::proc::wait_until;
 
 use crate::cli::detached::worktree::Repository;
+use crate::cli::json_rpc::Peer;
+use crate::cli::mcp_serve::{begin, tool};
 use crate::cli::serve::client::Served;
 use crate::cli::{Claude, Ended, LIMIT, Running, TEAMSTER, done, recording, run, teamster};
 use server::Server;
@@ -223,6 +225,29 @@ fn a_run_waits_for_a_machine_and_can_be_cancelled() {
     fleet.ok(["cancel", id]);
     let waited = fleet.run(["--fleet", "wait", id]);
     assert_eq!(waited.code, Some(130), "{}", waited.stderr);
+}
+
+#[test]
+fn agents_of_a_fleet_are_tools_of_an_mcp_client() {
+    let Some(fleet) = Fleet::new(Claude::plays("text", 0)) else {
+        return;
+    };
+    let mut worker = fleet.worker("mini");
+    let mut peer = Peer::start(&mut fleet.command(["--fleet", "mcp", "serve"]));
+    begin(&mut peer);
+    let report = tool(
+        &mut peer,
+        "run",
+        &json!({ "agent": "claude", "prompt": "x" }),
+    );
+    assert_eq!(report["status"], "completed", "{report}");
+    assert_eq!(peer.end(), Some(0));
+    let shown = fleet.ok(["runs", "list", "--json"]);
+    let run: Value = serde_json::from_str(shown.trim_end()).unwrap();
+    assert_eq!(run["runId"], report["runId"]);
+    let drained = fleet.run(["fleet", "drain", "mini"]);
+    assert_eq!(drained.code, Some(0), "{}", drained.stderr);
+    assert_eq!(worker.end().code, Some(0));
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn client<'a>(claude: &Claude, args: impl IntoIterator<Item = &'a str>) -> Peer 
     peer
 }
 
-fn begin(peer: &mut Peer) {
+pub(super) fn begin(peer: &mut Peer) {
     let about = peer.call(
         "initialize",
         &json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}),
@@ -36,7 +36,7 @@ fn begin(peer: &mut Peer) {
 }
 
 /// The data of a tool's answer.
-fn tool(peer: &mut Peer, name: &str, arguments: &Value) -> Value {
+pub(super) fn tool(peer: &mut Peer, name: &str, arguments: &Value) -> Value {
     let answer = peer.call("tools/call", &json!({"name": name, "arguments": arguments}));
     let result = answer["result"].clone();
     assert!(result["structuredContent"].is_object(), "{answer}");
