@@ -121,4 +121,7 @@ pub struct ProviderLogin {
     /// The variable or file that shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// The time at which the token of the file ends, in milliseconds since the Unix epoch. The CLI renews it.
+    #[serde(rename = "expiresAt", default, skip_serializing_if = "Option::is_none")]
+    pub expires_at_ms: Option<u64>,
 }

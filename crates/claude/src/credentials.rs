@@ -2,39 +2,44 @@
 
 use teamster_core::provider::{CredentialFile, Credentials, FileLocation, Sign};
 
-pub(crate) const CREDENTIALS: Credentials = Credentials::in_places(
-    &[
-        "ANTHROPIC_API_KEY",
-        "ANTHROPIC_AUTH_TOKEN",
-        "CLAUDE_CODE_OAUTH_TOKEN",
-        "CLAUDE_CODE_USE_BEDROCK",
-        "CLAUDE_CODE_USE_VERTEX",
-        "CLAUDE_CODE_USE_FOUNDRY",
-    ],
-    &[
-        CredentialFile {
-            location: in_folder(".credentials.json"),
-            sign: Sign::Json(&["/claudeAiOauth/accessToken"]),
-        },
-        CredentialFile {
-            location: in_folder("settings.json"),
-            sign: Sign::Json(&[
-                "/apiKeyHelper",
-                "/env/ANTHROPIC_API_KEY",
-                "/env/ANTHROPIC_AUTH_TOKEN",
-            ]),
-        },
-        // In the home directory, unless the variable is set.
-        CredentialFile {
-            location: FileLocation::User {
-                variable: "CLAUDE_CONFIG_DIR",
-                folder: "",
-                path: ".claude.json",
+pub(crate) const CREDENTIALS: Credentials = {
+    let mut places = Credentials::in_places(
+        &[
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_AUTH_TOKEN",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "CLAUDE_CODE_USE_BEDROCK",
+            "CLAUDE_CODE_USE_VERTEX",
+            "CLAUDE_CODE_USE_FOUNDRY",
+        ],
+        &[
+            CredentialFile {
+                location: in_folder(".credentials.json"),
+                sign: Sign::Json(&["/claudeAiOauth/accessToken"]),
             },
-            sign: Sign::Json(&["/primaryApiKey"]),
-        },
-    ],
-);
+            CredentialFile {
+                location: in_folder("settings.json"),
+                sign: Sign::Json(&[
+                    "/apiKeyHelper",
+                    "/env/ANTHROPIC_API_KEY",
+                    "/env/ANTHROPIC_AUTH_TOKEN",
+                ]),
+            },
+            // In the home directory, unless the variable is set.
+            CredentialFile {
+                location: FileLocation::User {
+                    variable: "CLAUDE_CONFIG_DIR",
+                    folder: "",
+                    path: ".claude.json",
+                },
+                sign: Sign::Json(&["/primaryApiKey"]),
+            },
+        ],
+    );
+    // As reported in its issue 88947, where processes that renew it at once log each other out.
+    places.expiry = &["/claudeAiOauth/expiresAt"];
+    places
+};
 
 const fn in_folder(path: &'static str) -> FileLocation {
     FileLocation::User {

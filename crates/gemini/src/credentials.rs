@@ -35,6 +35,8 @@ pub(crate) const CREDENTIALS: Credentials = {
         location: in_folder(".gemini/settings.json"),
         sign: Sign::Json(&["/security/auth/selectedType", "/selectedAuthType"]),
     }];
+    // As google-auth-library writes it.
+    places.expiry = &["/expiry_date"];
     places
 };
 

@@ -1,19 +1,57 @@
-//! Limits of accounts that the processes of this store share.
+//! Limits of accounts that the processes of this store share, and the renewal of their logins.
 
 use std::ffi::OsString;
 use std::fmt;
+use std::path::Path;
+use std::time::Duration;
 
 use futures_core::future::BoxFuture;
+use teamster_core::CliInfo;
+use teamster_core::time::{epoch_ms, millis};
 use teamster_orchestrator::{Candidate, Held, SharedHolds};
 use teamster_providers::Providers;
-use teamster_providers::doctor::login_in;
-use teamster_store::Store;
+use teamster_providers::doctor::{login_in, token_expiry};
+use teamster_store::{Conversation, SessionOrLock, Store};
+use tokio::time::{Instant, sleep};
 
 use crate::params::CLEAN_ENV;
 use crate::{environment, login};
 
 /// Salt of the marks. The store is its user's own: it needs no secret.
 const SALT: &[u8] = b"teamster account";
+
+/// Name of the locks of logins that are renewed. No channel and no agent has it.
+const RENEWAL: &str = "=login";
+/// Time before the end of a token within which CLIs renew it. They do so some minutes before.
+const RENEWED_BEFORE: Duration = Duration::from_mins(10);
+/// Time for which others wait until the login is renewed: the CLI may start no request, or renew it later.
+const RENEWAL_LIMIT: Duration = Duration::from_secs(20);
+/// Interval of looks at the file of the login.
+const RENEWAL_CHECK: Duration = Duration::from_millis(100);
+
+/// The login of a candidate.
+struct AccountLogin {
+    /// Its mark in the store.
+    mark: String,
+    info: &'static CliInfo,
+    /// The variable or file that has it.
+    from: Option<String>,
+    expires_at_ms: Option<u64>,
+}
+
+impl AccountLogin {
+    /// Returns whether its token ends soon, or has ended, so that the next request renews it.
+    fn is_ending(&self) -> bool {
+        let soon = epoch_ms().saturating_add(millis(RENEWED_BEFORE));
+        self.expires_at_ms.is_some_and(|at| at <= soon)
+    }
+
+    /// Returns whether the file has another token now, or none.
+    fn is_renewed(&self) -> bool {
+        let file = self.from.as_deref().map(Path::new);
+        file.and_then(|file| token_expiry(self.info, file)) != self.expires_at_ms
+    }
+}
 
 /// The holds in a store, by the login of an agent.
 pub(crate) struct StoredHolds {
@@ -40,8 +78,8 @@ impl StoredHolds {
         }
     }
 
-    /// Returns the mark of the login that this candidate uses; `None` for an agent that is not known.
-    fn account(&self, candidate: &Candidate) -> Option<String> {
+    /// Returns the login that this candidate uses; `None` for an agent that is not known.
+    fn login(&self, candidate: &Candidate) -> Option<AccountLogin> {
         let provider = self.providers.get(candidate.provider())?;
         let variable = |name: &str| -> Option<OsString> {
             if let Some(own) = candidate.params.env.get(name) {
@@ -72,19 +110,51 @@ fn machine() -> String {
 impl SharedHolds for StoredHolds {
     fn holds<'a>(&'a self, candidate: &'a Candidate) -> BoxFuture<'a, Vec<Held>> {
         Box::pin(async move {
-            let Some(account) = self.account(candidate) else {
+            let Some(login) = self.login(candidate) else {
                 return Vec::new();
             };
             // Without the store, the service itself is asked.
-            self.store.holds(Some(&account)).await.unwrap_or_default()
+            self.store
+                .holds(Some(&login.mark))
+                .await
+                .unwrap_or_default()
+        })
+    }
+
+    fn may_start<'a>(&'a self, candidate: &'a Candidate) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let Some(login) = self.login(candidate).filter(AccountLogin::is_ending) else {
+                return;
+            };
+            let key = Conversation::new().channel(RENEWAL).user(&*login.mark);
+            let first = self
+                .store
+                .session_or_lock(&key.with(RENEWAL), RENEWAL_LIMIT)
+                .await;
+            // Without the store, or if the first one takes too long, nothing waits.
+            let Ok(SessionOrLock::Lock(lock)) = first else {
+                return;
+            };
+            if login.is_renewed() {
+                // The lock ends here: by the process that had it before.
+                return;
+            }
+            // The first one starts; the others wait until its CLI has renewed the login.
+            tokio::spawn(async move {
+                let until = Instant::now() + RENEWAL_LIMIT;
+                while !login.is_renewed() && Instant::now() < until {
+                    sleep(RENEWAL_CHECK).await;
+                }
+                drop(lock);
+            });
         })
     }
 
     fn hold<'a>(&'a self, candidate: &'a Candidate, held: &'a Held) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            if let Some(account) = self.account(candidate) {
+            if let Some(login) = self.login(candidate) {
                 // The next run asks the service itself.
-                let _ = self.store.hold(&account, held).await;
+                let _ = self.store.hold(&login.mark, held).await;
             }
         })
     }

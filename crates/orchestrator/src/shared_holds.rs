@@ -1,5 +1,6 @@
 //! Limits of accounts that other processes know.
 
+use std::future::ready;
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
@@ -11,6 +12,9 @@ use crate::{Candidate, Held};
 /// Time that a call may delay an attempt.
 const LIMIT: Duration = Duration::from_secs(3);
 
+/// Time for which an attempt waits until it may start.
+const LONGEST: Duration = Duration::from_mins(1);
+
 /// Limits that accounts have reached, shared with other processes, for example by a database.
 ///
 /// A run reads them before each attempt and acts on them as on its orchestrator's own holds: it waits, falls back or
@@ -20,8 +24,20 @@ pub trait SharedHolds: Send + Sync {
     /// Returns the holds on the account of this candidate, for any model.
     fn holds<'a>(&'a self, candidate: &'a Candidate) -> BoxFuture<'a, Vec<Held>>;
 
+    /// Waits until an attempt with the account of this candidate may start, such as while another process renews its login.
+    /// It waits for at most a minute. By default it may start at once.
+    fn may_start<'a>(&'a self, candidate: &'a Candidate) -> BoxFuture<'a, ()> {
+        let _ = candidate;
+        Box::pin(ready(()))
+    }
+
     /// Adds a hold on the account of this candidate. A hold that ends later stays as it is.
     fn hold<'a>(&'a self, candidate: &'a Candidate, held: &'a Held) -> BoxFuture<'a, ()>;
+}
+
+/// Waits until an attempt with the account of a candidate may start.
+pub(crate) async fn may_start(shared: &dyn SharedHolds, candidate: &Candidate) {
+    let _ = timeout(LONGEST, caught(async { shared.may_start(candidate).await })).await;
 }
 
 /// Returns the holds on the account of a candidate, as holds on its group.

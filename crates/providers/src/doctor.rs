@@ -25,7 +25,7 @@ use tokio::time::timeout;
 
 use crate::Providers;
 use login::login;
-pub use login::{Login, LoginState, login_in};
+pub use login::{Login, LoginState, login_in, token_expiry};
 
 /// Time that the rest of the output may take to arrive after the process has ended.
 const DRAIN: Duration = Duration::from_millis(300);

@@ -15,6 +15,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use teamster::doctor;
 use teamster_api::ProviderFacts;
+use teamster_core::time::epoch_ms;
 use teamster_host::{
     ChangedFile, Guard, LeftoverReport, MachineState, examine_agents, kill_leftovers,
     machine_state, start_agents,
@@ -22,8 +23,12 @@ use teamster_host::{
 
 use crate::remote::Machine;
 use crate::runtime::tokio_runtime;
+use crate::zone::local_time;
 use crate::{exit_code, words};
 use args::DoctorArgs;
+
+/// Time before the end of a login's token from which on it is shown, in milliseconds.
+const ENDS_SOON_MS: u64 = 10 * 60 * 1000;
 
 /// The report, also the output of `--json`.
 #[derive(Debug, Serialize)]
@@ -263,7 +268,13 @@ fn print_agent(
     }
     if provider.usable {
         let login = match (&*provider.login.state, &provider.login.from) {
-            ("yes", Some(from)) => format!("yes, by {from}"),
+            ("yes", Some(from)) => match provider.login.expires_at_ms {
+                Some(at) if at <= epoch_ms() + ENDS_SOON_MS => format!(
+                    "yes, by {from}; its token ends at {}: one run renews it, and others wait for that",
+                    local_time(at, "%H:%M")
+                ),
+                _ => format!("yes, by {from}"),
+            },
             ("yes", None) => "yes".to_owned(),
             ("no", _) if provider.how_to_log_in.is_empty() => "no".to_owned(),
             ("no", _) => format!("no: {}", provider.how_to_log_in),

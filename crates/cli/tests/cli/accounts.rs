@@ -1,7 +1,7 @@
 //! Limits of accounts, which processes share by their store.
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 use teamster::{ErrorCode, ErrorKind};
@@ -185,4 +185,42 @@ fn next_account_of_an_agent_takes_over_when_the_first_is_used_up() {
     assert_eq!(of("work")["untilMs"], machine.resets_at_ms);
     assert_eq!(of("home").get("untilMs"), None);
     assert_eq!(of("home")["hasLogin"], true);
+}
+
+#[test]
+fn one_of_two_runs_renews_a_login_before_the_other_starts() {
+    let agents = Agents::new();
+    let (home, starts) = (agents.path("home"), agents.path("starts"));
+    fs::create_dir_all(home.join(".claude")).unwrap();
+    let file = home.join(".claude/.credentials.json");
+    let now = epoch_ms();
+    // Made by hand, in the form of the CLI's file.
+    let login =
+        |ends: u64| format!(r#"{{"claudeAiOauth":{{"accessToken":"t","expiresAt":{ends}}}}}"#);
+    let (soon, later) = (login(now + 30_000), login(now + 28_800_000));
+    fs::write(&file, &soon).unwrap();
+    // An agent that renews its login a second after its start.
+    program(
+        &agents.path("claude"),
+        &format!(
+            "cat '{file}' >> '{starts}'; echo >> '{starts}'; sleep 1\n\
+             printf '%s' '{later}' > '{file}.new'; mv '{file}.new' '{file}'\nexec cat '{recorded}'",
+            file = file.display(),
+            starts = starts.display(),
+            recorded = recorded("claude", "2.1.197", "text").display(),
+        ),
+    );
+    let start = || {
+        let mut command = agents.run(["x"]);
+        command
+            .env("TEAMSTER_STORE", agents.path("store.db"))
+            .env("HOME", &home);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().unwrap()
+    };
+    for mut run in [start(), start()] {
+        assert!(run.wait().unwrap().success());
+    }
+    let starts = fs::read_to_string(starts).unwrap();
+    assert_eq!(starts.lines().collect::<Vec<_>>(), [&*soon, &*later]);
 }

@@ -17,6 +17,9 @@ pub struct Credentials {
     pub elsewhere_variables: &'static [&'static str],
     /// Files with the effect of `may_be_elsewhere` if one shows it.
     pub elsewhere_files: &'static [CredentialFile],
+    /// JSON pointers to the time at which the token of the file ends, in milliseconds since the Unix epoch. The CLI renews
+    /// it near that time, and a service may accept the renewal of one process only.
+    pub expiry: &'static [&'static str],
 }
 
 impl Credentials {
@@ -28,6 +31,7 @@ impl Credentials {
             may_be_elsewhere: true,
             elsewhere_variables: &[],
             elsewhere_files: &[],
+            expiry: &[],
         }
     }
 
@@ -42,6 +46,7 @@ impl Credentials {
             may_be_elsewhere: false,
             elsewhere_variables: &[],
             elsewhere_files: &[],
+            expiry: &[],
         }
     }
 }

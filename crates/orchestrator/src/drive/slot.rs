@@ -44,7 +44,11 @@ impl Driver {
                 self.registry.hold(on, held.until_ms, held.reason);
             }
             if !is_held {
-                return Ok(slot);
+                tokio::select! {
+                    biased;
+                    () = self.abort.aborted() => return Err(Stopped::Aborted),
+                    () = shared_holds::may_start(&*shared, candidate) => return Ok(slot),
+                }
             }
         }
     }

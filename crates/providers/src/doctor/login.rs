@@ -6,11 +6,13 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
 use teamster_core::CliInfo;
 use teamster_core::provider::{CredentialFile, Credentials, Sign};
+use teamster_core::time::millis;
 
 /// State of a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -35,13 +37,36 @@ pub struct Login {
     /// Variable or file that has the login.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// Time at which the token of the file ends, in milliseconds since the Unix epoch. The CLI renews it.
+    #[serde(rename = "expiresAt", skip_serializing_if = "Option::is_none")]
+    pub expires_at_ms: Option<u64>,
 }
 
 impl Login {
     /// Creates a login. `from` is the variable or file that has it.
     pub fn new(state: LoginState, from: Option<String>) -> Self {
-        Self { state, from }
+        Self {
+            state,
+            from,
+            expires_at_ms: None,
+        }
     }
+}
+
+/// Returns the time at which the token of a file with a CLI's login ends, in milliseconds since the Unix epoch; `None` if the
+/// file has none.
+pub fn token_expiry(info: &CliInfo, file: &Path) -> Option<u64> {
+    let pointers = info.credentials.expiry;
+    if pointers.is_empty() {
+        return None;
+    }
+    let json = json(file)?;
+    let time = pointers.iter().find_map(|pointer| json.pointer(pointer))?;
+    time.as_u64().or_else(|| {
+        // With fractions of milliseconds.
+        let seconds = time.as_f64()? / 1000.0;
+        Duration::try_from_secs_f64(seconds).ok().map(millis)
+    })
 }
 
 /// Looks for the login of a CLI in the environment of this process.
@@ -55,7 +80,10 @@ pub fn login_in(info: &CliInfo, variable: &dyn Fn(&str) -> Option<OsString>) -> 
         variable,
         keychain: cfg!(target_os = "macos"),
     };
-    search.login(&info.credentials)
+    let mut login = search.login(&info.credentials);
+    let file = login.from.as_deref().filter(|from| from.contains('/'));
+    login.expires_at_ms = file.and_then(|file| token_expiry(info, Path::new(file)));
+    login
 }
 
 /// Environment in which logins are searched.
@@ -78,7 +106,7 @@ impl LoginSearch<'_> {
             None if self.first_shown(credentials.elsewhere_files).is_some() => LoginState::Unknown,
             None => LoginState::No,
         };
-        Login { state, from }
+        Login::new(state, from)
     }
 
     fn first_set(&self, names: &[&str]) -> Option<String> {
@@ -224,6 +252,32 @@ mod tests {
             let login = of(provider, &[], &[(variable, "secret")]);
             assert_eq!(login, (LoginState::Yes, Some(variable.to_owned())));
         }
+    }
+
+    #[test]
+    fn a_token_has_the_end_that_its_file_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("login.json");
+        let of = |provider: &str, text: &str| {
+            fs::write(&file, text).unwrap();
+            token_expiry(
+                crate::Providers::builtin().get(provider).unwrap().info(),
+                &file,
+            )
+        };
+        // Made by hand, in the forms of the CLIs' files.
+        let claude = r#"{"claudeAiOauth": {"accessToken": "t", "expiresAt": 1788761576179}}"#;
+        assert_eq!(of("claude", claude), Some(1_788_761_576_179));
+        assert_eq!(
+            of("gemini", r#"{"expiry_date": 1769159945362.75}"#),
+            Some(1_769_159_945_362)
+        );
+        assert_eq!(
+            of("claude", r#"{"claudeAiOauth": {"accessToken": "t"}}"#),
+            None
+        );
+        assert_eq!(of("gemini", r#"{"expiry_date": -1}"#), None);
+        assert_eq!(of("codex", claude), None);
     }
 
     #[test]
