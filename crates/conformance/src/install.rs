@@ -250,14 +250,37 @@ fn npm_once(folder: &Path, args: &[&str]) -> anyhow::Result<Vec<u8>> {
         .map_err(|error| Unreachable(format!("npm cannot be started: {error}")))?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
-        let lines: Vec<_> = stderr
-            .lines()
-            .filter(|line| line.contains("error"))
-            .take(5)
-            .collect();
-        bail!(Unreachable(format!("npm failed: {}", lines.join("; "))));
+        bail!(Unreachable(format!("npm failed: {}", reasons(&stderr))));
     }
     Ok(output.stdout)
+}
+
+/// Returns the reasons in npm's errors: each once, and none of its words about this machine.
+fn reasons(stderr: &str) -> String {
+    const ABOUT: [&str; 6] = [
+        "code 1",
+        "path ",
+        "command ",
+        "notarget In most cases",
+        "A complete log",
+        "Log files",
+    ];
+    let mut reasons: Vec<&str> = Vec::new();
+    for line in stderr.lines() {
+        let Some(mut reason) = line.strip_prefix("npm error ") else {
+            continue;
+        };
+        // npm in a script of a package.
+        while let Some(inner) = reason.strip_prefix("npm error ") {
+            reason = inner;
+        }
+        let is_about = ABOUT.iter().any(|start| reason.starts_with(start));
+        if !is_about && !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    reasons.truncate(5);
+    reasons.join("; ")
 }
 
 fn installed(folder: &Path) -> anyhow::Result<Installed> {
@@ -287,4 +310,29 @@ fn versions(folder: &Path) -> anyhow::Result<BTreeMap<Cli, String>> {
         versions.insert(cli, version.to_owned());
     }
     Ok(versions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reason_of_npm_names_the_package_and_no_path() {
+        // npm 11 with a package whose script installs another one, shortened.
+        let stderr = "\
+npm warn deprecated glob@10.5.0: Old versions are not supported
+npm error code 1
+npm error path /home/me/versions/kilo/7.8.1/node_modules/@kilocode/cli
+npm error command failed
+npm error command sh -c node ./postinstall.mjs
+npm error npm error code ETARGET
+npm error npm error notarget No matching version found for @kilocode/cli-linux-x64@7.8.1.
+npm error npm error notarget In most cases you or one of your dependencies are requesting a package version that doesn't exist.
+npm error npm error code ETARGET
+npm error A complete log of this run can be found in: /home/me/.npm/_logs/debug-0.log
+";
+        let expected =
+            "code ETARGET; notarget No matching version found for @kilocode/cli-linux-x64@7.8.1.";
+        assert_eq!(reasons(stderr), expected);
+    }
 }

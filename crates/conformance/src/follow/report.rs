@@ -87,10 +87,12 @@ fn page(
     });
     let mut all: Vec<_> = all.collect();
     all.sort_by_key(|(_, _, state, _)| std::cmp::Reverse(*state));
-    writeln!(
-        out,
-        "| Agent | Version | Compared with | State |\n|---|---|---|---|"
-    )?;
+    if !all.is_empty() {
+        writeln!(
+            out,
+            "| Agent | Version | Compared with | State |\n|---|---|---|---|"
+        )?;
+    }
     for (cli, name, state, version) in &all {
         let reference = &version.reference;
         writeln!(out, "| {cli} | {name} | {reference} | {} |", state.word())?;
@@ -102,7 +104,8 @@ fn page(
         }
     }
     if !failed.is_empty() {
-        writeln!(out, "\n## Not played\n")?;
+        let gap = if all.is_empty() { "" } else { "\n" };
+        writeln!(out, "{gap}## Not played\n")?;
         for failed in failed {
             writeln!(out, "- {failed}")?;
         }
@@ -202,5 +205,15 @@ mod tests {
     fn without_a_new_version_the_page_says_so() {
         let page = page(&Results::default(), &[], &[]).unwrap();
         assert!(page.ends_with("No version is newer than those that are tested.\n"));
+    }
+
+    #[test]
+    fn a_version_that_cannot_be_installed_needs_no_table() {
+        let failed = ["kimi 9.0.0: npm failed".to_owned()];
+        let page = page(&Results::default(), &[], &failed).unwrap();
+        assert_eq!(
+            page,
+            "# New versions\n\n## Not played\n\n- kimi 9.0.0: npm failed\n"
+        );
     }
 }

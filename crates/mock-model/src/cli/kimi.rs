@@ -35,6 +35,11 @@ pub(super) fn is_asking(_: &str, tools: &[String]) -> bool {
 /// Returns the calls that need a special case. Other tools are identified by their schemas.
 pub(super) fn call(part: &Part, _: &CallContext<'_>) -> Option<Call> {
     match part {
+        // In the background the tool requires a description, which the schema does not list.
+        Part::BackgroundShell(command) => Some(Call::new(
+            "Bash",
+            json!({"command": command, "description": "Run a command", "run_in_background": true}),
+        )),
         // The tool requires a kind of sub-agent, which the schema does not list.
         Part::Agent { prompt, .. } => Some(Call::new(
             "Agent",
@@ -53,12 +58,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_is_asked_by_its_own_tool() {
+    fn a_question_and_a_command_in_the_background_have_their_own_form() {
         let context = CallContext {
             directory: None,
             tools: &[],
             offers: &[],
         };
+        let started = call(&Part::BackgroundShell("ls".to_owned()), &context).unwrap();
+        assert_eq!(started.input["run_in_background"], true);
         let asked = call(&Part::Ask("Which?".to_owned()), &context).unwrap();
         assert_eq!(asked.name, "AskUserQuestion");
         assert_eq!(asked.input["questions"][0]["question"], "Which?");
