@@ -56,6 +56,14 @@ pub(crate) fn next_step(
         {
             format!("install a newer Node.js, or set {bin} to a program that starts with one")
         }
+        // The user has named the command.
+        (ErrorCode::CliNotFound, _) if info.install.is_empty() => {
+            "check the command: its program is neither there nor on PATH".to_owned()
+        }
+        (ErrorCode::CliNotFound, _) if info.program_of(std::env::var_os).is_some() => format!(
+            "correct {0}, or unset it; `teamster doctor` lists the agents that it finds",
+            info.program_variable()
+        ),
         (ErrorCode::CliNotFound, _) => format!(
             "install it with `{}`, or set its path with {bin}; `teamster doctor` lists the agents that it finds",
             info.install
@@ -417,6 +425,17 @@ mod tests {
         assert_eq!(
             of(None),
             "raise --max-time, --max-tokens, --max-budget-usd or --max-turns, or continue with --resume"
+        );
+    }
+
+    #[test]
+    fn a_command_without_a_package_is_not_advised_to_be_installed() {
+        let info = CliInfo::new("acp:nope", "nope", "nope");
+        let error = AgentError::new(ErrorCode::CliNotFound, ErrorKind::NotFound, "x");
+        let step = next_step(&error, &info, "--bin", None, None, 0).unwrap();
+        assert_eq!(
+            step,
+            "check the command: its program is neither there nor on PATH"
         );
     }
 
