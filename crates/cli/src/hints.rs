@@ -60,7 +60,9 @@ pub(crate) fn next_step(
         (ErrorCode::CliNotFound, _) if info.install.is_empty() => {
             "check the command: its program is neither there nor on PATH".to_owned()
         }
-        (ErrorCode::CliNotFound, _) if info.program_of(std::env::var_os).is_some() => format!(
+        (ErrorCode::CliNotFound, _)
+            if std::env::var_os(info.program_variable()).is_some_and(|it| !it.is_empty()) =>
+        format!(
             "correct {0}, or unset it; `teamster doctor` lists the agents that it finds",
             info.program_variable()
         ),
