@@ -9,14 +9,17 @@ use serde_json::Value;
 use teamster_core::Usage;
 use teamster_usage::{Accounts, Locations, Provider, Scan};
 
-/// Requests and tokens.
-pub(crate) type Sum = (u64, Usage);
+/// Requests, tokens, and tokens that were written to the cache for an hour.
+pub(crate) type Sum = (u64, Usage, Option<u64>);
+
+pub(crate) fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
+}
 
 /// Returns the recorded scenarios of a CLI with their real usage.
 pub(crate) fn scenarios(provider: Provider) -> Vec<(PathBuf, Value)> {
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let mut found = Vec::new();
-    for version in fs::read_dir(data.join(provider.id())).unwrap() {
+    for version in fs::read_dir(data().join(provider.id())).unwrap() {
         for scenario in fs::read_dir(version.unwrap().path()).unwrap() {
             let folder = scenario.unwrap().path();
             // Beside the scenarios is the databases' schema.
@@ -45,6 +48,9 @@ pub(crate) fn counted(accounts: &Accounts) -> BTreeMap<(String, String), Sum> {
         let sum = sums.entry((record.session.to_string(), model)).or_default();
         sum.0 += record.requests;
         sum.1 = sum.1.plus(record.usage);
+        if let Some(hour) = record.cache_write_1h_tokens.filter(|hour| *hour > 0) {
+            sum.2 = Some(sum.2.unwrap_or(0) + hour);
+        }
     });
     sums
 }
@@ -55,7 +61,10 @@ pub(crate) fn truth(truth: &Value) -> BTreeMap<(String, String), Sum> {
     let total = truth["total"].as_array().unwrap().iter().map(|total| {
         let usage = serde_json::from_value(total["usage"].clone()).unwrap();
         let names = (text(&total["session"]), text(&total["model"]));
-        (names, (total["requests"].as_u64().unwrap(), usage))
+        let hour = total["cacheWrite1hTokens"]
+            .as_u64()
+            .filter(|hour| *hour > 0);
+        (names, (total["requests"].as_u64().unwrap(), usage, hour))
     });
     total.collect()
 }

@@ -1,8 +1,7 @@
 //! Tests of the crate's public interface, in one program.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-mod agents;
+mod broken;
 mod common;
 mod opencode;
-mod others;
 mod truth;
