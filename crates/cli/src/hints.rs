@@ -62,10 +62,10 @@ pub(crate) fn next_step(
         }
         (ErrorCode::CliNotFound, _)
             if std::env::var_os(info.program_variable()).is_some_and(|it| !it.is_empty()) =>
-        format!(
-            "correct {0}, or unset it; `teamster doctor` lists the agents that it finds",
-            info.program_variable()
-        ),
+        {
+            let variable = info.program_variable();
+            format!("correct {variable}, or unset it; `teamster doctor` lists the agents that it finds")
+        }
         (ErrorCode::CliNotFound, _) => format!(
             "install it with `{}`, or set its path with {bin}; `teamster doctor` lists the agents that it finds",
             info.install
