@@ -27,6 +27,8 @@ pub struct Account {
     pub agent: &'static str,
     /// Whether a login was found; `None` if it may be where it cannot be seen.
     pub has_login: Option<bool>,
+    /// Number of attempts with it at once, in all processes; `None` for no limit.
+    pub slots: Option<u32>,
     env: BTreeMap<String, String>,
 }
 
@@ -36,6 +38,7 @@ pub struct Account {
 struct RawAccount {
     agent: String,
     home: Option<PathBuf>,
+    slots: Option<u32>,
     #[serde(default)]
     env: BTreeMap<String, String>,
 }
@@ -135,6 +138,9 @@ fn account(providers: &Providers, name: String, raw: RawAccount) -> anyhow::Resu
             "set `home`, or variables in `env`: without them, it is the login that the agent has anyway"
         );
     }
+    if raw.slots == Some(0) {
+        bail!("`slots`: with 0, no run would start; leave it out for no limit");
+    }
     let variable = |name: &str| -> Option<OsString> {
         match env.get(name) {
             Some(own) => Some(own.into()),
@@ -150,6 +156,7 @@ fn account(providers: &Providers, name: String, raw: RawAccount) -> anyhow::Resu
         name,
         agent: info.id,
         has_login,
+        slots: raw.slots,
         env,
     })
 }
@@ -194,6 +201,7 @@ mod tests {
             ),
             ("[a]\nagent = 'claude'", "set `home`"),
             ("[a]\nagent = 'claude'\nhome = 'x'", "absolute"),
+            ("[a]\nagent = 'claude'\nhome = '/x'\nslots = 0", "`slots`"),
             ("[a]\nagent = 'claude'\nhme = '/x'", "hme"),
             ("['a b']\nagent = 'claude'\nhome = '/x'", "letters"),
         ] {

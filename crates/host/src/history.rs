@@ -92,8 +92,7 @@ impl KeptHistory {
     /// all variables of this process.
     pub(crate) fn holds(&self, host: &Host, clean_env: bool) -> Option<Arc<dyn SharedHolds>> {
         let open = self.open.as_ref()?;
-        let providers = host.providers().clone();
-        let holds = StoredHolds::new(open.store.clone(), providers, clean_env);
+        let holds = StoredHolds::new(host, open.store.clone(), clean_env);
         Some(Arc::new(holds))
     }
 

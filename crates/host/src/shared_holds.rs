@@ -1,5 +1,6 @@
-//! Limits of accounts that the processes of this store share, and the renewal of their logins.
+//! What the processes of a store share of an account: limits that it has reached, its slots, and the renewal of its login.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
@@ -8,20 +9,24 @@ use std::time::Duration;
 use futures_core::future::BoxFuture;
 use teamster_core::CliInfo;
 use teamster_core::time::{epoch_ms, millis};
-use teamster_orchestrator::{Candidate, Held, SharedHolds};
+use teamster_orchestrator::{Candidate, Held, Permit, SharedHolds};
 use teamster_providers::Providers;
 use teamster_providers::doctor::{login_in, token_expiry};
-use teamster_store::{Conversation, SessionOrLock, Store};
+use teamster_store::{Conversation, SessionOrLock, Store, StoreError};
 use tokio::time::{Instant, sleep};
 
 use crate::params::CLEAN_ENV;
-use crate::{environment, login};
+use crate::{Host, environment, login};
 
 /// Salt of the marks. The store is its user's own: it needs no secret.
 const SALT: &[u8] = b"teamster account";
 
 /// Name of the locks of logins that are renewed. No channel and no agent has it.
 const RENEWAL: &str = "=login";
+/// Name of the locks of slots.
+const SLOT: &str = "=slot";
+/// Interval of looks for a free slot.
+const SLOT_CHECK: Duration = Duration::from_millis(500);
 /// Time before the end of a token within which CLIs renew it. They do so some minutes before.
 const RENEWED_BEFORE: Duration = Duration::from_mins(10);
 /// Time for which others wait until the login is renewed: the CLI may start no request, or renew it later.
@@ -59,6 +64,8 @@ pub(crate) struct StoredHolds {
     providers: Providers,
     /// The agent has a few of this process's variables only.
     clean_env: bool,
+    /// Numbers of slots, by the name of the account.
+    slots: BTreeMap<String, u32>,
 }
 
 impl fmt::Debug for StoredHolds {
@@ -70,11 +77,16 @@ impl fmt::Debug for StoredHolds {
 }
 
 impl StoredHolds {
-    pub(crate) fn new(store: Store, providers: Providers, clean_env: bool) -> Self {
+    pub(crate) fn new(host: &Host, store: Store, clean_env: bool) -> Self {
+        // A run that names an account is refused if the file cannot be used.
+        let accounts = host.accounts().unwrap_or_default().into_iter();
         Self {
             store,
-            providers,
+            providers: host.providers().clone(),
             clean_env,
+            slots: accounts
+                .filter_map(|it| Some((it.name, it.slots?)))
+                .collect(),
         }
     }
 
@@ -89,15 +101,55 @@ impl StoredHolds {
             inherits.then(|| environment::variable(name)).flatten()
         };
         let info = provider.info();
-        let from = login_in(info, &variable).from;
-        let machine = machine();
-        Some(login::mark(
-            SALT,
-            &machine,
-            info.id,
-            from.as_deref(),
-            &variable,
-        ))
+        let found = login_in(info, &variable);
+        let from = found.from.as_deref();
+        Some(AccountLogin {
+            mark: login::mark(SALT, &machine(), info.id, from, &variable),
+            info,
+            expires_at_ms: found.expires_at_ms,
+            from: found.from,
+        })
+    }
+
+    /// Waits for one of the account's slots, which all processes share.
+    async fn slot(&self, candidate: &Candidate, login: &AccountLogin) -> Option<Permit> {
+        let slots = *self.slots.get(candidate.account.as_deref()?)?;
+        let account = Conversation::new().channel(SLOT).user(&*login.mark);
+        loop {
+            for number in 0..slots {
+                let key = account.clone().thread(number.to_string()).with(SLOT);
+                match self.store.session_or_lock(&key, Duration::ZERO).await {
+                    Ok(SessionOrLock::Lock(lock)) => return Some(Box::new(lock)),
+                    Err(StoreError::SessionBeginning { .. }) => {}
+                    // Without the store, there are no limits.
+                    _ => return None,
+                }
+            }
+            sleep(SLOT_CHECK).await;
+        }
+    }
+
+    /// Waits while another process renews a login that ends. If none does, the others wait for this one.
+    async fn renewal(&self, login: AccountLogin) {
+        let account = Conversation::new().channel(RENEWAL).user(&*login.mark);
+        let key = account.with(RENEWAL);
+        // Without the store, or if the first one takes too long, nothing waits.
+        let Ok(SessionOrLock::Lock(lock)) = self.store.session_or_lock(&key, RENEWAL_LIMIT).await
+        else {
+            return;
+        };
+        if login.is_renewed() {
+            // By the process that had the lock before.
+            return;
+        }
+        // This one starts; the others wait until its CLI has renewed the login.
+        tokio::spawn(async move {
+            let until = Instant::now() + RENEWAL_LIMIT;
+            while !login.is_renewed() && Instant::now() < until {
+                sleep(RENEWAL_CHECK).await;
+            }
+            drop(lock);
+        });
     }
 }
 
@@ -121,32 +173,14 @@ impl SharedHolds for StoredHolds {
         })
     }
 
-    fn may_start<'a>(&'a self, candidate: &'a Candidate) -> BoxFuture<'a, ()> {
+    fn may_start<'a>(&'a self, candidate: &'a Candidate) -> BoxFuture<'a, Option<Permit>> {
         Box::pin(async move {
-            let Some(login) = self.login(candidate).filter(AccountLogin::is_ending) else {
-                return;
-            };
-            let key = Conversation::new().channel(RENEWAL).user(&*login.mark);
-            let first = self
-                .store
-                .session_or_lock(&key.with(RENEWAL), RENEWAL_LIMIT)
-                .await;
-            // Without the store, or if the first one takes too long, nothing waits.
-            let Ok(SessionOrLock::Lock(lock)) = first else {
-                return;
-            };
-            if login.is_renewed() {
-                // The lock ends here: by the process that had it before.
-                return;
+            let login = self.login(candidate)?;
+            let slot = self.slot(candidate, &login).await;
+            if login.is_ending() {
+                self.renewal(login).await;
             }
-            // The first one starts; the others wait until its CLI has renewed the login.
-            tokio::spawn(async move {
-                let until = Instant::now() + RENEWAL_LIMIT;
-                while !login.is_renewed() && Instant::now() < until {
-                    sleep(RENEWAL_CHECK).await;
-                }
-                drop(lock);
-            });
+            slot
         })
     }
 

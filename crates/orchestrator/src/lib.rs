@@ -73,6 +73,6 @@ pub use run_log::RunLog;
 pub use runtime::OrchestratedRuntime;
 pub use session_turns::SessionTurns;
 pub use shared_budget::SharedBudget;
-pub use shared_holds::SharedHolds;
+pub use shared_holds::{Permit, SharedHolds};
 pub use teamster_core::{Attempt, LifecycleEntry, Next, Outcome, RunEvent, RunLogEntry};
 pub use teamster_prices::{PriceFileError, PriceList};

@@ -1,5 +1,6 @@
 //! Limits of accounts that other processes know.
 
+use std::any::Any;
 use std::future::ready;
 use std::time::Duration;
 
@@ -12,23 +13,26 @@ use crate::{Candidate, Held};
 /// Time that a call may delay an attempt.
 const LIMIT: Duration = Duration::from_secs(3);
 
-/// Time for which an attempt waits until it may start.
-const LONGEST: Duration = Duration::from_mins(1);
+/// Permission to use an account during an attempt, which ends when it is dropped.
+pub type Permit = Box<dyn Any + Send + Sync>;
 
 /// Limits that accounts have reached, shared with other processes, for example by a database.
 ///
 /// A run reads them before each attempt and acts on them as on its orchestrator's own holds: it waits, falls back or
-/// ends, by its policy. A limit that a service reports together with its end is added. Each call may take 3 s; a call
-/// that is late or panics changes nothing.
+/// ends, by its policy. A limit that a service reports together with its end is added. Each of these calls may
+/// take 3 s; one that is late or panics changes nothing.
 pub trait SharedHolds: Send + Sync {
     /// Returns the holds on the account of this candidate, for any model.
     fn holds<'a>(&'a self, candidate: &'a Candidate) -> BoxFuture<'a, Vec<Held>>;
 
-    /// Waits until an attempt with the account of this candidate may start, such as while another process renews its login.
-    /// It waits for at most a minute. By default it may start at once.
-    fn may_start<'a>(&'a self, candidate: &'a Candidate) -> BoxFuture<'a, ()> {
+    /// Waits until an attempt with the account of this candidate may start, such as for a slot, or while another process
+    /// renews its login. What it returns is dropped at the end of the attempt. By default it may start at once.
+    ///
+    /// The run waits without a limit of its own, but for that of its attempts
+    /// ([`RetryPolicy::max_elapsed`](crate::RetryPolicy::max_elapsed)).
+    fn may_start<'a>(&'a self, candidate: &'a Candidate) -> BoxFuture<'a, Option<Permit>> {
         let _ = candidate;
-        Box::pin(ready(()))
+        Box::pin(ready(None))
     }
 
     /// Adds a hold on the account of this candidate. A hold that ends later stays as it is.
@@ -36,8 +40,10 @@ pub trait SharedHolds: Send + Sync {
 }
 
 /// Waits until an attempt with the account of a candidate may start.
-pub(crate) async fn may_start(shared: &dyn SharedHolds, candidate: &Candidate) {
-    let _ = timeout(LONGEST, caught(async { shared.may_start(candidate).await })).await;
+pub(crate) async fn may_start(shared: &dyn SharedHolds, candidate: &Candidate) -> Option<Permit> {
+    caught(async { shared.may_start(candidate).await })
+        .await
+        .flatten()
 }
 
 /// Returns the holds on the account of a candidate, as holds on its group.

@@ -224,3 +224,34 @@ fn one_of_two_runs_renews_a_login_before_the_other_starts() {
     let starts = fs::read_to_string(starts).unwrap();
     assert_eq!(starts.lines().collect::<Vec<_>>(), [&*soon, &*later]);
 }
+
+#[test]
+fn slots_of_an_account_are_those_of_all_processes() {
+    let agents = Agents::new();
+    let config = agents.path("config");
+    fs::create_dir_all(config.join("teamster")).unwrap();
+    let entry = "[work]\nagent = 'claude'\nslots = 1\nenv.ANTHROPIC_API_KEY = 'sk-ant-made-up-1'\n";
+    fs::write(config.join("teamster/accounts.toml"), entry).unwrap();
+    let (busy, overlaps) = (agents.path("busy"), agents.path("overlaps"));
+    program(
+        &agents.path("claude"),
+        &format!(
+            "mkdir '{busy}' || echo x >> '{overlaps}'\nsleep 1\nrmdir '{busy}'\nexec cat '{recorded}'",
+            busy = busy.display(),
+            overlaps = overlaps.display(),
+            recorded = recorded("claude", "2.1.197", "text").display(),
+        ),
+    );
+    let start = || {
+        let mut command = agents.run(["x", "--account=work"]);
+        command
+            .env("TEAMSTER_STORE", agents.path("store.db"))
+            .env("XDG_CONFIG_HOME", &config);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command.spawn().unwrap()
+    };
+    for mut run in [start(), start(), start()] {
+        assert!(run.wait().unwrap().success());
+    }
+    assert!(!overlaps.exists());
+}

@@ -1,10 +1,12 @@
 //! The wait for a slot, and holds on the account of a candidate.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use teamster_core::time::millis;
 use teamster_core::{AgentError, ErrorKind, Id};
 use tokio::sync::mpsc;
+use tokio::time::sleep;
 
 use super::Driver;
 use super::attempt::until;
@@ -12,7 +14,10 @@ use super::budget::shared_spent;
 use super::errors::on_hold;
 use crate::plan::{Plan, wanted_wait};
 use crate::registry::{Key, Registration, Slot};
-use crate::{Candidate, Held, RunRequest, shared_holds};
+use crate::{Candidate, Held, Permit, RunRequest, SharedHolds, shared_holds};
+
+/// Time after which the wait for an account is reported.
+const REPORTED_AFTER: Duration = Duration::from_millis(500);
 
 impl Driver {
     /// Waits for a slot for an attempt, until no process holds the candidate's account back.
@@ -22,13 +27,16 @@ impl Driver {
         request: &RunRequest,
         plan: &Plan,
         registration: &Registration,
-    ) -> Result<Slot, Stopped> {
+    ) -> Result<AttemptSlot, Stopped> {
         loop {
             let slot = self
                 .own_slot(candidate, request, plan, registration)
                 .await?;
             let Some(shared) = self.holds.clone() else {
-                return Ok(slot);
+                return Ok(AttemptSlot {
+                    _slot: slot,
+                    _permit: None,
+                });
             };
             let holds = tokio::select! {
                 biased;
@@ -44,12 +52,36 @@ impl Driver {
                 self.registry.hold(on, held.until_ms, held.reason);
             }
             if !is_held {
-                tokio::select! {
-                    biased;
-                    () = self.abort.aborted() => return Err(Stopped::Aborted),
-                    () = shared_holds::may_start(&*shared, candidate) => return Ok(slot),
-                }
+                let permit = self.permit(&*shared, candidate, request).await?;
+                return Ok(AttemptSlot {
+                    _slot: slot,
+                    _permit: permit,
+                });
             }
+        }
+    }
+
+    /// Waits until the candidate's account may be used.
+    async fn permit(
+        &mut self,
+        shared: &dyn SharedHolds,
+        candidate: &Candidate,
+        request: &RunRequest,
+    ) -> Result<Option<Permit>, Stopped> {
+        let most = request.retry.max_elapsed.unwrap_or(Duration::MAX);
+        let latest = self.accepted.checked_add(most);
+        let mut permit = pin!(shared_holds::may_start(shared, candidate));
+        let mut is_reported = false;
+        loop {
+            tokio::select! {
+                biased;
+                () = self.abort.aborted() => return Err(Stopped::Aborted),
+                permit = &mut permit => return Ok(permit),
+                () = until(latest) => return Err(Stopped::Late(most)),
+                () = sleep(REPORTED_AFTER), if !is_reported => {}
+            }
+            is_reported = true;
+            self.report_wait(candidate, None).await;
         }
     }
 
@@ -129,6 +161,12 @@ impl Driver {
         }
         self.registry.hold(held.key(), until_ms, held.reason);
     }
+}
+
+/// Permission to make an attempt. Dropping it passes it on.
+pub(super) struct AttemptSlot {
+    _slot: Slot,
+    _permit: Option<Permit>,
 }
 
 /// Reason why no slot was granted.
