@@ -33,9 +33,19 @@ function blockOf(block, isTight = false) {
 }
 
 function table({align, head, rows}) {
-  const cell = (name) => (content, i) => h(align[i] ? `${name}.${align[i]}` : name, inlinesOf(content));
+  const cell = (name) => (content, i) => breakable(h(align[i] ? `${name}.${align[i]}` : name, inlinesOf(content)));
   // It scrolls by itself, by the keyboard too.
   return h('div.table', {tabIndex: 0, role: 'region', 'aria-label': 'Table'}, h('table', h('thead', h('tr', head.map(cell('th')))), h('tbody', rows.map((row) => h('tr', row.map(cell('td')))))));
+}
+
+/// Lets a path or an address in a cell break where one of its parts ends: else its column takes the width of a phone.
+function breakable(cell) {
+  for (const word of cell.querySelectorAll('code, a')) {
+    for (const node of [...word.childNodes].filter(({nodeType}) => nodeType === Node.TEXT_NODE)) {
+      node.replaceWith(...node.data.split(/(?<=[/_:?&=-])(?=.)/).flatMap((part) => [part, h('wbr')]).slice(0, -1));
+    }
+  }
+  return cell;
 }
 
 function inlinesOf(nodes, depth = 0) {
