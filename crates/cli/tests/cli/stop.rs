@@ -194,7 +194,7 @@ fn single_unread_signal_stops_the_run() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_killed_teamster_leaves_no_processes_of_tools() {
+fn a_killed_teamster_leaves_no_agent_and_no_tool_of_it() {
     let place = tempfile::tempdir().unwrap();
     let pid_file = place.path().join("pid");
     // Like a command of the agent's shell tool.
@@ -204,9 +204,11 @@ fn a_killed_teamster_leaves_no_processes_of_tools() {
     let claude = Claude::new(&Script::new().spawn(tool).line("{}").forever());
     let mut teamster = Running::start(&mut claude.run(["x", "--json"]));
     teamster.line();
+    let agent = KillOnDrop::new(claude.report().pid);
     let tool = KillOnDrop::new(wait_pid_file(&pid_file, LIMIT).unwrap());
     teamster.signal(Signal::SIGKILL);
     teamster.wait();
+    assert!(wait_gone(agent.pid(), LIMIT));
     assert!(wait_gone(tool.pid(), LIMIT));
 }
 
@@ -282,16 +284,4 @@ fn hidden_processes_are_ended_with_the_run() {
         let hidden = KillOnDrop::new(pid.trim().parse().unwrap());
         assert!(!is_alive(hidden.pid()), "{kind:?}");
     }
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn a_killed_teamster_leaves_no_agent() {
-    let claude = Claude::new(&silent());
-    let mut teamster = Running::start(&mut claude.run(["x", "--json"]));
-    teamster.line();
-    let agent = KillOnDrop::new(claude.report().pid);
-    teamster.signal(Signal::SIGKILL);
-    teamster.wait();
-    assert!(wait_gone(agent.pid(), LIMIT));
 }
