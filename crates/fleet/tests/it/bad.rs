@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use super::contract::limits;
 use super::machine::{LIMIT, Machine, Shared, block_on, jetstream, until_workers, with_worker};
-use super::server::{Server, server_or_skip};
+use super::server::Server;
 
 /// Time in which a server that cannot be used must be known.
 const SOON: Duration = Duration::from_secs(3);

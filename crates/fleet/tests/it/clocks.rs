@@ -14,7 +14,6 @@ use super::machine::{
     LIMIT, Machine, Shared, block_on, jetstream, read, runs, submit, until_workers,
 };
 use super::placement::{end, spec};
-use super::server::server_or_skip;
 
 /// Pause between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

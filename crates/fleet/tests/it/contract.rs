@@ -12,7 +12,7 @@ use teamster_host::Host;
 use teamster_providers::Providers;
 use teamster_testkit::run_service::{CLAUDE, ScriptedClaude, contract};
 
-use super::server::{Server, server_or_skip};
+use super::server::Server;
 
 /// Lets a command find a shell script as Claude Code, and keep its runs in a folder.
 pub(crate) fn with_agent(command: &mut Command, folder: &Path, script: &str) {

@@ -7,7 +7,6 @@ use teamster_testkit::proc::wait_until;
 use tokio::time::timeout;
 
 use super::machine::{LIMIT, Machine, Shared, block_on, runs, submit, until_workers};
-use super::server::server_or_skip;
 
 /// Returns a figure of the worker, if it is there.
 fn figure(address: &str, name: &str) -> Option<u64> {

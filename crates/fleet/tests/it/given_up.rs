@@ -20,7 +20,7 @@ use super::contract::{limits, repository};
 use super::machine::{
     LIMIT, Machine, Shared, block_on, dead_worker, jetstream, read, runs, submit, until_workers,
 };
-use super::server::{Server, server_or_skip};
+use super::server::Server;
 
 /// Waits until the run is shown in this state.
 async fn until_shown(run: &RunHandle, state: ViewState) -> Arc<RunSummary> {

@@ -9,7 +9,6 @@ use tokio::time::timeout;
 
 use super::machine::{LIMIT, Machine, Shared, block_on, jetstream, runs, until_workers};
 use super::placement::{end, spec, tells, until_waits};
-use super::server::server_or_skip;
 
 /// Writes that the only conversation is on the worker `w1` with another state directory.
 async fn move_home(context: &Context) {

@@ -17,7 +17,6 @@ use super::chaos::processes::most_mebibytes;
 use super::machine::{
     LIMIT, Machine, Shared, block_on, jetstream, read, submit, until_workers, with_worker,
 };
-use super::server::server_or_skip;
 
 /// Made by hand: what Claude Code prints for a prompt. The answer is the length of the line with the prompt.
 pub(crate) const MEASURES: &str = r#"#!/bin/sh

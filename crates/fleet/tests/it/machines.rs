@@ -15,7 +15,6 @@ use super::machine::{
     LIMIT, Machine, Shared, block_on, dead_worker, jetstream, read, runs, submit, until_workers,
     with_worker,
 };
-use super::server::server_or_skip;
 
 #[test]
 fn run_is_carried_out_once_and_its_log_is_copied_exactly() {

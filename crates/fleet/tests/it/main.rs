@@ -2,6 +2,16 @@
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 #![expect(clippy::print_stderr, reason = "a skipped test names its reason")]
 
+/// Starts a server, or ends the test where there is no program.
+macro_rules! server_or_skip {
+    () => {{
+        let Some(server) = crate::server::Server::start() else {
+            return;
+        };
+        server
+    }};
+}
+
 mod bad;
 mod chaos;
 mod clocks;

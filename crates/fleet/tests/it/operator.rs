@@ -9,7 +9,7 @@ use teamster_fleet::{FindingVerdict, Fleet, FleetOptions};
 
 use super::contract::limits;
 use super::machine::{LIMIT, Machine, Shared, block_on, jetstream, read, runs, until_workers};
-use super::server::{Server, server_or_skip};
+use super::server::Server;
 use tokio::time::timeout;
 
 #[test]

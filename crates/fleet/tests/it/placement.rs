@@ -16,7 +16,7 @@ use teamster_testkit::proc::wait_until;
 use tokio::time::{interval, timeout};
 
 use super::machine::{LIMIT, Machine, Shared, block_on, jetstream, read, runs, until_workers};
-use super::server::{Server, server_or_skip};
+use super::server::Server;
 
 /// Made by hand: what Claude Code prints for a prompt. Its session has the id of its machine. Each start is written down with
 /// its arguments, and the answer comes when there is a file `go`.

@@ -13,7 +13,6 @@ use tokio::time::timeout;
 use super::machine::{
     LIMIT, Machine, Shared, block_on, jetstream, read, submit, until_workers, with_worker,
 };
-use super::server::server_or_skip;
 
 /// The subject of a file's parts that a run of Ann's has brought back.
 fn place(run: &str, name: &str) -> String {

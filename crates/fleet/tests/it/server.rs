@@ -50,17 +50,6 @@ pub(crate) fn program_or_reason() -> Option<PathBuf> {
     program
 }
 
-/// Starts a server, or ends the test where there is no program.
-macro_rules! server_or_skip {
-    () => {{
-        let Some(server) = $crate::server::Server::start() else {
-            return;
-        };
-        server
-    }};
-}
-pub(crate) use server_or_skip;
-
 impl Server {
     /// Starts a server. Returns `None` if there is no program, which is printed.
     pub(crate) fn start() -> Option<Self> {

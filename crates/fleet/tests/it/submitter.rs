@@ -20,7 +20,6 @@ use super::contract::limits;
 use super::large::MEASURES;
 use super::machine::{LIMIT, Machine, block_on, jetstream, runs};
 use super::roles::{client, fleet, server};
-use super::server::server_or_skip;
 
 fn id(run: &str) -> ForgetRuns {
     let mut request = ForgetRuns::default();
