@@ -165,7 +165,7 @@ pub struct RunSpec {
     )]
     pub fallback: Vec<String>,
     /// Accounts of the agents, by their names on the machine (`teamster accounts list`), in order of preference: the next
-    /// one of an agent takes over when the limit of the one before is reached. Of an agent without one, its own login is used.
+    /// one of an agent takes over when the limit of the previous one is reached. Of an agent without one, its own login is used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(
         feature = "schema",

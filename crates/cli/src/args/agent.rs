@@ -25,7 +25,7 @@ pub(crate) struct ModelArgs {
     pub(crate) fallback_model: Option<String>,
     /// Use this account of the agent, from `accounts.toml` (repeatable)
     ///
-    /// The next one of the same agent takes over when the limit of the one before is reached. `teamster accounts list`
+    /// The next one of the same agent takes over when the limit of the previous one is reached. `teamster accounts list`
     /// shows them.
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) account: Vec<String>,

@@ -123,7 +123,7 @@ fn held_accounts_are_listed_and_released() {
 }
 
 #[test]
-fn next_account_of_an_agent_takes_over_when_the_first_is_used_up() {
+fn next_account_of_an_agent_takes_over_at_a_limit() {
     let machine = Machine::new();
     let config = machine.agents.path("config");
     fs::create_dir_all(config.join("teamster")).unwrap();
@@ -188,7 +188,7 @@ fn next_account_of_an_agent_takes_over_when_the_first_is_used_up() {
 }
 
 #[test]
-fn one_of_two_runs_renews_a_login_before_the_other_starts() {
+fn login_that_ends_is_renewed_by_one_run_before_others_start() {
     let agents = Agents::new();
     let (home, starts) = (agents.path("home"), agents.path("starts"));
     fs::create_dir_all(home.join(".claude")).unwrap();

@@ -57,7 +57,7 @@ fn delivered(served: &Served, id: &str, body: &str, signature: &str) -> Response
 }
 
 #[test]
-fn token_that_may_only_trigger_starts_the_run_of_the_configuration() {
+fn token_that_may_only_trigger_starts_the_configured_run() {
     let served = served();
     let mut document = Document::of(&served);
     let token = served.add(&[Scope::Trigger]);

@@ -8,7 +8,7 @@ use super::client::Served;
 use crate::cli::{Claude, run, teamster};
 
 #[test]
-fn trigger_of_the_configuration_starts_a_run_with_values_as_its_prompt() {
+fn trigger_starts_a_run_with_values_as_its_prompt() {
     let claude = Claude::plays("text", 0);
     let config = claude.path("agents.config.json");
     let trigger = json!({"id": "ask", "run": {"provider": "claude", "prompt": "{{body.title}}"}});

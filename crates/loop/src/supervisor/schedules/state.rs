@@ -28,7 +28,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// Reads the file. Returns a problem of one that cannot be used: then schedules begin anew, and nothing was missed.
+    /// Reads the file. Returns a problem of one that cannot be used: then all schedules count from now on, and nothing was missed.
     pub(super) fn read(file: &Path) -> (Self, Option<String>) {
         let read = match fs::read(file) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeMap::new()),
