@@ -2,8 +2,8 @@
 
 use teamster_core::provider::Events;
 use teamster_core::{
-    AgentEvent, ContextUse, NoticeCode, NoticeLevel, NoticeSource, PlanEntry, PlanStatus,
-    UsageReport,
+    AgentEvent, ContextUse, Decision, NoticeCode, NoticeLevel, NoticeSource, PermissionEvent,
+    PlanEntry, PlanStatus, UsageReport,
 };
 
 use super::errors::Failure;
@@ -14,6 +14,9 @@ use crate::decoder::items::Stage;
 use crate::decoder::messages::Kind;
 use crate::decoder::{FALLING_BACK, mcp};
 use crate::wire::{Object, with_underscores};
+
+/// The name in place of the tool's, which a hook that denies a call does not report.
+const HOOK_BEFORE_TOOL: &str = "PreToolUse hook";
 
 /// Notifications without a counterpart in a run.
 const SILENT: &[&str] = &[
@@ -98,7 +101,7 @@ impl CodexSession {
                 let report = params.object("token_usage")?;
                 self.used(params, &report, out)?;
             }
-            "hook/completed" => self.hook_ended(params)?,
+            "hook/completed" => self.hook_ended(params, out)?,
             "item/started" => self.item(Stage::Started, params, out)?,
             "item/completed" => self.item(Stage::Completed, params, out)?,
             _ => self.turn_notification(method, params, out)?,
@@ -366,19 +369,25 @@ impl CodexSession {
         }
     }
 
-    /// Handles the end of a user's hook. The model gets the hook's output about the tool or the answer.
-    fn hook_ended(&mut self, params: &Object<'_>) -> Option<()> {
+    /// Handles the end of a user's hook. One that blocks before the CLI has taken the prompt holds that back; one before
+    /// a tool denies a call, which is in no item. The model gets the output of any other hook about a tool or the
+    /// answer.
+    fn hook_ended(&mut self, params: &Object<'_>, out: &mut Events) -> Option<()> {
         let run = params.object("run")?;
         let status = run.text("status")?;
-        if self.is_current(params)
-            && matches!(&*status, "blocked" | "stopped")
-            && let Some(current) = &mut self.current
-            && current.prompt != Prompt::Taken
-        {
-            let entries = run.objects("entries");
-            let texts = entries.iter().filter_map(|entry| entry.text("text"));
-            let why = texts.collect::<Vec<_>>().join("\n");
+        let ends = self.is_current(params) && matches!(&*status, "blocked" | "stopped");
+        let Some(current) = self.current.as_mut().filter(|_| ends) else {
+            return Some(());
+        };
+        let entries = run.objects("entries");
+        let texts = entries.iter().filter_map(|entry| entry.text("text"));
+        let why = texts.collect::<Vec<_>>().join("\n");
+        if current.prompt != Prompt::Taken {
             current.prompt = Prompt::HeldBack(why);
+        } else if status == "blocked" && run.text("event_name").as_deref() == Some("preToolUse") {
+            out.push(AgentEvent::Permission(Box::new(
+                PermissionEvent::new(HOOK_BEFORE_TOOL, Decision::Denied).reason(Some(why)),
+            )));
         }
         Some(())
     }

@@ -1,6 +1,6 @@
 //! Cases that no recording has in isolation. The lines are hand-made, in recorded shapes.
 
-use teamster_core::Usage;
+use teamster_core::{RunStatus, Usage};
 
 use super::shown::shown;
 use super::*;
@@ -129,6 +129,32 @@ fn hook_that_blocks_a_stop_is_no_error() {
     );
     // A hook whose block the CLI ignored is no error either.
     assert_eq!(turn_of(&[hook("t1", "blocked"), taken]), END);
+}
+
+/// As Codex 0.169.0 prints it, shortened. The call that the hook denies is in no item.
+#[test]
+fn hook_that_blocks_a_tool_denies_a_call() {
+    let taken = notification(
+        "item/completed",
+        json!({"turnId": "t1", "item": {"type": "userMessage", "id": "u1"}}),
+    );
+    let hook = notification(
+        "hook/completed",
+        json!({"turnId": "t1", "run": {"id": "pre-tool-use:0:/<session-flags>/config.toml:call_mock_0_0_0",
+               "eventName": "preToolUse", "handlerType": "command", "status": "blocked",
+               "entries": [{"kind": "feedback", "text": "not this command"}]}}),
+    );
+    let mut peer = open_session(&bypassing());
+    peer.json(&taken);
+    peer.json(&hook);
+    peer.json(&turn_ended("t1", "completed"));
+    let (_, result) = peer.over();
+    assert_eq!(result.status, RunStatus::Incomplete);
+    let [denial] = &result.permission_denials[..] else {
+        panic!("one denial");
+    };
+    assert_eq!(denial.tool_name, "PreToolUse hook");
+    assert_eq!(denial.reason.as_deref(), Some("not this command"));
 }
 
 /// The command of an earlier turn continues in the background.
