@@ -7,9 +7,11 @@ import {fill, h, marked} from './dom.js';
 import {subject} from './edit.js';
 import {nameOf} from './marks.js';
 import {condition} from './now.js';
+import {recall, remember} from './settings.js';
 import {requests, runs, state, watch} from './state.js';
 
-const SETTING = `teamster notifications ${base}`;
+/// The setting of this browser: `on` or `off`, as a person has chosen last.
+const SETTING = `teamster.notifications ${base}`;
 const button = document.querySelector('#notify');
 
 /// The registration of the service worker, once notifications are on.
@@ -18,17 +20,6 @@ let registration;
 let subscription;
 /// Why this browser has no subscription, although the server offers it.
 let problem;
-
-/// What a person has chosen in this browser.
-function chosen(value) {
-  try {
-    if (value) localStorage.setItem(SETTING, value);
-    return localStorage.getItem(SETTING);
-  } catch {
-    // Nothing is stored here.
-    return value;
-  }
-}
 
 const isApple = 'standalone' in navigator && !navigator.standalone;
 
@@ -76,17 +67,17 @@ async function turnOn() {
   if (await Notification.requestPermission() !== 'granted') return;
   await navigator.serviceWorker.register('service-worker.js');
   registration = await navigator.serviceWorker.ready;
-  chosen('on');
+  remember(SETTING, 'on');
   problem = undefined;
   const push = await getIfThere('/v1/web-push').catch(() => undefined);
   if (push) await subscribe(push.key).catch((error) => { problem = error.message; });
-  remember();
+  note();
 }
 
 /// Turns notifications off, in all tabs of this browser.
 export async function turnOff() {
   if (!registration) return;
-  chosen('off');
+  remember(SETTING, 'off');
   const id = subscription;
   const made = await registration.pushManager?.getSubscription();
   registration = subscription = problem = undefined;
@@ -144,7 +135,7 @@ let seen = new Set();
 let isKnown = false;
 
 /// Notes what there is, and is not new from now on.
-function remember() {
+function note() {
   isKnown = state.loaded;
   live = new Set(runs().filter((run) => run.state !== 'ended').map((run) => run.runId));
   seen = new Set(requests().map(({request}) => request.requestId));
@@ -173,7 +164,7 @@ async function follow() {
   }
   if (!registration) return;
   const found = isKnown ? news() : [];
-  remember();
+  note();
   // Only one tab notifies, and only while it has no focus; with a subscription the server does.
   if (state.leads && !subscription && !document.hasFocus()) for (const one of found) registration.active.postMessage(one);
   // A request that was answered is over.
@@ -186,7 +177,7 @@ navigator.serviceWorker?.addEventListener('message', ({data}) => {
 
 /// Does what was chosen, here or in another tab.
 async function obey() {
-  if (isPossible() && Notification.permission === 'granted' && chosen() !== 'off') await turnOn().catch((error) => { problem = error.message; });
+  if (isPossible() && Notification.permission === 'granted' && recall(SETTING) !== 'off') await turnOn().catch((error) => { problem = error.message; });
   else registration = subscription = undefined;
   show();
 }

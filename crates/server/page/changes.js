@@ -7,6 +7,7 @@ import {hunksOf} from './diff.js';
 import {attempt, copier, fill, h, icon, many} from './dom.js';
 import {canBeFollowed} from './follow.js';
 import {counts, figures} from './marks.js';
+import {recall, remember} from './settings.js';
 import {settle} from './settle.js';
 
 /// Largest diff that is read at once.
@@ -26,23 +27,6 @@ const MODES = {100644: 'file', 100755: 'executable', 120000: 'symbolic link', 16
 
 const isUnchanged = ({commits, filesChanged, unsaved, error}) => commits === 0 && filesChanged === 0 && !unsaved?.length && !error;
 
-/// Reads the setting. A browser may keep none.
-function prefersSplit() {
-  try {
-    return localStorage.getItem(SETTING) === 'split';
-  } catch {
-    return false;
-  }
-}
-
-function keepSetting(isSplit) {
-  try {
-    localStorage.setItem(SETTING, isSplit ? 'split' : 'unified');
-  } catch {
-    // It holds for this view only.
-  }
-}
-
 /// Returns the part of the run `id`; it is hidden until the run has ended with changes. `comment` takes the text of a
 /// comment on a line.
 export function changes(id, comment) {
@@ -58,7 +42,7 @@ export function changes(id, comment) {
   let key;
   /// Files that are shown, as functions that show them again.
   let views = [];
-  let isSplit = prefersSplit();
+  let isSplit = recall(SETTING) === 'split';
 
   const read = (query) => get(`/v1/runs/${encodeURIComponent(id)}/diff${query.length > 0 ? `?${new URLSearchParams(query)}` : ''}`, {signal: abort.signal});
 
@@ -69,7 +53,7 @@ export function changes(id, comment) {
 
   const box = h('input', {type: 'checkbox', role: 'switch', checked: isSplit, onchange: () => {
     isSplit = box.checked;
-    keepSetting(isSplit);
+    remember(SETTING, isSplit ? 'split' : 'unified');
     again();
   }});
 

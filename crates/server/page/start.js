@@ -2,6 +2,7 @@
 
 import {get, key, post} from './api.js';
 import {fill, h} from './dom.js';
+import {recall, remember} from './settings.js';
 import {runs} from './state.js';
 
 const PERMISSIONS = [
@@ -16,8 +17,9 @@ const LAST = 'teamster.start';
 
 function last() {
   try {
-    return JSON.parse(localStorage.getItem(LAST)) ?? {};
+    return JSON.parse(recall(LAST) ?? '{}') ?? {};
   } catch {
+    // Another version of the page wrote it.
     return {};
   }
 }
@@ -65,7 +67,7 @@ export function start(main, like) {
       try {
         const run = await post(session.checked ? '/v1/sessions' : '/v1/runs', body, {'Idempotency-Key': idempotency});
         if (session.checked) await post(`/v1/sessions/${encodeURIComponent(run.runId)}/turns`, {prompt: prompt.value, from: 'page'}, {'Idempotency-Key': idempotency});
-        localStorage.setItem(LAST, JSON.stringify({provider: provider.value, directory: directory.value.trim(), permission: chosen}));
+        remember(LAST, JSON.stringify({provider: provider.value, directory: directory.value.trim(), permission: chosen}));
         location.hash = `#/run/${run.runId}`;
       } catch (error) {
         note.hidden = false;

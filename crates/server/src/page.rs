@@ -92,6 +92,7 @@ const FILES: &[File] = &[
     file!("run.js", SCRIPT),
     file!("search.js", SCRIPT),
     file!("session.js", SCRIPT),
+    file!("settings.js", SCRIPT),
     file!("settle.js", SCRIPT),
     file!("start.js", SCRIPT),
     file!("state.js", SCRIPT),
