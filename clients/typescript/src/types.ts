@@ -1625,6 +1625,8 @@ export interface ProviderReport {
   machine?: string | null;
   /** The agent can be used in sessions. */
   sessions: boolean;
+  /** The turns of a session take images. Some CLIs take none with a run. */
+  sessionImages?: boolean;
   /** The agent's capabilities. */
   capabilities: Capabilities;
 }

@@ -41,6 +41,9 @@ pub struct ProviderReport {
     pub machine: Option<String>,
     /// The agent can be used in sessions.
     pub sessions: bool,
+    /// The turns of a session take images. Some CLIs take none with a run.
+    #[serde(default)]
+    pub session_images: bool,
     /// The agent's capabilities.
     pub capabilities: Capabilities,
 }
@@ -52,6 +55,7 @@ impl ProviderReport {
             facts,
             machine: None,
             sessions: false,
+            session_images: false,
             capabilities,
         }
     }

@@ -1589,6 +1589,8 @@ class ProviderReport(TypedDict):
     machine: NotRequired[Union[str, None]]
     #: The agent can be used in sessions.
     sessions: bool
+    #: The turns of a session take images. Some CLIs take none with a run.
+    sessionImages: NotRequired[bool]
     #: The agent's capabilities.
     capabilities: "Capabilities"
 

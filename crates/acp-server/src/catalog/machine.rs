@@ -113,7 +113,7 @@ fn entry(
     let transports = can.mcp.transports.iter();
     entry.transports = transports.map(|it| (*it).to_owned()).collect();
     entry.commands = can.session_commands && session.trusted.slash_commands;
-    entry.images = can.images;
+    entry.images = can.images || report.session_images;
     entry.add_dirs = can.add_dirs;
     entry.login.clone_from(&report.facts.how_to_log_in);
     entry

@@ -28,6 +28,7 @@ fn report(id: &str, usable: bool, login: &str, sessions: bool) -> ProviderReport
     let facts = serde_json::from_value(facts).unwrap();
     let mut report = ProviderReport::new(facts, capabilities);
     report.sessions = sessions;
+    report.session_images = id == "out";
     report
 }
 
@@ -117,6 +118,9 @@ async fn named_agent_has_the_session_settings_and_known_models() {
     assert_eq!(agent.login, "log in with `ready`");
     assert_eq!(agent.efforts.len(), 3);
     assert_eq!((agent.images, agent.add_dirs), (false, false));
+    // Of its sessions only.
+    let out = Catalog::of_machine(&Machine, &SessionSpec::new("out")).await;
+    assert!(out.unwrap().agents[0].images);
 
     let none = Catalog::of_machine(&Machine, &SessionSpec::new("none")).await;
     let refused = none.unwrap_err();

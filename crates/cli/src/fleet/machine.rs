@@ -62,10 +62,11 @@ impl FleetMachine {
                 let facts = serde_json::from_value(facts)
                     .map_err(|error| ServiceError::new(ProblemCode::Internal, error.to_string()))?;
                 let config = teamster_process::RuntimeConfig::default();
-                let sessions = providers.session_runtime(&agent.id, config).is_ok();
+                let sessions = providers.session_runtime(&agent.id, config);
                 let capabilities = provider.capabilities().clone();
                 let mut report = ProviderReport::new(facts, capabilities);
-                report.sessions = sessions;
+                report.sessions = sessions.is_ok();
+                report.session_images = sessions.is_ok_and(|it| it.session_capabilities().images);
                 report.machine = Some(worker.worker.clone());
                 reports.push(report);
             }

@@ -112,6 +112,7 @@ pub(super) async fn reports(
         let capabilities = provider.capabilities().clone();
         let mut report = ProviderReport::new(facts, capabilities);
         report.sessions = sessions.is_ok();
+        report.session_images = sessions.is_ok_and(|it| it.session_capabilities().images);
         reports.push(report);
     }
     Ok(reports)
