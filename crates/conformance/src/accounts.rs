@@ -6,17 +6,8 @@ use teamster::Usage;
 use teamster_mock_model::Part;
 use teamster_usage::{Dimension, Locations, Scan};
 
-use crate::play::Played;
+use crate::played::{Played, SessionUsage};
 use crate::scenario::Scenario;
-
-/// Usage of a session from both sides.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SessionUsage {
-    /// By the CLI's files.
-    pub(crate) files: Usage,
-    /// By its runs or turns.
-    pub(crate) runs: Usage,
-}
 
 /// Returns the usage of the session of the last run or turn. `None` if the others are not all of it, if one broke off,
 /// which may have used more than it knows, or if the CLI's files do not have the session.

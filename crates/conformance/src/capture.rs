@@ -18,7 +18,7 @@ use crate::acp::pointing::Named;
 use crate::bench::Bench;
 use crate::column::Column;
 use crate::isolation::Network;
-use crate::play::Played;
+use crate::played::Played;
 use crate::scenario::{self, Scenario};
 use crate::schedule;
 use crate::{acp, install, say};

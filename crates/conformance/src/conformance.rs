@@ -14,7 +14,7 @@ use crate::column::Column;
 use crate::differences::{Differences, Verdict};
 use crate::install;
 use crate::isolation::Network;
-use crate::play::{Played, Which};
+use crate::played::{Played, Which};
 use crate::results::{self, Cells, Results};
 use crate::scenario::{self, Scenario};
 use crate::schedule::{self, Done};

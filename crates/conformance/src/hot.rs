@@ -16,8 +16,8 @@ use crate::accounts;
 use crate::agent::Agent;
 use crate::bench::Bench;
 use crate::place;
-use crate::play::{self, Before, Played, Stage, Which};
-use crate::process::Process;
+use crate::play::{self, Before, Stage};
+use crate::played::{Played, Process, Which};
 use crate::scenario::{ANSWERS_AROUND, Resume, Run, Scenario, Service, Test};
 use crate::story;
 

@@ -25,7 +25,7 @@ mod markdown;
 mod matrix;
 mod place;
 mod play;
-mod process;
+mod played;
 mod resilience;
 mod results;
 mod scenario;

@@ -1,24 +1,23 @@
 //! Plays a scenario with a real CLI, through the public API.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use teamster::{
-    AgentEvent, EnvPolicy, EventStream, ExecuteParams, McpServer, PermissionMode, RunResult,
-    RunStatus, RuntimeConfig,
+    AgentEvent, EnvPolicy, EventStream, ExecuteParams, McpServer, PermissionMode, RuntimeConfig,
 };
 use teamster_mock_model::{Cli, MockModel, MockModelSettings, Part, Pointing, Request, Script};
 
-use crate::accounts::{self, SessionUsage};
+use crate::accounts;
 use crate::agent::Agent;
 use crate::bench::{Bench, COPILOT_PACKAGES};
 use crate::image;
 use crate::install;
 use crate::json::holds;
 use crate::place::{self, Place, processes_of};
-use crate::process::Process;
+use crate::played::{Played, Which, result_of};
 use crate::scenario::{ANSWERS_AROUND, Abort, Permission, Resume, Run, Scenario, Service};
 
 /// Maximum duration of a run. The slowest CLI needs about 80 s.
@@ -26,60 +25,6 @@ pub(crate) const LIMIT: Duration = Duration::from_mins(4);
 
 /// A session id that no CLI knows.
 const UNKNOWN_SESSION: &str = "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000";
-
-/// Number or purpose of a run or turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Which {
-    /// Run of the scenario, from 0.
-    Run(usize),
-    /// The turn that starts a session's process.
-    Ready,
-    /// The turn after one that broke off.
-    Again,
-}
-
-/// A played run, or a played turn of a session.
-#[derive(Debug)]
-pub(crate) struct Played {
-    pub(crate) which: Which,
-    /// Change of a session's process.
-    pub(crate) process: Option<Process>,
-    /// True if the turn was sent a second time, because it had been refused temporarily.
-    pub(crate) sent_again: bool,
-    /// Number of unasked turns that are reported as a part of this one.
-    pub(crate) unasked: u32,
-    /// True if a warning of an earlier turn of the session named the MCP server.
-    pub(crate) warned_before: bool,
-    pub(crate) events: Vec<AgentEvent>,
-    pub(crate) result: RunResult,
-    /// True if the script has text in pieces.
-    pub(crate) in_pieces: bool,
-    /// Number of texts in the script.
-    pub(crate) messages: usize,
-    pub(crate) has_mcp: bool,
-    /// Working directory of the agent.
-    pub(crate) directory: PathBuf,
-    pub(crate) session_before: Option<String>,
-    pub(crate) prompt_arrived: Option<bool>,
-    /// True if the image of the run reached the model; `None` without an image.
-    pub(crate) image_arrived: Option<bool>,
-    pub(crate) processes_left: Vec<String>,
-    /// All that the script lets the model write. `None` if the scenario expects text of the CLI itself.
-    pub(crate) texts_of_model: Option<String>,
-    /// True if the script has work in the background.
-    pub(crate) is_in_background: bool,
-    /// Usage of the session until the end of this run; of a live session, in its last turn.
-    pub(crate) usage_of_session: Option<SessionUsage>,
-    pub(crate) files: BTreeMap<String, String>,
-    pub(crate) requests: Vec<Request>,
-    pub(crate) time: Duration,
-    /// Host and port of the service that the CLI uses.
-    pub(crate) service: String,
-    /// The lines that the agent printed, if recorded.
-    pub(crate) printed: Vec<String>,
-    /// True if the service's port had no listener.
-    pub(crate) has_no_listener: bool,
-}
 
 /// A CLI in a separate home, with a separate model.
 pub(crate) struct Stage {
@@ -407,39 +352,6 @@ fn texts_of_model(scenario: &Scenario, number: usize) -> Option<String> {
     // A CLI may be given those around it again, after a compaction.
     let around = ANSWERS_AROUND.iter().map(|text| (*text).to_owned() + "\n");
     Some(texts.chain(around).collect())
-}
-
-fn result_of(events: &[AgentEvent]) -> anyhow::Result<RunResult> {
-    match events.last() {
-        Some(AgentEvent::Done(done)) => Ok((*done.result).clone()),
-        _ => bail!("the stream has no end"),
-    }
-}
-
-impl Played {
-    /// Merges the result of an unasked turn that followed this one.
-    pub(crate) fn go_on(&mut self, events: Vec<AgentEvent>) -> anyhow::Result<()> {
-        let next = result_of(&events)?;
-        self.unasked += 1;
-        self.events.extend(events);
-        let all = &mut self.result;
-        if all.status == RunStatus::Completed {
-            all.status = next.status;
-        }
-        all.text.push_str(&next.text);
-        all.session_id = next.session_id.or(all.session_id.take());
-        all.usage = match (all.usage, next.usage) {
-            (Some(usage), Some(more)) => Some(usage.plus(more)),
-            (one, other) => one.or(other),
-        };
-        // A story only has whether the cost is known.
-        all.total_cost_usd = all.total_cost_usd.or(next.total_cost_usd);
-        all.errors.extend(next.errors);
-        all.permission_denials.extend(next.permission_denials);
-        all.diagnostics.unknown += next.diagnostics.unknown;
-        all.diagnostics.malformed += next.diagnostics.malformed;
-        Ok(())
-    }
 }
 
 async fn wait_for(when: &Abort, place: &Place, model: &MockModel, asked_before: usize) {

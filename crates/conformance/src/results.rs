@@ -52,7 +52,7 @@ impl Results {
         std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Returns whether these results are the stored ones, except for the date. If not, says which command stores them.
+    /// Returns whether these results are the stored ones, except for the date. If not, names the command that stores them.
     pub(crate) fn are_stored(&self, command: &str) -> anyhow::Result<bool> {
         let stored = Self {
             run_on: self.run_on.clone(),

@@ -179,7 +179,7 @@ pub(crate) enum Resume {
 pub(crate) enum Permission {
     #[default]
     Bypass,
-    /// The CLI asks for permission, which nobody gives.
+    /// The CLI asks for permission, which is not given.
     Ask,
     ReadOnly,
 }

@@ -13,7 +13,8 @@ use tokio::task::JoinSet;
 use crate::bench::Bench;
 use crate::column::Column;
 use crate::hot;
-use crate::play::{self, Played};
+use crate::play;
+use crate::played::Played;
 use crate::scenario::Scenario;
 
 /// A scenario that was played with a CLI in one of two ways.

@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use teamster::{AgentEvent, NoticeLevel, PlanEntry, RunResult, ToolUse};
 use teamster_mock_model::{Part, Turn};
 
-use crate::play::Played;
-use crate::process::Process;
+use crate::played::{Played, Process};
 use crate::scenario::Scenario;
 pub(crate) use calls::in_place;
 use calls::{described_call, scripted_call};

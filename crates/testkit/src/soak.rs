@@ -81,7 +81,7 @@ pub struct Soak {
 }
 
 impl Soak {
-    /// Creates one for a process that repeats `what` a `few` times, unless more are asked for.
+    /// Creates one for a process that repeats `what` a `few` times, unless more are requested.
     ///
     /// # Panics
     ///

@@ -10,7 +10,7 @@ use super::check::{self, excerpt, without_stderr};
 use super::figures::{cost, sum_of};
 use super::plain;
 use crate::json::{find, holds};
-use crate::play::Played;
+use crate::played::Played;
 use crate::story::{ANY, Story, in_place};
 
 /// The mock model's words about a request without a tool for what the script wants.

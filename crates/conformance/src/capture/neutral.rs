@@ -1,7 +1,7 @@
 //! Replacement of values of this machine and this run by those of the fixtures.
 
 use crate::bench::Bench;
-use crate::play::Played;
+use crate::played::Played;
 
 /// Replacements, the longest first.
 pub(super) struct Neutral {

@@ -4,7 +4,7 @@ use serde_json::Value;
 use teamster::{AgentEvent, Decision, Id, PermissionEvent, RunStatus, Usage};
 use teamster_core::provider::grammar;
 
-use crate::play::Played;
+use crate::played::Played;
 
 /// Returns the rules that a run breaks, each with what it did.
 pub(super) fn broken(played: &Played) -> Vec<Value> {

@@ -380,7 +380,7 @@ fn log_and_record_agree_on_files_if_room_comes_after_the_end() {
         assert!(seen.contains("but on worker w1"), "{seen}");
         machine.until_dead();
         fleet.init(&limits()).await.unwrap();
-        // The next process of the worker cannot see what the first one has told.
+        // The next process of the worker cannot see what the first one has sent.
         let logs = jetstream(&server).await.get_stream("TM_LOG").await.unwrap();
         logs.purge().await.unwrap();
         machine.restart(WRITES);
