@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_is_shown_without_the_shell_that_an_agent_puts_around_it() {
+    fn a_command_is_shown_without_the_shell_around_it() {
         let title = |input| call("shell", ToolKind::Execute, input).title();
         assert_eq!(
             title(json!({"command": "/bin/bash -lc 'make test'"})),

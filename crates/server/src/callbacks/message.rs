@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_stopped_and_ticks_that_went_well_are_not_shown() {
+    fn stopped_runs_and_good_ticks_are_not_shown() {
         let tick = |status| {
             shown(move |run| {
                 run.info.kind = RunKind::Tick;

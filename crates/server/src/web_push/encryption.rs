@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn each_message_has_another_salt_and_key_and_a_bad_key_is_an_error() {
+    fn each_message_has_its_own_salt_and_a_bad_key_is_an_error() {
         let browser = bytes(
             "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
         );

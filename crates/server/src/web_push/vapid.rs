@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn token_is_signed_by_the_key_of_the_header_for_one_origin_and_half_a_day() {
+    fn token_is_signed_for_one_origin_and_half_a_day() {
         let folder = tempfile::tempdir().unwrap();
         let vapid = Vapid::read_or_make(folder.path()).unwrap();
         let value = vapid

@@ -200,7 +200,7 @@ fn allow(served: &Served, id: &str) {
 }
 
 #[test]
-fn browsers_get_a_request_and_the_end_of_a_run_encrypted_once_each() {
+fn browsers_get_a_request_and_the_end_encrypted_once_each() {
     let served = Served::with(configure);
     let mut document = Document::of(&served);
     let (service, came) = push_service();
@@ -279,7 +279,7 @@ fn a_subscription_outlives_the_server_and_ends_with_its_browser() {
 }
 
 #[test]
-fn a_browser_is_notified_no_more_without_its_token_or_its_subscription() {
+fn a_browser_without_token_or_subscription_is_not_notified() {
     let served = Served::with(configure);
     let (service, came) = push_service();
     let [own, others, left] = ["/own", "/others", "/left"].map(|path| format!("{service}{path}"));
