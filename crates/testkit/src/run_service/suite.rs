@@ -489,8 +489,7 @@ impl Check<'_> {
             }
             let in_turn = async || {
                 let summary = session.view().await.expect("it is shown").summary;
-                let live = summary.live.as_ref();
-                live.is_some_and(|live| live.turn.is_some())
+                summary.live.is_some_and(|live| live.turn.is_some())
             };
             while in_turn().await {
                 tokio::time::sleep(Duration::from_millis(5)).await;
