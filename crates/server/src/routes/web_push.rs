@@ -38,8 +38,8 @@ pub(super) fn operations() -> Vec<Operation> {
                 "The subscription is valid as long as its token. Another one of the same browser takes its place, and each \
                 token has at most 16 of them.",
             )
-            .body::<NewSubscription>(true)
-            .json::<Subscribed>(StatusCode::CREATED, "The browser is notified from now on.")
+            .body::<WebPushSubscription>(true)
+            .json::<SubscribedBrowser>(StatusCode::CREATED, "The browser is notified from now on.")
             .problems(&[ProblemCode::Unsupported]),
         Operation::new(
             Method::DELETE,
@@ -66,18 +66,18 @@ struct WebPush {
 /// A browser's subscription, as in the `PushSubscription` of the Push API.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct NewSubscription {
+struct WebPushSubscription {
     /// The address at the browser's push service.
     #[schemars(length(max = 2048), regex(pattern = "^https://"))]
     endpoint: String,
     /// The browser's keys.
-    keys: SubscriptionKeys,
+    keys: WebPushKeys,
 }
 
 /// The keys for which messages are encrypted (RFC 8291), as URL-safe Base64.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct SubscriptionKeys {
+struct WebPushKeys {
     /// The public key.
     #[schemars(regex(pattern = "^[A-Za-z0-9_-]{87}=?$"))]
     p256dh: String,
@@ -88,7 +88,7 @@ struct SubscriptionKeys {
 
 /// A subscription that was stored.
 #[derive(Serialize, JsonSchema)]
-struct Subscribed {
+struct SubscribedBrowser {
     /// The id, to unsubscribe.
     id: String,
 }
@@ -108,17 +108,17 @@ async fn web_push(State(shared): App) -> Answer {
 async fn subscribe(
     State(shared): App,
     Extension(caller): Extension<Caller>,
-    body: Json<NewSubscription>,
+    body: Json<WebPushSubscription>,
 ) -> Answer {
     let Some(web_push) = &shared.web_push else {
         let detail = "this server notifies no browsers: start it with `teamster serve --web-push`";
         return Err(ApiError::new(ProblemCode::Unsupported, detail));
     };
-    let NewSubscription { endpoint, keys } = body.value;
+    let WebPushSubscription { endpoint, keys } = body.value;
     let id = web_push.subscribe(endpoint, &keys.p256dh, &keys.auth, caller.key);
     let id = id.await?;
     shared.callbacks.begin_to_notify();
-    json(StatusCode::CREATED, &Subscribed { id })
+    json(StatusCode::CREATED, &SubscribedBrowser { id })
 }
 
 async fn unsubscribe(State(shared): App, Path(id): Path<String>) -> Answer {
