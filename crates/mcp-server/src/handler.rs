@@ -21,6 +21,7 @@ use teamster_core::text::one_line;
 use crate::progress::Progress;
 use crate::report;
 use crate::runs::AgentRuns;
+use crate::schema::object;
 use crate::tools::{
     self, ANSWER, AnswerInput, CANCEL, CancelInput, EVENTS, EventsInput, LIST_AGENTS, NoInput, RUN,
     RunInput, START, USAGE, UsageInput, WAIT, WaitInput,
@@ -197,13 +198,6 @@ fn agent(report: &ProviderReport) -> Value {
 fn takes_tasks(context: &RequestContext<RoleServer>) -> bool {
     let is_stateless = context.peer.peer_info().is_none();
     is_stateless && (context.client_capabilities()).is_some_and(|can| can.supports_tasks())
-}
-
-fn object(value: Value) -> JsonObject {
-    match value {
-        Value::Object(object) => object,
-        _ => JsonObject::new(),
-    }
 }
 
 fn input<T: DeserializeOwned>(arguments: Value) -> Result<T, String> {

@@ -84,7 +84,8 @@ fn words(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn object(value: Value) -> JsonObject {
+/// Returns the object that a value is, or an empty one.
+pub(crate) fn object(value: Value) -> JsonObject {
     match value {
         Value::Object(object) => object,
         _ => JsonObject::new(),

@@ -191,9 +191,9 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    static INFO: CliInfo = CliInfo::new("x", "X", "x");
+    pub(super) static INFO: CliInfo = CliInfo::new("x", "X", "x");
 
-    fn refused(can: &Capabilities, change: impl FnOnce(&mut ExecuteParams)) -> String {
+    pub(super) fn refused(can: &Capabilities, change: impl FnOnce(&mut ExecuteParams)) -> String {
         let mut params = ExecuteParams::new("hi");
         change(&mut params);
         let error = params.check(&INFO, can).unwrap_err();

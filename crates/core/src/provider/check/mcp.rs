@@ -183,10 +183,9 @@ fn problem_of_address(url: &str, headers: &BTreeMap<String, String>) -> Option<S
 mod tests {
     use std::time::Duration;
 
+    use super::super::tests::{INFO, refused};
     use super::*;
-    use crate::{Capabilities, ErrorCode, McpDelivery};
-
-    static INFO: CliInfo = CliInfo::new("x", "X", "x");
+    use crate::{Capabilities, McpDelivery};
 
     fn can() -> Capabilities {
         let mut can = Capabilities::none();
@@ -194,14 +193,6 @@ mod tests {
         can.mcp.deliveries = &[McpDelivery::Private];
         can.mcp.name_marks = "-_";
         can
-    }
-
-    fn refused(can: &Capabilities, change: impl FnOnce(&mut ExecuteParams)) -> String {
-        let mut params = ExecuteParams::new("hi");
-        change(&mut params);
-        let error = params.check(&INFO, can).unwrap_err();
-        assert_eq!(error.code, ErrorCode::InvalidParams);
-        error.message
     }
 
     fn refused_server(server: McpServer) -> String {
