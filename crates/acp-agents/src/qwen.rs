@@ -42,6 +42,7 @@ pub const QWEN: NamedAgent = NamedAgent {
             own: Counted::default(),
             of_agents: Counted::default(),
             background: HashSet::new(),
+            blocked: Vec::new(),
         })
     },
 };
@@ -113,6 +114,11 @@ const REPORT: &str = "background_task_completed";
 const NOTIFICATION: &str = "background_notification";
 /// Beginning of the text of a turn about such work that failed.
 const NOTIFICATION_ERROR: &str = "[notification error] ";
+/// Beginning of its message, as one of the agent, before the end of a call that a hook has blocked. Behind it are the
+/// tool and the hook's reason, which is the call's output.
+const CALL_BLOCKED: &str = "\u{2717} **PreToolUse blocked**: ";
+/// Beginning of such a message about a prompt, which ends the turn.
+const PROMPT_BLOCKED: &str = "\u{2717} **UserPromptSubmit blocked**: ";
 /// Tool that starts a sub-agent. The CLI prints it as a tool of another kind.
 const AGENT: &str = "agent";
 /// Tool that asks the user.
@@ -129,6 +135,8 @@ struct QwenDialect {
     of_agents: Counted,
     /// Ids of calls and commands in the background, of whose end no turn has been about.
     background: HashSet<String>,
+    /// Reasons of hooks that blocked calls whose end is still to come.
+    blocked: Vec<String>,
 }
 
 /// Usage in a turn by its two sources.
@@ -201,6 +209,8 @@ impl Dialect for QwenDialect {
                 self.background.insert(call.id.clone());
             }
         }
+        let blocked = self.blocked.iter().position(|reason| *reason == shown);
+        end.denied = blocked.map(|at| self.blocked.remove(at));
         if let Some(id) = background_shell(&shown) {
             self.background.insert(id.to_owned());
         }
@@ -240,12 +250,22 @@ impl Dialect for QwenDialect {
             _ if text.starts_with(NOTIFICATION_ERROR) && meta["backgroundTurn"].is_object() => {
                 Chunk::Hold
             }
-            _ if meta["qwenDiscreteMessage"] == true => Chunk::Notice(None),
+            _ if text.starts_with(CALL_BLOCKED) => Chunk::Hold,
+            _ if meta["qwenDiscreteMessage"] == true || text.starts_with(PROMPT_BLOCKED) => {
+                Chunk::Notice(None)
+            }
             _ => Chunk::Answer,
         }
     }
 
     fn held_text(&mut self, text: &str, _: NextUpdate<'_>, _: &TurnSoFar) -> HeldText {
+        if let Some((_, reason)) = text
+            .strip_prefix(CALL_BLOCKED)
+            .and_then(|rest| rest.split_once(" - "))
+        {
+            self.blocked.push(reason.to_owned());
+            return HeldText::Noise;
+        }
         match text.strip_prefix(NOTIFICATION_ERROR) {
             Some(message) => HeldText::Failure(
                 self.error(&RpcError::new(INTERNAL, message), RequestKind::Prompt),

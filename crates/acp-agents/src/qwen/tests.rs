@@ -121,6 +121,30 @@ fn a_sub_agent_s_words_are_not_the_answer() {
     assert_eq!(kinds.collect::<Vec<_>>()[0], ToolKind::Task);
 }
 
+// Lines of version 0.24.4, shortened.
+#[test]
+fn a_call_that_a_hook_blocks_is_denied_without_a_word_in_the_answer() {
+    let recording = turn(&[
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "in_progress",
+               "title": "Shell: touch made.txt", "content": [], "kind": "execute",
+               "rawInput": {"command": "touch made.txt"}, "_meta": {"toolName": "run_shell_command"}}),
+        json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text",
+               "text": "\u{2717} **PreToolUse blocked**: run_shell_command - not this command"}}),
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "failed",
+               "content": [{"type": "content", "content": {"type": "text", "text": "not this command"}}],
+               "_meta": {"toolName": "run_shell_command"}}),
+        json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "I may not."}}),
+    ]);
+    let events = Replay::of(&QWEN, &recording, |_| {}).turn("hi");
+    let result = result(&events);
+    assert_eq!(result.text, "I may not.");
+    let [denial] = &result.permission_denials[..] else {
+        panic!("one denial");
+    };
+    assert_eq!(denial.reason.as_deref(), Some("not this command"));
+    assert_eq!(denial.tool_id.as_deref(), Some("c1"));
+}
+
 // Made by hand: a line of version 0.24.4, shortened.
 #[test]
 fn an_edit_is_reported_in_words() {
