@@ -38,12 +38,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Measure what criterion does not: instructions a byte, processor time a line, latency, memory.
-    ///
-    /// Instructions are counted by valgrind, where it is installed, and are the same on a busy
-    /// machine; the rest is best measured on a quiet one. `cargo bench -p teamster-testkit` runs
-    /// the criterion benchmarks.
-    Bench,
+    Bench(bench::Args),
     Capabilities(capabilities::Args),
     /// Record what a real CLI prints, as fixtures.
     Capture(delegate::Args),
@@ -91,7 +86,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut out = BufWriter::new(io::stdout().lock());
     let outcome = match cli.task {
-        Task::Bench => bench::run(&mut out),
+        Task::Bench(args) => bench::run(&args, &mut out),
         Task::Capabilities(args) => capabilities::run(args, &mut out),
         Task::Capture(args) => delegate::run("capture", &args),
         Task::Conformance(args) => delegate::run("conformance", &args),

@@ -53,9 +53,14 @@ pub(crate) fn split(input: &[u8]) {
     }
 }
 
-/// Decodes bytes to events, as a run does.
+/// Decodes bytes of Claude Code to events, as a run does.
 pub(crate) fn decode(input: &[u8]) {
-    let decoder = Claude.decoder(&ExecuteParams::new(""));
+    decode_as(&Claude, input);
+}
+
+/// Decodes bytes to events, as a run does.
+pub(crate) fn decode_as(provider: &dyn CliProvider, input: &[u8]) {
+    let decoder = provider.decoder(&ExecuteParams::new(""));
     let mut assembler = RunAssembler::new(decoder);
     let mut lines = LineBuf::new(64 << 20);
     let mut events = Events::new();

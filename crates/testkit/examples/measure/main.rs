@@ -4,6 +4,7 @@
 //! ```text
 //! measure make FILE                    writes about 4 MB of recorded text deltas
 //! measure load|split|decode FILE       work whose instructions are counted
+//! measure recordings load|decode FOLDER   the same of all recordings below a folder; prints their bytes
 //! measure cpu LINES                    processor time for each line, from pipe to consumer
 //! measure latency LINES MICROSECONDS   time from a line's output to the consumer; a fourth argument names one
 //! measure short RUNS                   a short run, compared with spawning and reading
@@ -25,6 +26,7 @@ mod starts;
 
 use std::hint::black_box;
 use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,10 +37,11 @@ use nix::time::{ClockId, clock_gettime};
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunRequest};
 use teamster::{
     AgentError, AgentEvent, AgentRuntime, Capabilities, CliInfo, CliProvider, EventStream,
-    ExecuteParams, RuntimeConfig, claude::Claude,
+    ExecuteParams, Providers, RuntimeConfig, claude::Claude,
 };
 use teamster_core::provider::{Decoder, Launch};
 use teamster_process::CliRuntime;
+use teamster_testkit::fixture::{Fixture, discover};
 use tokio::io::AsyncBufReadExt;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -62,6 +65,7 @@ fn main() -> Result<()> {
             common::decode(&std::fs::read(file)?);
             Ok(())
         }
+        ["recordings", work, folder] => recordings(work, folder),
         ["cpu", lines] => cpu(lines),
         ["latency", lines, pause] => latency(lines, pause, ""),
         ["latency", lines, pause, name] => latency(lines, pause, name),
@@ -79,6 +83,25 @@ fn main() -> Result<()> {
         ["emit", lines, pause] => emit(lines.parse()?, Duration::from_micros(pause.parse()?)),
         _ => Err("see the head of this file for what to ask".into()),
     }
+}
+
+/// Loads the recordings below a folder and, if that is the work, decodes each as its provider's output.
+fn recordings(work: &str, folder: &str) -> Result<()> {
+    let mut bytes = 0;
+    let providers = Providers::builtin();
+    for folder in discover(Path::new(folder)).fixtures {
+        let fixture = Fixture::load(&folder)?;
+        bytes += fixture.stdout.len();
+        let id = fixture.meta.cli.as_deref().unwrap_or_default();
+        let provider = providers
+            .get(id)
+            .ok_or_else(|| format!("no provider {id:?}"))?;
+        if work == "decode" {
+            common::decode_as(&*provider, &fixture.stdout);
+        }
+    }
+    println!("{bytes}");
+    Ok(())
 }
 
 /// Prints a session of `lines` deltas, each with the time of its output as its text.
