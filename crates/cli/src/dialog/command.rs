@@ -213,8 +213,8 @@ pub(crate) fn help() -> String {
     format!(
         "{}\n\nA line that ends with `\\` continues in the next one. Write `//` to send a\n\
          message that begins with a slash. Tab completes commands, models, and files\n\
-         after `@`. The file of an image can be dropped here. Ctrl-C interrupts the\n\
-         agent; at the prompt Ctrl-D ends the chat.",
+         after `@`. Ctrl-R searches earlier messages. The file of an image can be\n\
+         dropped here. Ctrl-C interrupts the agent; at the prompt Ctrl-D ends the chat.",
         commands.join("\n")
     )
 }

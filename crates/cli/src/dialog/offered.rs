@@ -47,5 +47,7 @@ pub(crate) fn commands_help() -> String {
     if names.is_empty() {
         return String::new();
     }
-    format!("\n\nCommands of the agent's CLI: {}", names.join(", "))
+    let names = format!("Commands of the agent's CLI: {}", names.join(", "));
+    let width = words::stdout_width().unwrap_or(usize::MAX);
+    format!("\n\n{}", words::wrap(&names, 0, 2, width))
 }
