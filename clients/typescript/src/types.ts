@@ -136,6 +136,8 @@ export interface Attempt {
   provider: string;
   /** The model as reported by the agent, else as requested. */
   model?: string | null;
+  /** The account of the agent, if one was named. */
+  account?: string | null;
   /** Session of the attempt. */
   sessionId?: string | null;
   /** True if the attempt resumed the session of the previous one, because that had side effects. */
@@ -1405,6 +1407,14 @@ export interface ModelUsage {
 /** The JSON value that the CLI printed, as it came. */
 export type Native = unknown;
 
+/** A browser's subscription, as in the `PushSubscription` of the Push API. */
+export interface NewSubscription {
+  /** The address at the browser's push service. */
+  endpoint: string;
+  /** The browser's keys. */
+  keys: SubscriptionKeys;
+}
+
 /** The next attempt. */
 export interface Next {
   /** Number of the attempt, from 1. */
@@ -1413,6 +1423,8 @@ export interface Next {
   provider: string;
   /** The model, if one was requested. */
   model?: string | null;
+  /** The account of the agent, if one was named. */
+  account?: string | null;
   /** The session that the attempt resumes, because the run has made changes. If absent, the prompt is sent again, and the text of the failed attempt is retracted. */
   resumes?: string | null;
 }
@@ -1581,6 +1593,8 @@ export interface ProviderLogin {
   state: string;
   /** The variable or file that shows it. */
   from?: string | null;
+  /** The time at which the token of the file ends, in milliseconds since the Unix epoch. The CLI renews it. */
+  expiresAt?: number | null;
 }
 
 /** An agent of a machine and its capabilities. */
@@ -1837,6 +1851,8 @@ export interface RunSpec {
   maxWaitMs?: number | null;
   /** Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`. */
   fallback?: string[];
+  /** Accounts of the agents, by their names on the machine (`teamster accounts list`), in order of preference: the next one of an agent takes over when the limit of the previous one is reached. Of an agent without one, its own login is used. */
+  accounts?: string[];
   /** The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once. Default: 1 hour. */
   askTimeoutMs?: number | null;
   /** Files that are collected from the working directory at the end: paths in it with `*`, `**` and `?`, or directories. Symbolic links are not followed. */
@@ -2034,6 +2050,8 @@ export interface SessionSpec {
   maxWaitMs?: number | null;
   /** Agents that take over when the previous ones fail in the first turn, such as `codex` or `codex:gpt-5.1`. */
   fallback?: string[];
+  /** Accounts of the agents, by their names on the machine (`teamster accounts list`), in order of preference: the next one of an agent takes over when the limit of the previous one is reached. Of an agent without one, its own login is used. */
+  accounts?: string[];
   /** The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once. Default: 1 hour. */
   askTimeoutMs?: number | null;
   /** Files that are collected from the working directory at the end of the session: paths in it with `*`, `**` and `?`, or directories. Symbolic links are not followed. */
@@ -2168,6 +2186,20 @@ export interface Steer {
   from?: string | null;
 }
 
+/** A subscription that was stored. */
+export interface Subscribed {
+  /** The id, to unsubscribe. */
+  id: string;
+}
+
+/** The keys for which messages are encrypted (RFC 8291), as URL-safe Base64. */
+export interface SubscriptionKeys {
+  /** The public key. */
+  p256dh: string;
+  /** The authentication secret. */
+  auth: string;
+}
+
 /** Status of the supervisor itself. */
 export interface SupervisorStatus {
   /** Process id of the supervisor. */
@@ -2247,6 +2279,12 @@ export type TickResult = "completed" | "failed" | "refused" | "timed_out" | "stu
 
 /** Category of a tool, the same for every CLI. */
 export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "task" | "mcp" | "other";
+
+/** The run of a trigger. */
+export interface Triggered {
+  /** The id of the run. */
+  runId: string;
+}
 
 /** Turn in progress. */
 export interface TurnStatus {
@@ -2370,6 +2408,12 @@ export interface UsageSummary {
 
 /** The state of a run. */
 export type ViewState = "queued" | "running" | "waiting" | "unknown" | "ended";
+
+/** What a browser needs to subscribe. */
+export interface WebPush {
+  /** The server's public key (VAPID, RFC 8292), as URL-safe Base64: the `applicationServerKey` of the Push API. */
+  key: string;
+}
 
 export interface DirectoryWorkspace {
   kind: "directory";

@@ -137,6 +137,8 @@ class Attempt(TypedDict):
     provider: str
     #: The model as reported by the agent, else as requested.
     model: NotRequired[Union[str, None]]
+    #: The account of the agent, if one was named.
+    account: NotRequired[Union[str, None]]
     #: Session of the attempt.
     sessionId: NotRequired[Union[str, None]]
     #: True if the attempt resumed the session of the previous one, because that had side effects.
@@ -1370,6 +1372,14 @@ class ModelUsage(TypedDict):
 #: The JSON value that the CLI printed, as it came.
 Native: TypeAlias = Any
 
+class NewSubscription(TypedDict):
+    """A browser's subscription, as in the `PushSubscription` of the Push API."""
+
+    #: The address at the browser's push service.
+    endpoint: str
+    #: The browser's keys.
+    keys: "SubscriptionKeys"
+
 class Next(TypedDict):
     """The next attempt."""
 
@@ -1379,6 +1389,8 @@ class Next(TypedDict):
     provider: str
     #: The model, if one was requested.
     model: NotRequired[Union[str, None]]
+    #: The account of the agent, if one was named.
+    account: NotRequired[Union[str, None]]
     #: The session that the attempt resumes, because the run has made changes. If absent, the prompt is sent again, and the text of the failed attempt is retracted.
     resumes: NotRequired[Union[str, None]]
 
@@ -1544,6 +1556,7 @@ class ProviderList(TypedDict):
 ProviderLogin = TypedDict("ProviderLogin", {
     "state": str,
     "from": NotRequired[Union[str, None]],
+    "expiresAt": NotRequired[Union[int, None]],
 })
 
 class ProviderReport(TypedDict):
@@ -1801,6 +1814,8 @@ class RunSpec(TypedDict):
     maxWaitMs: NotRequired[Union[int, None]]
     #: Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`.
     fallback: NotRequired[list[str]]
+    #: Accounts of the agents, by their names on the machine (`teamster accounts list`), in order of preference: the next one of an agent takes over when the limit of the previous one is reached. Of an agent without one, its own login is used.
+    accounts: NotRequired[list[str]]
     #: The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once. Default: 1 hour.
     askTimeoutMs: NotRequired[Union[int, None]]
     #: Files that are collected from the working directory at the end: paths in it with `*`, `**` and `?`, or directories. Symbolic links are not followed.
@@ -1998,6 +2013,8 @@ class SessionSpec(TypedDict):
     maxWaitMs: NotRequired[Union[int, None]]
     #: Agents that take over when the previous ones fail in the first turn, such as `codex` or `codex:gpt-5.1`.
     fallback: NotRequired[list[str]]
+    #: Accounts of the agents, by their names on the machine (`teamster accounts list`), in order of preference: the next one of an agent takes over when the limit of the previous one is reached. Of an agent without one, its own login is used.
+    accounts: NotRequired[list[str]]
     #: The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once. Default: 1 hour.
     askTimeoutMs: NotRequired[Union[int, None]]
     #: Files that are collected from the working directory at the end of the session: paths in it with `*`, `**` and `?`, or directories. Symbolic links are not followed.
@@ -2125,6 +2142,20 @@ Steer = TypedDict("Steer", {
     "from": NotRequired[Union[str, None]],
 })
 
+class Subscribed(TypedDict):
+    """A subscription that was stored."""
+
+    #: The id, to unsubscribe.
+    id: str
+
+class SubscriptionKeys(TypedDict):
+    """The keys for which messages are encrypted (RFC 8291), as URL-safe Base64."""
+
+    #: The public key.
+    p256dh: str
+    #: The authentication secret.
+    auth: str
+
 class SupervisorStatus(TypedDict):
     """Status of the supervisor itself."""
 
@@ -2204,6 +2235,12 @@ TickResult: TypeAlias = Literal["completed", "failed", "refused", "timed_out", "
 
 #: Category of a tool, the same for every CLI.
 ToolKind: TypeAlias = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "task", "mcp", "other"]
+
+class Triggered(TypedDict):
+    """The run of a trigger."""
+
+    #: The id of the run.
+    runId: str
 
 #: Turn in progress.
 TurnStatus = TypedDict("TurnStatus", {
@@ -2324,6 +2361,12 @@ class UsageSummary(TypedDict):
 
 #: The state of a run.
 ViewState: TypeAlias = Literal["queued", "running", "waiting", "unknown", "ended"]
+
+class WebPush(TypedDict):
+    """What a browser needs to subscribe."""
+
+    #: The server's public key (VAPID, RFC 8292), as URL-safe Base64: the `applicationServerKey` of the Push API.
+    key: str
 
 class DirectoryWorkspace(TypedDict):
     kind: Literal["directory"]
