@@ -6,8 +6,6 @@
 
 mod delivery;
 mod message;
-mod post;
-mod public_address;
 mod records;
 mod secret;
 
@@ -22,14 +20,12 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::feed::{changes, next};
+use crate::outgoing::Poster;
 use crate::token::hash;
 use crate::web_push::{BROWSERS, WebPush};
 use crate::{ApiError, ServerConfig};
 use delivery::Delivery;
-pub(crate) use delivery::delays;
-pub(crate) use message::Notification;
 use message::{Message, due};
-pub(crate) use post::{Failure, Poster, check_target};
 use records::{Files, Record};
 use secret::Secret;
 

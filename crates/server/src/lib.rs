@@ -22,6 +22,7 @@ mod keys;
 mod listen;
 mod openapi;
 mod operation;
+mod outgoing;
 mod page;
 mod private_file;
 mod problem;

@@ -8,7 +8,7 @@ use teamster_api::{
 use teamster_core::text::one_line;
 use teamster_core::{McpServer, McpTransport};
 
-use crate::callbacks::check_target;
+use crate::outgoing::check_target;
 use crate::rights::{self, Demand, Right};
 use crate::{ApiError, ServerConfig};
 

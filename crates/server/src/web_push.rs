@@ -14,14 +14,15 @@ use std::sync::{Arc, Mutex};
 use axum::http::{StatusCode, Uri};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Serialize;
 use teamster_api::ProblemCode;
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::callbacks::{Failure, Notification, Poster, check_target, delays};
 use crate::keys::{Key, Keys};
+use crate::outgoing::{Failure, Poster, check_target, delays};
 use crate::token::hash;
 use crate::{ApiError, ServerConfig};
 use encryption::{AUTH, PUBLIC, encrypt};
@@ -43,6 +44,23 @@ pub(crate) struct WebPush {
     private: bool,
     /// Read when it is needed first.
     vapid: Mutex<Option<Arc<Vapid>>>,
+}
+
+/// What a browser shows of a message. It has nothing of the prompt but the title.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Notification {
+    pub(crate) run_id: String,
+    /// The request that waits; `None` for the end of a run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) request_id: Option<String>,
+    /// The title of the run.
+    pub(crate) title: String,
+    /// What happened.
+    pub(crate) text: String,
+    /// The time for which it is worth showing, in seconds.
+    #[serde(skip)]
+    pub(crate) ttl: u64,
 }
 
 /// Why a message did not reach a push service.

@@ -1,25 +1,11 @@
 //! Attempts to deliver a message.
 
-use std::time::Duration;
-
 use axum::http::StatusCode;
-use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 use teamster_core::time::epoch_ms;
 use tokio::time::sleep;
 
-use super::post::{Failure, Poster};
 use super::secret::Secret;
-
-/// Returns the delays between this number of attempts.
-pub(crate) fn delays(attempts: usize) -> ExponentialBackoff {
-    ExponentialBuilder::default()
-        .with_min_delay(Duration::from_secs(1))
-        .with_max_delay(Duration::from_mins(15))
-        .with_factor(3.0)
-        .with_jitter()
-        .with_max_times(attempts - 1)
-        .build()
-}
+use crate::outgoing::{Failure, Poster, delays};
 
 /// Returns what a response means for a callback.
 fn outcome(status: StatusCode) -> Result<(), Failure> {

@@ -9,6 +9,8 @@ use teamster_core::RunStatus;
 use teamster_core::text::one_line;
 use teamster_core::time::epoch_ms;
 
+use crate::web_push::Notification;
+
 /// The key of the message for the end of a run. Messages for requests have the request's id.
 pub(super) const END: &str = "end";
 /// The attempts to deliver the end of a run, over about an hour with exponential backoff.
@@ -30,21 +32,6 @@ pub(super) struct Message {
     run: Arc<Run>,
     #[serde(skip_serializing_if = "Option::is_none")]
     request: Option<PendingRequest>,
-}
-
-/// What a browser shows of a message. It has nothing of the prompt but the title.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Notification {
-    pub(crate) run_id: String,
-    /// The request that waits; `None` for the end of a run.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) request_id: Option<String>,
-    title: String,
-    text: String,
-    /// The time for which it is worth showing, in seconds.
-    #[serde(skip)]
-    pub(crate) ttl: u64,
 }
 
 /// Returns the messages due for the run's current state, each with its key.
