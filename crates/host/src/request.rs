@@ -139,12 +139,11 @@ pub(crate) fn plan(
         }
         candidates.push(candidate);
     }
-    let mut candidates = candidates.into_iter();
     let first = candidates
-        .next()
+        .first()
         .ok_or_else(|| AgentError::refused("provider", "no agent is left for the run"))?;
-    let mut request = RunRequest::new(first.runtime, first.params);
-    request.candidates.extend(candidates);
+    let mut request = RunRequest::new(first.runtime.clone(), first.params.clone());
+    request.candidates = candidates;
     request.budget = budget;
     request.retry = (request.retry).chosen(spec.retries, spec.max_wait_ms.map(params::limit));
     Ok(request)

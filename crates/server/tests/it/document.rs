@@ -267,6 +267,8 @@ fn real_responses_are_what_the_document_says() {
         "/v1/history/forget",
         &forget(&json!({"logsOver": 1_u64 << 40})),
     );
+    let trigger = served.post("/v1/triggers/none", &json!({}));
+    document.has("POST", "/v1/triggers/{name}", &trigger);
     web_push_responses(&served, &mut document);
     session_responses(&served, &mut document);
     upload_responses(&served, &mut document);

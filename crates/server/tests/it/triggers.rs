@@ -70,7 +70,7 @@ fn token_that_may_only_trigger_starts_the_configured_run() {
     document.has("POST", "/v1/triggers/{name}", &started);
     assert_eq!(prompt(&served, &started), "Look at the page");
 
-    fire("/v1/triggers/ask", &json!({})).is_problem(400, "INVALID_PARAMS");
+    fire("/v1/triggers/ask", &json!({})).is_problem(422, "INVALID_PARAMS");
     fire("/v1/triggers/none", &json!({})).is_problem(404, "NOT_FOUND");
     let read = served.request_of(&token, "GET", "/v1/runs").send();
     read.is_problem(403, "INSUFFICIENT_SCOPE");

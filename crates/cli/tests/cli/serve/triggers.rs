@@ -11,7 +11,9 @@ use crate::cli::{Claude, run, teamster};
 fn trigger_starts_a_run_with_values_as_its_prompt() {
     let claude = Claude::plays("text", 0);
     let config = claude.path("agents.config.json");
-    let trigger = json!({"id": "ask", "run": {"provider": "claude", "prompt": "{{body.title}}"}});
+    // A run that asks nothing has its prompt in its arguments.
+    let run = json!({"provider": "claude", "prompt": "{{body.title}}", "askTimeoutMs": 0});
+    let trigger = json!({ "id": "ask", "run": run });
     let text = json!({"agents": [], "triggers": [trigger]}).to_string();
     fs::write(&config, text).unwrap();
     let served = Served::of(&claude, &["--agents", config.to_str().unwrap()]);
