@@ -12,9 +12,9 @@ Examples:
   teamster attach agents/triage          the current tick of an agent in a loop
   teamster attach 0199d1c2-7e3a --json | jq -c 'select(.type == \"tool_use\")'";
 
-/// Show a detached run or session, from its beginning and then as it happens
+/// Show a detached run or session as it happens
 ///
-/// The output is that of `teamster run`. Any number of terminals can attach to a run, which does not depend on
+/// The output is that of `teamster run`, from the beginning. Any number of terminals can attach to a run, which does not depend on
 /// them. Ctrl-C detaches; `teamster cancel` stops the run.
 ///
 /// At a terminal, each line is a prompt to the session, and /help lists the commands. Turns come one at a time, and
