@@ -14,8 +14,8 @@ Examples:
 
 /// Show a detached run or session as it happens
 ///
-/// The output is that of `teamster run`, from the beginning. Any number of terminals can attach to a run, which does not depend on
-/// them. Ctrl-C detaches; `teamster cancel` stops the run.
+/// The output is that of `teamster run`, from the beginning. Any number of terminals can attach to a run, which does
+/// not depend on them. Ctrl-C detaches; `teamster cancel` stops the run.
 ///
 /// At a terminal, each line is a prompt to the session, and /help lists the commands. Turns come one at a time, and
 /// all terminals see them. Ctrl-C interrupts the turn in progress; between two turns Ctrl-C and Ctrl-D detach.
