@@ -15,7 +15,7 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use http_body_util::combinators::BoxBody;
 use hyper::body::Incoming;
-use hyper::header::{AUTHORIZATION, HeaderValue};
+use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper::{Request, Response, StatusCode};
@@ -137,6 +137,8 @@ fn has_token(given: Option<&HeaderValue>, token: &str) -> bool {
 fn unauthorized() -> Response<BoxBody<Bytes, Infallible>> {
     let mut response = Response::new(http_body_util::Empty::new().boxed());
     *response.status_mut() = StatusCode::UNAUTHORIZED;
+    let scheme = HeaderValue::from_static("Bearer");
+    response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
     response
 }
 

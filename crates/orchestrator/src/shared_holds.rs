@@ -21,6 +21,7 @@ pub type Permit = Box<dyn Any + Send + Sync>;
 /// A run reads them before each attempt and acts on them as on its orchestrator's own holds: it waits, falls back or
 /// ends, by its policy. A limit that a service reports together with its end is added. Each of these calls may
 /// take 3 s; one that is late or panics changes nothing.
+/// [`Orchestrator::release`](crate::Orchestrator::release) does not end a shared hold.
 pub trait SharedHolds: Send + Sync {
     /// Returns the holds on the account of this candidate, for any model.
     fn holds<'a>(&'a self, candidate: &'a Candidate) -> BoxFuture<'a, Vec<Held>>;

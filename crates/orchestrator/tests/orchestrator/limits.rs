@@ -340,8 +340,10 @@ type Shares<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 struct Shared(Mutex<Vec<Held>>);
 
 impl SharedHolds for Shared {
-    fn holds<'a>(&'a self, _: &'a Candidate) -> Shares<'a, Vec<Held>> {
-        Box::pin(ready(self.0.lock().unwrap().clone()))
+    fn holds<'a>(&'a self, candidate: &'a Candidate) -> Shares<'a, Vec<Held>> {
+        let mut holds = self.0.lock().unwrap().clone();
+        holds.retain(|held| held.provider == candidate.provider());
+        Box::pin(ready(holds))
     }
 
     fn hold<'a>(&'a self, _: &'a Candidate, held: &'a Held) -> Shares<'a, ()> {
