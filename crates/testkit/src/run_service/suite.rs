@@ -489,7 +489,7 @@ impl Check<'_> {
             }
             let in_turn = async || {
                 let summary = session.view().await.expect("it is shown").summary;
-                summary.live.is_some_and(|live| live.turn.is_some())
+                (summary.live.as_ref()).is_some_and(|live| live.turn.is_some())
             };
             while in_turn().await {
                 tokio::time::sleep(Duration::from_millis(5)).await;
