@@ -213,7 +213,10 @@ impl CopilotDecoder {
             }
             "tool.execution_complete" => {
                 let line: Line<'_, ToolComplete<'_>> = parse(text)?;
-                if !self.tool_complete(&line, out) {
+                // The end of a call of a process that was killed, when its session is resumed: a warning follows.
+                let error = line.data.error.as_ref();
+                let interrupted = error.is_some_and(|error| error.code.text() == "interrupted");
+                if !self.tool_complete(&line, out) && !interrupted {
                     out.unknown(text.as_bytes());
                 }
             }

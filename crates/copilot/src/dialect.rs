@@ -143,6 +143,7 @@ impl Dialect for CopilotDialect {
         match cli_messages::form(text) {
             Some(Form::Failure { .. } | Form::Retry(_)) => Chunk::Hold,
             Some(Form::Cancelled) if turn.was_rejected() => Chunk::Noise,
+            Some(Form::Interrupted) if before_all => Chunk::Notice(None),
             Some(Form::Info(_)) if before_all => Chunk::Noise,
             Some(Form::Info(path)) if turn.open_calls().any(|call| is_about(call, path)) => {
                 Chunk::Noise

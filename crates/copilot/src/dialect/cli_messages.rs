@@ -20,6 +20,8 @@ pub(super) enum Form<'a> {
     },
     /// A tool was not permitted, which ended the turn.
     Cancelled,
+    /// Calls of a process that was killed have no result, when its session is resumed.
+    Interrupted,
     /// Any other text after `Info: `, such as the path of a created file.
     Info(&'a str),
 }
@@ -48,12 +50,18 @@ const FAILURES: &[&str] = &[
     "The provider rejected the prompt as too long, but automatic recovery could not reduce it",
 ];
 
+/// Part of the warning about calls without a result.
+const INTERRUPTED: &str = " tool call(s) had no recorded result at resume. ";
+
 /// The CLI's prefix of the error of its last attempt.
 const LAST: &str = " Last error: ";
 
 pub(super) fn form(text: &str) -> Option<Form<'_>> {
     if let Some(message) = text.strip_prefix("Error: ") {
         return failure(message);
+    }
+    if let Some(message) = text.strip_prefix("Warning: ") {
+        return message.contains(INTERRUPTED).then_some(Form::Interrupted);
     }
     let message = text.strip_prefix("Info: ")?;
     let retry = RETRIES.iter().find(|(form, _)| *form == message);
@@ -157,6 +165,14 @@ mod tests {
         ] {
             assert_eq!(failed(answer), None, "{answer}");
         }
+    }
+
+    /// As Copilot 1.0.102 printed it, shortened.
+    #[test]
+    fn a_warning_about_interrupted_calls_is_known_by_its_words() {
+        let text = "Warning: 1 tool call(s) had no recorded result at resume. Files or other state may be partially changed.";
+        assert_eq!(form(text), Some(Form::Interrupted));
+        assert_eq!(form("Warning: this is text of the model"), None);
     }
 
     #[test]

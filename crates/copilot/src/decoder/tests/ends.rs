@@ -282,6 +282,23 @@ fn the_model_that_answers_may_change() {
     assert_eq!(done.model.as_deref(), Some("m"));
 }
 
+/// As Copilot 1.0.102 printed them, shortened.
+#[test]
+fn an_interrupted_call_of_an_earlier_process_is_a_warning() {
+    let lost = line(
+        "tool.execution_complete",
+        &json!({"toolCallId": "c0", "model": "resumed", "interactionId": "resume", "success": false,
+                "error": {"message": "Tool execution was interrupted before a result was recorded.", "code": "interrupted"}}),
+    );
+    let warning = line(
+        "session.warning",
+        &json!({"warningType": "interrupted_tools", "message": "1 tool call(s) had no recorded result at resume."}),
+    );
+    let (events, done) = run(&[lost, warning, result(0)]);
+    assert_eq!(done.diagnostics.unknown, 0);
+    assert!(names(&events).contains(&"notice"), "{:?}", names(&events));
+}
+
 #[test]
 fn unknown_lines_are_shown_and_noise_is_not() {
     let (events, done) = run(&[
