@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 use teamster_core::{ErrorCode, ErrorKind, RunStatus};
 use teamster_orchestrator::{
-    Action, Candidate, Held, Limits, Orchestrator, Run, RunRequest, SharedHolds,
+    Action, Candidate, Held, Limits, Orchestrator, Permit, Run, RunRequest, SharedHolds,
 };
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
+use tokio::sync::Semaphore;
 
 use crate::common::*;
 
@@ -434,4 +435,41 @@ async fn holds_that_cannot_be_shared_delay_a_run_by_seconds() {
         .map(|run| (run.started - began).as_secs())
         .collect();
     assert_eq!(starts, [3, 6]);
+}
+
+/// An account with one slot for all processes.
+struct OneSlot(Arc<Semaphore>);
+
+impl SharedHolds for OneSlot {
+    fn holds<'a>(&'a self, _: &'a Candidate) -> Shares<'a, Vec<Held>> {
+        Box::pin(ready(Vec::new()))
+    }
+
+    fn may_start<'a>(&'a self, _: &'a Candidate) -> Shares<'a, Option<Permit>> {
+        Box::pin(async {
+            let permit: Permit = Box::new(self.0.clone().acquire_owned().await.unwrap());
+            Some(permit)
+        })
+    }
+
+    fn hold<'a>(&'a self, _: &'a Candidate, _: &'a Held) -> Shares<'a, ()> {
+        Box::pin(ready(()))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn slot_of_an_account_is_free_at_the_end_of_an_attempt() {
+    let slot = Arc::new(OneSlot(Arc::new(Semaphore::new(1))));
+    let a = busy("a");
+    let first = start(&orchestrator(), sharing(&[&a], &slot));
+    a.wait_for_runs(1).await;
+    let aborted = start(&orchestrator(), sharing(&[&a], &slot));
+    let second = start(&orchestrator(), sharing(&[&a], &slot));
+    settle().await;
+    aborted.abort();
+    assert_eq!(aborted.outcome().await.result.status, RunStatus::Aborted);
+    assert_eq!(first.outcome().await.duration_ms, 1000);
+    assert_eq!(second.outcome().await.duration_ms, 2000);
+    assert_eq!((a.max_active(), a.runs().len()), (1, 2));
+    assert_eq!(slot.0.available_permits(), 1);
 }
