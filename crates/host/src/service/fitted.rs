@@ -170,6 +170,13 @@ mod tests {
         // No servers at all, no folders. The servers of the command line stay, and are refused.
         let (fits, params, left_out) = fitted("cline", "cline", spec());
         assert!(fits && params.slash_commands);
+        assert_eq!(names(&params), ["own"]);
+        assert_eq!(params.add_dirs.len(), 0);
+        assert_eq!(left_out.len(), 4, "{left_out:?}");
+        assert_eq!(
+            left_out[0],
+            "Cline takes no folders beside its working directory: 1 folder left out"
+        );
         // Commands of its sessions only.
         let (_, params, _) = fitted("copilot", "copilot", spec());
         assert!(params.slash_commands);
@@ -180,13 +187,6 @@ mod tests {
         let offered = Offered::new(&SessionSpec::new("copilot"), &Trusted::default());
         assert!(offered.fit(provider.info(), &can, &mut params));
         assert!(!params.slash_commands);
-        assert_eq!(names(&params), ["own"]);
-        assert_eq!(params.add_dirs.len(), 0);
-        assert_eq!(left_out.len(), 4, "{left_out:?}");
-        assert_eq!(
-            left_out[0],
-            "Cline takes no folders beside its working directory: 1 folder left out"
-        );
     }
 
     #[test]
