@@ -1407,14 +1407,6 @@ export interface ModelUsage {
 /** The JSON value that the CLI printed, as it came. */
 export type Native = unknown;
 
-/** A browser's subscription, as in the `PushSubscription` of the Push API. */
-export interface NewSubscription {
-  /** The address at the browser's push service. */
-  endpoint: string;
-  /** The browser's keys. */
-  keys: SubscriptionKeys;
-}
-
 /** The next attempt. */
 export interface Next {
   /** Number of the attempt, from 1. */
@@ -2187,17 +2179,9 @@ export interface Steer {
 }
 
 /** A subscription that was stored. */
-export interface Subscribed {
+export interface SubscribedBrowser {
   /** The id, to unsubscribe. */
   id: string;
-}
-
-/** The keys for which messages are encrypted (RFC 8291), as URL-safe Base64. */
-export interface SubscriptionKeys {
-  /** The public key. */
-  p256dh: string;
-  /** The authentication secret. */
-  auth: string;
 }
 
 /** Status of the supervisor itself. */
@@ -2413,6 +2397,22 @@ export type ViewState = "queued" | "running" | "waiting" | "unknown" | "ended";
 export interface WebPush {
   /** The server's public key (VAPID, RFC 8292), as URL-safe Base64: the `applicationServerKey` of the Push API. */
   key: string;
+}
+
+/** The keys for which messages are encrypted (RFC 8291), as URL-safe Base64. */
+export interface WebPushKeys {
+  /** The public key. */
+  p256dh: string;
+  /** The authentication secret. */
+  auth: string;
+}
+
+/** A browser's subscription, as in the `PushSubscription` of the Push API. */
+export interface WebPushSubscription {
+  /** The address at the browser's push service. */
+  endpoint: string;
+  /** The browser's keys. */
+  keys: WebPushKeys;
 }
 
 export interface DirectoryWorkspace {

@@ -1372,14 +1372,6 @@ class ModelUsage(TypedDict):
 #: The JSON value that the CLI printed, as it came.
 Native: TypeAlias = Any
 
-class NewSubscription(TypedDict):
-    """A browser's subscription, as in the `PushSubscription` of the Push API."""
-
-    #: The address at the browser's push service.
-    endpoint: str
-    #: The browser's keys.
-    keys: "SubscriptionKeys"
-
 class Next(TypedDict):
     """The next attempt."""
 
@@ -2142,19 +2134,11 @@ Steer = TypedDict("Steer", {
     "from": NotRequired[Union[str, None]],
 })
 
-class Subscribed(TypedDict):
+class SubscribedBrowser(TypedDict):
     """A subscription that was stored."""
 
     #: The id, to unsubscribe.
     id: str
-
-class SubscriptionKeys(TypedDict):
-    """The keys for which messages are encrypted (RFC 8291), as URL-safe Base64."""
-
-    #: The public key.
-    p256dh: str
-    #: The authentication secret.
-    auth: str
 
 class SupervisorStatus(TypedDict):
     """Status of the supervisor itself."""
@@ -2367,6 +2351,22 @@ class WebPush(TypedDict):
 
     #: The server's public key (VAPID, RFC 8292), as URL-safe Base64: the `applicationServerKey` of the Push API.
     key: str
+
+class WebPushKeys(TypedDict):
+    """The keys for which messages are encrypted (RFC 8291), as URL-safe Base64."""
+
+    #: The public key.
+    p256dh: str
+    #: The authentication secret.
+    auth: str
+
+class WebPushSubscription(TypedDict):
+    """A browser's subscription, as in the `PushSubscription` of the Push API."""
+
+    #: The address at the browser's push service.
+    endpoint: str
+    #: The browser's keys.
+    keys: "WebPushKeys"
 
 class DirectoryWorkspace(TypedDict):
     kind: Literal["directory"]
