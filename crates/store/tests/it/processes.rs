@@ -254,6 +254,7 @@ on_each_database! {
                     "teamster_runs",
                     "teamster_sessions",
                     "teamster_session_locks",
+                    "teamster_holds",
                     "teamster_migrations",
                     "teamster_additions",
                 ];
