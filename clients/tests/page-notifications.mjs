@@ -76,9 +76,9 @@ export async function checkNotifications(chromium, server) {
       await other.addInitScript(change, argument);
       await other.goto(`${server.url}/`);
       await other.waitForSelector('.calm:has-text("Nothing needs you")');
-      const isOff = await other.locator('#notify use[href$="#bell-off"]').count() === 1;
       await other.click('#notify');
       await other.waitForSelector('#notifications[open]');
+      const isOff = await other.locator('#notify use[href$="#bell-off"]').count() === 1;
       const all = await text(other, '#notifications');
       const buttons = await other.locator('#notifications button').allInnerTexts();
       await other.close();
