@@ -123,7 +123,7 @@ fn a_sub_agent_s_words_are_not_the_answer() {
 
 // Lines of version 0.24.4, shortened.
 #[test]
-fn a_call_that_a_hook_blocks_is_denied_without_a_word_in_the_answer() {
+fn a_call_that_a_hook_blocks_is_denied_and_no_text() {
     let recording = turn(&[
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "in_progress",
                "title": "Shell: touch made.txt", "content": [], "kind": "execute",

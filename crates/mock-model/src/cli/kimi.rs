@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_and_a_command_in_the_background_have_their_own_form() {
+    fn questions_and_background_commands_have_their_own_form() {
         let context = CallContext {
             directory: None,
             tools: &[],

@@ -145,14 +145,12 @@ fn hook_that_blocks_a_tool_denies_a_call() {
                "entries": [{"kind": "feedback", "text": "not this command"}]}}),
     );
     let mut peer = open_session(&bypassing());
-    peer.json(&taken);
-    peer.json(&hook);
-    peer.json(&turn_ended("t1", "completed"));
+    for line in [taken, hook, turn_ended("t1", "completed")] {
+        peer.json(&line);
+    }
     let (_, result) = peer.over();
     assert_eq!(result.status, RunStatus::Incomplete);
-    let [denial] = &result.permission_denials[..] else {
-        panic!("one denial");
-    };
+    let denial = &result.permission_denials[0];
     assert_eq!(denial.tool_name, "PreToolUse hook");
     assert_eq!(denial.reason.as_deref(), Some("not this command"));
 }
