@@ -78,6 +78,7 @@ pub struct Soak {
     first: Duration,
     last: Duration,
     began: Option<Held>,
+    ended: Option<Held>,
 }
 
 impl Soak {
@@ -102,6 +103,7 @@ impl Soak {
             first: Duration::ZERO,
             last: Duration::ZERO,
             began: None,
+            ended: None,
         }
     }
 
@@ -136,17 +138,18 @@ impl Soak {
         }
         if done == self.count {
             self.last = self.since.elapsed();
+            self.ended = Some(self.held());
         }
     }
 
-    /// Prints what the process holds.
+    /// Prints what the process held after a tenth and at the end.
     ///
     /// # Panics
     ///
-    /// If the process is gone, or is alone with this test and holds more than after the first tenth, or has become
-    /// slower.
+    /// If fewer were done than there should be, or if the process is alone with this test and held more at the end than
+    /// after a tenth, or has become slower.
     pub fn end(self) {
-        let (Some(began), ended) = (self.began, self.held()) else {
+        let (Some(began), Some(ended)) = (self.began, self.ended) else {
             panic!("fewer {} than there should be", self.what);
         };
         println!(

@@ -14,6 +14,10 @@ const ALLOWED: &[(&str, &str)] = &[
         "the host is away for longer than its limit",
     ),
     (
+        "crates/testkit/tests/engine/session/soak.rs",
+        "the clock is paused once the sessions are open",
+    ),
+    (
         "crates/mcp-config/tests/lease/interleaving.rs",
         "random pauses of processes that race",
     ),
