@@ -173,6 +173,8 @@ export interface Capabilities {
   newSessionId: boolean;
   /** Directories beside the working directory (`add_dirs`). */
   addDirs: boolean;
+  /** Skills for a run (`skills`). */
+  skills?: boolean;
   /** Instructions (`system_prompt`). */
   systemPrompt: SystemPromptSupport;
   /** Title of the session in the CLI's lists (`title`). */

@@ -46,6 +46,9 @@ pub struct Trusted {
     /// Further directories that the agent may use.
     #[serde(with = "crate::path::list", skip_serializing_if = "Vec::is_empty")]
     pub add_dirs: Vec<PathBuf>,
+    /// Skills, in addition to the user's: directories with a `SKILL.md`.
+    #[serde(with = "crate::path::list", skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<PathBuf>,
     /// A file that gets the last message of a run.
     #[serde(
         with = "crate::path::optional",
@@ -119,6 +122,7 @@ impl Trusted {
             mcp_strict,
             images,
             add_dirs,
+            skills,
             output_file,
             record_to,
             push,
@@ -143,6 +147,7 @@ impl Trusted {
             ("mcp_strict", *mcp_strict),
             ("images", !images.is_empty()),
             ("add_dirs", !add_dirs.is_empty()),
+            ("skills", !skills.is_empty()),
             ("output_file", output_file.is_some()),
             ("record_to", record_to.is_some()),
             ("push", push.is_some()),

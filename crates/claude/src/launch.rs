@@ -148,6 +148,10 @@ fn options(params: &ExecuteParams, args: &mut Args) {
     for dir in &params.add_dirs {
         args.value("--add-dir", dir);
     }
+    // The CLI takes the directory of one skill for a plugin.
+    for skill in &params.skills {
+        args.value("--plugin-dir", skill);
+    }
     if let Some(id) = &params.session_id {
         args.value("--resume", id);
     }
@@ -212,6 +216,12 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
         return Err(AgentError::refused(
             "new_session_id",
             "Claude Code takes a UUID only",
+        ));
+    }
+    if params.permission == PermissionMode::ReadOnly && !params.skills.is_empty() {
+        return Err(AgentError::refused(
+            "skills",
+            "in read-only, Claude Code has no tool that loads a skill; use another permission mode",
         ));
     }
     mcp::check(params)?;

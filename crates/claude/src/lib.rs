@@ -49,6 +49,7 @@ static CAPABILITIES: Capabilities = {
     can.fork = true;
     can.new_session_id = true;
     can.add_dirs = true;
+    can.skills = true;
     can.system_prompt = SystemPromptSupport::AppendAndReplace;
     can.title = true;
     can.model = true;

@@ -188,6 +188,7 @@ fn understand(sent: &Sent<'_>) -> Understood {
         fork: args.has("--fork-session"),
         working_directory: None,
         add_dirs: args.paths("--add-dir"),
+        skills: args.paths("--plugin-dir"),
         system_prompt,
         model: args.text("--model"),
         effort: args.text("--effort"),

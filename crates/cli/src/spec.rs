@@ -6,7 +6,7 @@
 mod input;
 
 use std::env;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path, PathBuf, absolute};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -232,7 +232,8 @@ pub(crate) fn limits_of_silence(args: &TimeoutArgs) -> Timeouts {
     }
 }
 
-/// Sets the MCP servers. Their variables come from the agent's environment, then from this process's.
+/// Sets the MCP servers and the skills. Variables of the servers come from the agent's environment, then from this
+/// process's.
 pub(crate) fn mcp_servers(
     args: McpArgs,
     trusted: &mut Trusted,
@@ -242,6 +243,7 @@ pub(crate) fn mcp_servers(
         servers,
         mcp_via,
         mcp_strict,
+        skill,
     } = args;
     let sources = mcp_servers::sources(&servers)?;
     let variables = &trusted.env;
@@ -251,6 +253,10 @@ pub(crate) fn mcp_servers(
     trusted.mcp_servers = given.servers;
     trusted.mcp_delivery = mcp_via;
     trusted.mcp_strict = mcp_strict;
+    // A detached run, or its agent, may work in another directory.
+    trusted.skills = (skill.iter())
+        .map(|path| absolute(path).context("--skill"))
+        .collect::<anyhow::Result<_>>()?;
     warnings.extend(given.ignored);
     Ok(())
 }

@@ -117,6 +117,10 @@ fn add_dirs(params: &ExecuteParams, args: &mut Args) {
     for dir in &params.add_dirs {
         args.value("--add-dir", base.join(dir));
     }
+    // The CLI takes the directory of one skill for a plugin.
+    for skill in &params.skills {
+        args.value("--plugin-dir", base.join(skill));
+    }
 }
 
 /// Adds an image as a file. The CLI derives its type from the file's extension.

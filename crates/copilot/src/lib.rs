@@ -44,6 +44,7 @@ static CAPABILITIES: Capabilities = {
     can.resume = true;
     can.new_session_id = true;
     can.add_dirs = true;
+    can.skills = true;
     can.model = true;
     can.effort = true;
     can.permission_modes = &[

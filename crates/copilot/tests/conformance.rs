@@ -151,6 +151,7 @@ fn command_line() -> ArgvModel {
         ])
         .each(&[
             "--add-dir",
+            "--plugin-dir",
             "--attachment",
             "--additional-mcp-config",
             "--disable-mcp-server",
@@ -203,6 +204,7 @@ fn understand(sent: &Sent<'_>) -> Understood {
         session_id: args.text("--resume"),
         new_session_id: args.text("--session-id"),
         add_dirs: args.paths("--add-dir"),
+        skills: args.paths("--plugin-dir"),
         model: args.text("--model"),
         effort: args.text("--reasoning-effort"),
         allowed_tools: rules("--allow-tool", "write"),

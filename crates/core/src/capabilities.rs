@@ -21,6 +21,9 @@ pub struct Capabilities {
     pub new_session_id: bool,
     /// Directories beside the working directory (`add_dirs`).
     pub add_dirs: bool,
+    /// Skills for a run (`skills`).
+    #[serde(default)]
+    pub skills: bool,
     /// Instructions (`system_prompt`).
     pub system_prompt: SystemPromptSupport,
     /// Title of the session in the CLI's lists (`title`).
@@ -120,6 +123,7 @@ impl Capabilities {
             fork: false,
             new_session_id: false,
             add_dirs: false,
+            skills: false,
             system_prompt: SystemPromptSupport::None,
             title: false,
             model: false,

@@ -91,6 +91,7 @@ pub(crate) const PARAMETERS: &[Parameter] = parameters! {
     new_session_id: |can| can.new_session_id, Session;
     slash_commands: |can| can.slash_commands, Kept;
     add_dirs: |can| can.add_dirs, Kept;
+    skills: |can| can.skills, Kept;
     model: |can| can.model, LeftOut;
     effort: |can| can.effort, LeftOut;
     fallback_model: |can| can.fallback_model, LeftOut;

@@ -67,6 +67,9 @@ pub struct ExecuteParams {
     /// Further directories that the agent may use. They must exist. Relative paths are resolved against the
     /// working directory.
     pub add_dirs: Vec<PathBuf>,
+    /// Skills for this run, in addition to the user's: directories with a `SKILL.md`. Relative paths are resolved
+    /// against the caller's current directory.
+    pub skills: Vec<PathBuf>,
     /// Environment variables. They override the inherited ones and the provider's.
     pub env: BTreeMap<String, String>,
     /// Instructions for the agent.
@@ -162,6 +165,7 @@ impl fmt::Debug for ExecuteParams {
             .field("new_session_id", &self.new_session_id)
             .field("fork", &self.fork)
             .field("working_directory", &self.working_directory)
+            .field("skills", &self.skills)
             .field("env", &self.env.keys().collect::<Vec<_>>())
             .field("title", &self.title)
             .field("model", &self.model)
@@ -199,6 +203,7 @@ impl ExecuteParams {
         "fork",
         "working_directory",
         "add_dirs",
+        "skills",
         "env",
         "system_prompt",
         "title",
@@ -250,6 +255,7 @@ impl ExecuteParams {
             fork: false,
             working_directory: None,
             add_dirs: Vec::new(),
+            skills: Vec::new(),
             env: BTreeMap::new(),
             system_prompt: None,
             title: None,
@@ -306,6 +312,7 @@ macro_rules! lists {
 
 lists! {
     add_dirs: PathBuf,
+    skills: PathBuf,
     allowed_tools: String,
     denied_tools: String,
     images: Image,
@@ -402,6 +409,7 @@ mod tests {
             fork,
             working_directory,
             add_dirs,
+            skills,
             env,
             system_prompt,
             title,

@@ -53,6 +53,8 @@ static INFO: CliInfo = {
 
 static CAPABILITIES: Capabilities = {
     let mut can = crate::CAPABILITIES;
+    // Not measured.
+    can.skills = false;
     // Its files have other names.
     can.mcp.deliveries = &[McpDelivery::Private];
     can

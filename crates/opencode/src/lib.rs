@@ -43,6 +43,7 @@ const CAPABILITIES: Capabilities = {
     can.resume = true;
     can.fork = true;
     can.add_dirs = true;
+    can.skills = true;
     can.system_prompt = SystemPromptSupport::AppendAndReplace;
     can.model = true;
     can.effort = true;

@@ -216,6 +216,9 @@ fn understand(sent: &Sent<'_>) -> Understood {
             .filter(|dir| !dir.ends_with('*'))
             .map(Into::into)
             .collect(),
+        skills: (config["skills"]["paths"].as_array().into_iter().flatten())
+            .filter_map(|path| path.as_str().map(Into::into))
+            .collect(),
         system_prompt: system_prompt(sent, &config),
         model: args.text("--model"),
         effort: args.text("--variant"),

@@ -163,6 +163,10 @@ fn options(params: &ExecuteParams, args: &mut Args) {
     if !params.denied_tools.is_empty() {
         option("--exclude-tools", &params.denied_tools.join(","));
     }
+    for skill in &params.skills {
+        args.add("--skill");
+        args.add(skill);
+    }
     let withheld = Withheld::of(params);
     mcp::add(
         &params.mcp_servers,

@@ -46,6 +46,7 @@ static CAPABILITIES: Capabilities = {
         PermissionMode::AcceptEdits,
         PermissionMode::Bypass,
     ];
+    can.skills = true;
     can.allowed_tools = true;
     can.denied_tools = true;
     can.images = true;

@@ -162,6 +162,7 @@ fn understand(sent: &Sent<'_>) -> Understood {
         system_prompt: file("--system-prompt")
             .map(SystemPrompt::Replace)
             .or_else(|| file("--append-system-prompt").map(SystemPrompt::Append)),
+        skills: args.paths("--skill"),
         model: args.text("--model"),
         effort: args.text("--thinking"),
         allowed_tools: allowed,

@@ -65,6 +65,9 @@ impl Plan {
         for directory in &params.add_dirs {
             check_directory("add_dirs", directory)?;
         }
+        for skill in &params.skills {
+            check_skill(skill)?;
+        }
         let here = Path::new(".");
         let hash = (!params.keep_background)
             .then(|| leftovers::directory_hash(directory.as_deref().unwrap_or(here)))
@@ -244,8 +247,15 @@ pub fn leasable_files(provider: &dyn CliProvider, params: &ExecuteParams) -> Vec
     files
 }
 
-/// Resolves `add_dirs` against the working directory of the agent. Not every CLI resolves relative ones that way.
+/// Resolves `add_dirs` against the working directory of the agent, and `skills` against that of this process. Not every
+/// CLI resolves relative ones that way.
 pub(crate) fn make_absolute(params: &mut ExecuteParams) {
+    for skill in &mut params.skills {
+        // Only an empty path has no absolute form. It is refused later.
+        if let Ok(absolute) = std::path::absolute(&*skill) {
+            *skill = absolute;
+        }
+    }
     if params
         .add_dirs
         .iter()
@@ -288,6 +298,19 @@ fn check_directory(parameter: &str, directory: &Path) -> Result<(), AgentError> 
         kind,
         format!("{parameter}: {} {what}", directory.display()),
     ))
+}
+
+/// Checks that a CLI will find the skill. It would silently leave out another directory.
+fn check_skill(directory: &Path) -> Result<(), AgentError> {
+    check_directory("skills", directory)?;
+    if directory.join("SKILL.md").is_file() {
+        return Ok(());
+    }
+    let problem = format!(
+        "{} has no SKILL.md; name the directory of one skill",
+        directory.display()
+    );
+    Err(AgentError::refused("skills", problem).kind(ErrorKind::NotFound))
 }
 
 /// Checks the arguments. Errors never contain an argument, which may be a prompt or a secret.

@@ -354,6 +354,7 @@ fn everything() -> Capabilities {
     can.fork = true;
     can.new_session_id = true;
     can.add_dirs = true;
+    can.skills = true;
     can.system_prompt = SystemPromptSupport::AppendAndReplace;
     can.model = true;
     can.effort = true;

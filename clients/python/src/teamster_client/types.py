@@ -174,6 +174,8 @@ class Capabilities(TypedDict):
     newSessionId: bool
     #: Directories beside the working directory (`add_dirs`).
     addDirs: bool
+    #: Skills for a run (`skills`).
+    skills: NotRequired[bool]
     #: Instructions (`system_prompt`).
     systemPrompt: "SystemPromptSupport"
     #: Title of the session in the CLI's lists (`title`).

@@ -44,6 +44,7 @@ fn every_value_is_joined_to_its_flag() {
     params.system_prompt = Some(SystemPrompt::Append("--be brief".into()));
     params.output_schema = Some(json!({"type": "object"}));
     params.add_dirs = vec!["-d".into()];
+    params.skills = vec!["/s".into()];
     params.extra_args = vec!["--betas".into(), "x".into()];
     assert_eq!(
         args(&params)[4..],
@@ -60,6 +61,7 @@ fn every_value_is_joined_to_its_flag() {
             "--max-budget-usd=0.5",
             "--json-schema={\"type\":\"object\"}",
             "--add-dir=-d",
+            "--plugin-dir=/s",
             "--resume=--version",
             "--fork-session",
             "--session-id=11111111-2222-4333-8444-555555555555",
@@ -142,6 +144,10 @@ fn invalid_parameters_are_refused_by_name() {
         ("new_session_id:", |p| {
             p.session_id = Some("a".into());
             p.new_session_id = Some("11111111-2222-4333-8444-555555555555".into());
+        }),
+        ("skills:", |p| {
+            p.skills = vec!["/s".into()];
+            p.permission = PermissionMode::ReadOnly;
         }),
         ("max_turns:", |p| p.max_turns = Some(0)),
         ("max_budget_usd:", |p| p.max_budget_usd = Some(-1.0)),

@@ -1,6 +1,7 @@
-//! Options for MCP servers.
+//! Options for MCP servers and skills.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 use teamster::McpDelivery;
@@ -37,7 +38,7 @@ impl fmt::Debug for ServerArgs {
 }
 
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "MCP servers")]
+#[command(next_help_heading = "MCP servers and skills")]
 pub(crate) struct McpArgs {
     #[command(flatten)]
     pub(crate) servers: ServerArgs,
@@ -53,6 +54,12 @@ pub(crate) struct McpArgs {
     /// Use only these servers, none of the user's own
     #[arg(long, hide_short_help = true)]
     pub(crate) mcp_strict: bool,
+    /// A skill for the agent, beside the user's own: a directory with a `SKILL.md` (repeatable)
+    ///
+    /// The CLI reads it where it is; none of the user's files is changed. What else is in the directory, the CLI may load
+    /// too: name only one that you trust.
+    #[arg(long, value_name = "DIR", hide_short_help = true, value_hint = ValueHint::DirPath)]
+    pub(crate) skill: Vec<PathBuf>,
 }
 
 /// Values of `--mcp-via` with their help texts.

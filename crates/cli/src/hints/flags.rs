@@ -94,6 +94,7 @@ fn flag(parameter: &str) -> Option<Cow<'static, str>> {
         "new_session_id" => "--session-id",
         "working_directory" => "--cwd",
         "add_dirs" => "--add-dir",
+        "skills" => "--skill",
         "allowed_tools" => "--allow-tool",
         "denied_tools" => "--deny-tool",
         "max_budget_usd" | "budget.usd" => "--max-budget-usd",

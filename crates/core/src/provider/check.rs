@@ -222,6 +222,7 @@ mod tests {
             (|p| p.new_session_id = Some("s".into()), "new_session_id"),
             (|p| p.slash_commands = true, "slash_commands"),
             (|p| p.add_dirs = vec!["d".into()], "add_dirs"),
+            (|p| p.skills = vec!["s".into()], "skills"),
             (|p| p.title = Some("t".into()), "title"),
             (|p| p.model = Some("m".into()), "model"),
             (|p| p.effort = Some("e".into()), "effort"),

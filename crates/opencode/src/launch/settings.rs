@@ -4,6 +4,7 @@
 //! merged over its permissions. No file is changed. The caller may use both variables, so our settings are added to
 //! the caller's.
 
+mod skills;
 mod withheld;
 
 use std::env;
@@ -94,6 +95,7 @@ impl Settings {
         };
         settings.permissions(params, is_session)?;
         settings.add_dirs(params)?;
+        settings.skills(params)?;
         settings.system_prompt(params)?;
         Ok(settings)
     }

@@ -323,7 +323,8 @@ fn configuration_that_is_not_plain_json_is_kept_or_refused() {
     assert_eq!(config(&params), Value::Null);
     params.session_id = Some("ses_1".into());
     assert_eq!(config(&params), Value::Null);
-    let cases: [(&str, Change); 5] = [
+    let cases: [(&str, Change); 6] = [
+        ("skills:", |p| p.skills = vec!["/x".into()]),
         ("permission:", |p| p.permission = PermissionMode::ReadOnly),
         ("allowed_tools:", |p| p.allowed_tools = vec!["bash".into()]),
         ("denied_tools:", |p| p.denied_tools = vec!["bash".into()]),
@@ -379,6 +380,20 @@ fn other_directories_are_allowed_to_all_agents_that_are_known() {
 }
 
 #[test]
+fn skills_are_searched_beside_those_of_the_caller() {
+    let mut params = params("hi");
+    params.skills = vec!["/a skill".into(), "/b".into()];
+    let skills = |params: &ExecuteParams| config(params)["skills"].clone();
+    assert_eq!(skills(&params), json!({"paths": ["/a skill", "/b"]}));
+    let own = json!({"skills": {"paths": ["/own"], "urls": ["https://x/"]}}).to_string();
+    params.env.insert("OPENCODE_CONFIG_CONTENT".into(), own);
+    assert_eq!(
+        skills(&params),
+        json!({"paths": ["/own", "/a skill", "/b"], "urls": ["https://x/"]})
+    );
+}
+
+#[test]
 fn invalid_parameters_are_refused_by_name() {
     let cases: &[(&str, Change)] = &[
         ("prompt:", |p| p.prompt = " \n".into()),
@@ -406,6 +421,8 @@ fn invalid_parameters_are_refused_by_name() {
         ("working_directory:", |p| {
             p.working_directory = Some("".into());
         }),
+        ("skills:", |p| p.skills = vec!["x".into()]),
+        ("skills:", |p| p.skills = vec!["/{env:HOME}".into()]),
         ("add_dirs:", |p| p.add_dirs = vec!["x".into()]),
         ("add_dirs:", |p| p.add_dirs = vec!["/x*".into()]),
         ("denied_tools:", |p| {

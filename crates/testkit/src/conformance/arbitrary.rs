@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -116,6 +116,7 @@ pub(super) enum Ask {
     NewSessionId(String),
     WorkingDirectory(PathBuf),
     AddDir(PathBuf),
+    Skill(PathBuf),
     Env(String),
     Append(String),
     Replace(String),
@@ -166,6 +167,7 @@ impl ArbitraryRun {
                 Ask::NewSessionId(id) => params.new_session_id = Some(id),
                 Ask::WorkingDirectory(path) => params.working_directory = Some(path),
                 Ask::AddDir(path) => once(&mut params.add_dirs, path),
+                Ask::Skill(path) => once(&mut params.skills, path),
                 Ask::Env(value) => drop(params.env.insert("API_KEY".into(), value)),
                 Ask::Append(text) => params.system_prompt = Some(SystemPrompt::Append(text)),
                 Ask::Replace(text) => params.system_prompt = Some(SystemPrompt::Replace(text)),
@@ -284,6 +286,7 @@ impl Suite {
             (can.new_session_id, Ask::NewSessionId(text())),
             (true, Ask::WorkingDirectory(text().into())),
             (can.add_dirs, Ask::AddDir(text().into())),
+            (can.skills, Ask::Skill(Path::new("/").join(text()))),
             (append, Ask::Append(text())),
             (replace, Ask::Replace(text())),
             (can.model, Ask::Model(text())),
@@ -312,6 +315,13 @@ impl Suite {
             (can.new_session_id, new_session_id.boxed()),
             (true, path(words).prop_map(Ask::WorkingDirectory).boxed()),
             (can.add_dirs, path(words).prop_map(Ask::AddDir).boxed()),
+            // The engine makes them absolute.
+            (
+                can.skills,
+                path(words)
+                    .prop_map(|path| Ask::Skill(Path::new("/").join(path)))
+                    .boxed(),
+            ),
             (
                 true,
                 text()

@@ -264,6 +264,7 @@ fn names_a_parameter(message: &str) -> bool {
         "fork",
         "working_directory",
         "add_dirs",
+        "skills",
         "env",
         "system_prompt",
         "model",

@@ -118,6 +118,7 @@ impl Suite {
             }
             "new_session_id" => p.new_session_id = Some(plain.new_session_id.into()),
             "add_dirs" => p.add_dirs = vec!["/tmp".into(), "/var/tmp".into()],
+            "skills" => p.skills = vec!["/tmp/skill".into(), "/var/tmp/skill".into()],
             "model" => p.model = Some(plain.model.into()),
             "effort" => p.effort = Some(plain.effort.into()),
             "allowed_tools" => p.allowed_tools = vec![plain.tool.into()],

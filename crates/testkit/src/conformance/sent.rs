@@ -124,6 +124,8 @@ pub struct Understood {
     pub working_directory: Option<PathBuf>,
     /// Additional directories.
     pub add_dirs: Vec<PathBuf>,
+    /// The skills, which are full paths.
+    pub skills: Vec<PathBuf>,
     /// The system prompt.
     pub system_prompt: Option<SystemPrompt>,
     /// The model.
@@ -162,6 +164,7 @@ impl Understood {
             fork: params.fork,
             working_directory: self.working_directory.as_ref().and(directory),
             add_dirs: full(&params.add_dirs),
+            skills: params.skills.clone(),
             system_prompt: params.system_prompt.clone(),
             model: params.model.clone(),
             effort: params.effort.clone(),
@@ -189,7 +192,7 @@ impl Understood {
     }
 
     /// Returns each field as text, for comparison. Paths that are not UTF-8 stay distinct.
-    fn fields(&self) -> [(&'static str, String); 17] {
+    fn fields(&self) -> [(&'static str, String); 18] {
         fn text(value: &impl std::fmt::Debug) -> String {
             format!("{value:?}")
         }
@@ -201,6 +204,7 @@ impl Understood {
             ("fork", text(&self.fork)),
             ("working_directory", text(&self.working_directory)),
             ("add_dirs", text(&self.add_dirs)),
+            ("skills", text(&self.skills)),
             ("system_prompt", text(&self.system_prompt)),
             ("model", text(&self.model)),
             ("effort", text(&self.effort)),

@@ -237,6 +237,26 @@ async fn a_further_directory_is_meant_from_where_the_agent_works() {
 }
 
 #[tokio::test]
+async fn a_directory_without_a_skill_is_refused() {
+    let scratch = Scratch::new();
+    fs::create_dir_all(scratch.path("skill")).unwrap();
+    let run = shell(&format!("echo '{END}'")).params(|params| {
+        params.skills = vec![scratch.path("skill")];
+    });
+    let (_, kind, message) = refused(run.clone()).await;
+    assert_eq!(kind, ErrorKind::NotFound, "{message}");
+    assert_eq!(
+        message,
+        format!(
+            "skills: {} has no SKILL.md; name the directory of one skill",
+            scratch.path("skill").display()
+        )
+    );
+    fs::write(scratch.path("skill/SKILL.md"), "").unwrap();
+    assert_eq!(run.finish().await.result.status, RunStatus::Completed);
+}
+
+#[tokio::test]
 async fn a_missing_interpreter_is_reported() {
     let scratch = Scratch::new();
     let program = scratch.path("cli");

@@ -183,6 +183,7 @@ async fn all_that_can_be_asked_is_honoured_by_default() {
     params.new_session_id = Some("s2".into());
     params.slash_commands = true;
     params.add_dirs = vec!["/".into()];
+    params.skills = vec!["/skill".into()];
     params.model = Some("m".into());
     params.effort = Some("high".into());
     params.system_prompt = Some(SystemPrompt::Replace("x".into()));

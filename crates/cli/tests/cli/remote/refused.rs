@@ -62,6 +62,10 @@ fn local_options_are_refused_with_the_next_step() {
             &["--add-dir cannot be used with --remote"],
         ),
         (
+            &["run", "claude", "x", "--skill", "/tmp"],
+            &["--skill cannot be used with --remote"],
+        ),
+        (
             &["run", "claude", "x", "--cwd", "src"],
             &["--cwd src", "absolute path"],
         ),

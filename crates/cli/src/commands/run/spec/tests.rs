@@ -47,6 +47,7 @@ fn every_field_has_a_flag() {
         "--cwd=/w",
         "--add-dir=/a",
         "--add-dir=/b",
+        "--skill=/s",
         "--env=A=1",
         "--append-system-prompt=be brief",
         "--model=m",
@@ -81,6 +82,7 @@ fn every_field_has_a_flag() {
     assert!(params.fork);
     assert_eq!(params.working_directory.as_deref(), Some(Path::new("/w")));
     assert_eq!(params.add_dirs, [Path::new("/a"), Path::new("/b")]);
+    assert_eq!(params.skills, [Path::new("/s")]);
     assert_eq!(params.env, BTreeMap::from([("A".into(), "1".into())]));
     assert_eq!(
         params.system_prompt,
@@ -146,7 +148,7 @@ fn no_options_give_default_parameters() {
     assert_eq!(format!("{params:?}"), format!("{default:?}"));
     // The fields that `Debug` leaves out.
     assert!(!params.slash_commands && !params.include_native && !params.keep_background);
-    assert!(params.add_dirs.is_empty() && params.images.is_empty());
+    assert!(params.add_dirs.is_empty() && params.skills.is_empty() && params.images.is_empty());
     assert!(params.system_prompt.is_none() && params.output_schema.is_none());
     assert!(params.cli_retries.is_none() && params.extra_args.is_empty());
 }
@@ -199,6 +201,7 @@ fn options() -> impl Strategy<Value = Vec<String>> {
         text("deny-tool").boxed(),
         text("append-system-prompt").boxed(),
         text("add-dir").boxed(),
+        text("skill").boxed(),
         text("store").boxed(),
         text("image").boxed(),
         text("artifact").boxed(),
