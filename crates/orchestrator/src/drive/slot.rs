@@ -16,8 +16,8 @@ use crate::plan::{Plan, wanted_wait};
 use crate::registry::{Key, Registration, Slot};
 use crate::{Candidate, Held, Permit, RunRequest, SharedHolds, shared_holds};
 
-/// Time after which the wait for an account is reported.
-const REPORTED_AFTER: Duration = Duration::from_millis(500);
+/// Time after which the wait for an account is reported. Its holds are read again then.
+const REPORTED_AFTER: Duration = Duration::from_millis(200);
 
 impl Driver {
     /// Waits for a slot for an attempt, until no process holds the candidate's account back.
@@ -38,36 +38,52 @@ impl Driver {
                     _permit: None,
                 });
             };
-            let holds = tokio::select! {
-                biased;
-                () = self.abort.aborted() => return Err(Stopped::Aborted),
-                holds = shared_holds::holds_on(&*shared, candidate) => holds,
-            };
-            let now_ms = (self.config.clock)();
-            let key = key(candidate);
-            let mut is_held = false;
-            for held in holds.into_iter().filter(|held| held.until_ms > now_ms) {
-                let on = held.key();
-                is_held |= on.holds_back(&key);
-                self.registry.hold(on, held.until_ms, held.reason);
+            if self.is_held(&*shared, candidate).await? {
+                continue;
             }
-            if !is_held {
-                let permit = self.permit(&*shared, candidate, request).await?;
-                return Ok(AttemptSlot {
-                    _slot: slot,
-                    _permit: permit,
-                });
+            let (permit, waited) = self.permit(&*shared, candidate, request).await?;
+            // The account may have reached a limit meanwhile.
+            if waited && self.is_held(&*shared, candidate).await? {
+                continue;
             }
+            return Ok(AttemptSlot {
+                _slot: slot,
+                _permit: permit,
+            });
         }
     }
 
-    /// Waits until the candidate's account may be used.
+    /// Adds the holds of other processes on the candidate's account to this orchestrator's. Returns whether one holds the
+    /// candidate back.
+    async fn is_held(
+        &self,
+        shared: &dyn SharedHolds,
+        candidate: &Candidate,
+    ) -> Result<bool, Stopped> {
+        let holds = tokio::select! {
+            biased;
+            () = self.abort.aborted() => return Err(Stopped::Aborted),
+            error = shared_spent(self.share.as_ref()) => return Err(Stopped::Spent(error)),
+            holds = shared_holds::holds_on(shared, candidate) => holds,
+        };
+        let now_ms = (self.config.clock)();
+        let key = key(candidate);
+        let mut is_held = false;
+        for held in holds.into_iter().filter(|held| held.until_ms > now_ms) {
+            let on = held.key();
+            is_held |= on.holds_back(&key);
+            self.registry.hold(on, held.until_ms, held.reason);
+        }
+        Ok(is_held)
+    }
+
+    /// Waits until the candidate's account may be used. Returns also whether that was reported.
     async fn permit(
         &mut self,
         shared: &dyn SharedHolds,
         candidate: &Candidate,
         request: &RunRequest,
-    ) -> Result<Option<Permit>, Stopped> {
+    ) -> Result<(Option<Permit>, bool), Stopped> {
         let most = request.retry.max_elapsed.unwrap_or(Duration::MAX);
         let latest = self.accepted.checked_add(most);
         let mut permit = pin!(shared_holds::may_start(shared, candidate));
@@ -76,7 +92,8 @@ impl Driver {
             tokio::select! {
                 biased;
                 () = self.abort.aborted() => return Err(Stopped::Aborted),
-                permit = &mut permit => return Ok(permit),
+                error = shared_spent(self.share.as_ref()) => return Err(Stopped::Spent(error)),
+                permit = &mut permit => return Ok((permit, is_reported)),
                 () = until(latest) => return Err(Stopped::Late(most)),
                 () = sleep(REPORTED_AFTER), if !is_reported => {}
             }

@@ -1,24 +1,19 @@
 //! Tests of concurrency limits, and of rate limits shared by runs.
 
-use std::future::{pending, ready};
-use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use serde_json::json;
-use teamster_core::{ErrorCode, ErrorKind, RunStatus};
-use teamster_orchestrator::{
-    Action, Candidate, Held, Limits, Orchestrator, Permit, Run, RunRequest, SharedHolds,
-};
+use teamster_core::{ErrorKind, RunStatus};
+use teamster_orchestrator::{Action, Limits, Orchestrator, Run, RunRequest};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
-use tokio::sync::Semaphore;
 
 use crate::common::*;
 
-fn busy(provider: &str) -> Arc<MockRuntime> {
+pub(crate) fn busy(provider: &str) -> Arc<MockRuntime> {
     Arc::new(MockRuntime::new(provider).run_by(|_| Script::new().delay(secs(1)).text("x")))
 }
 
-fn start(orchestrator: &Orchestrator, mut request: RunRequest) -> Run {
+pub(crate) fn start(orchestrator: &Orchestrator, mut request: RunRequest) -> Run {
     request.id = None;
     orchestrator.start(request)
 }
@@ -332,144 +327,4 @@ async fn another_model_of_a_provider_that_is_on_hold_is_not_held_back() {
         assert_eq!(run.outcome().await.duration_ms, 100_000);
     }
     assert_over(&orchestrator, &[&a]).await;
-}
-
-type Shares<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// Holds that several orchestrators share, as several processes do.
-#[derive(Default)]
-struct Shared(Mutex<Vec<Held>>);
-
-impl SharedHolds for Shared {
-    fn holds<'a>(&'a self, candidate: &'a Candidate) -> Shares<'a, Vec<Held>> {
-        let mut holds = self.0.lock().unwrap().clone();
-        holds.retain(|held| held.provider == candidate.provider());
-        Box::pin(ready(holds))
-    }
-
-    fn hold<'a>(&'a self, _: &'a Candidate, held: &'a Held) -> Shares<'a, ()> {
-        self.0.lock().unwrap().push(held.clone());
-        Box::pin(ready(()))
-    }
-}
-
-/// Holds that cannot be read or written.
-struct Broken;
-
-impl SharedHolds for Broken {
-    fn holds<'a>(&'a self, _: &'a Candidate) -> Shares<'a, Vec<Held>> {
-        Box::pin(pending())
-    }
-
-    fn hold<'a>(&'a self, _: &'a Candidate, _: &'a Held) -> Shares<'a, ()> {
-        panic!("the database is gone");
-    }
-}
-
-fn sharing(mocks: &[&Arc<MockRuntime>], holds: &Arc<impl SharedHolds + 'static>) -> RunRequest {
-    let holds: Arc<dyn SharedHolds> = holds.clone();
-    request(mocks).holds(holds)
-}
-
-#[tokio::test(start_paused = true)]
-async fn quota_of_another_process_is_not_asked_again() {
-    let shared = Arc::new(Shared::default());
-    let until = T0 + 3_600_000;
-    let used_up = error(ErrorKind::Quota).resets_at_ms(until);
-    let a = mock("a", [Script::new().failed(used_up.clone())]);
-    let first = start(&orchestrator(), sharing(&[&a], &shared))
-        .outcome()
-        .await;
-    assert_eq!(first.error().unwrap().kind, ErrorKind::Quota);
-    assert_eq!(*shared.0.lock().unwrap(), [Held::new("a", until, used_up)]);
-
-    // Another orchestrator falls back, or ends at once with the time.
-    let (a, b) = (mock("a", []), mock("b", [Script::new()]));
-    let second = start(&orchestrator(), sharing(&[&a, &b], &shared));
-    assert_eq!(second.outcome().await.provider, "b");
-    let third = start(&orchestrator(), sharing(&[&a], &shared))
-        .outcome()
-        .await;
-    let refused = third.error().unwrap();
-    assert_eq!(refused.code, ErrorCode::ProviderOnHold);
-    assert_eq!(refused.resets_at_ms, Some(until));
-    assert_eq!(a.runs().len(), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn rate_limit_of_another_process_is_waited_for() {
-    let shared = Arc::new(Shared::default());
-    let throttled = error(ErrorKind::RateLimit).retry_after_ms(30_000);
-    shared
-        .0
-        .lock()
-        .unwrap()
-        .push(Held::new("a", T0 + 30_000, throttled));
-    let began = tokio::time::Instant::now();
-    let a = mock("a", [Script::new()]);
-    let run = start(&orchestrator(), sharing(&[&a], &shared))
-        .outcome()
-        .await;
-    assert_eq!(run.attempts.len(), 1);
-    assert_eq!((a.runs()[0].started - began).as_millis(), 30_000);
-}
-
-#[tokio::test(start_paused = true)]
-async fn limit_without_a_time_is_not_shared() {
-    let shared = Arc::new(Shared::default());
-    let a = mock("a", [fails(ErrorKind::Quota)]);
-    start(&orchestrator(), sharing(&[&a], &shared))
-        .outcome()
-        .await;
-    assert_eq!(*shared.0.lock().unwrap(), []);
-}
-
-#[tokio::test(start_paused = true)]
-async fn holds_that_cannot_be_shared_delay_a_run_by_seconds() {
-    let began = tokio::time::Instant::now();
-    let throttled = error(ErrorKind::RateLimit).retry_after_ms(100);
-    let a = mock("a", [Script::new().failed(throttled), Script::new()]);
-    let run = start(&orchestrator(), sharing(&[&a], &Arc::new(Broken)));
-    assert_eq!(run.outcome().await.result.status, RunStatus::Completed);
-    let starts: Vec<_> = (a.runs().iter())
-        .map(|run| (run.started - began).as_secs())
-        .collect();
-    assert_eq!(starts, [3, 6]);
-}
-
-/// An account with one slot for all processes.
-struct OneSlot(Arc<Semaphore>);
-
-impl SharedHolds for OneSlot {
-    fn holds<'a>(&'a self, _: &'a Candidate) -> Shares<'a, Vec<Held>> {
-        Box::pin(ready(Vec::new()))
-    }
-
-    fn may_start<'a>(&'a self, _: &'a Candidate) -> Shares<'a, Option<Permit>> {
-        Box::pin(async {
-            let permit: Permit = Box::new(self.0.clone().acquire_owned().await.unwrap());
-            Some(permit)
-        })
-    }
-
-    fn hold<'a>(&'a self, _: &'a Candidate, _: &'a Held) -> Shares<'a, ()> {
-        Box::pin(ready(()))
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn slot_of_an_account_is_free_at_the_end_of_an_attempt() {
-    let slot = Arc::new(OneSlot(Arc::new(Semaphore::new(1))));
-    let a = busy("a");
-    let first = start(&orchestrator(), sharing(&[&a], &slot));
-    a.wait_for_runs(1).await;
-    let aborted = start(&orchestrator(), sharing(&[&a], &slot));
-    let second = start(&orchestrator(), sharing(&[&a], &slot));
-    settle().await;
-    aborted.abort();
-    assert_eq!(aborted.outcome().await.result.status, RunStatus::Aborted);
-    assert_eq!(first.outcome().await.duration_ms, 1000);
-    assert_eq!(second.outcome().await.duration_ms, 2000);
-    assert_eq!((a.max_active(), a.runs().len()), (1, 2));
-    assert_eq!(slot.0.available_permits(), 1);
 }

@@ -21,4 +21,5 @@ mod providers;
 mod retry;
 mod sessions;
 mod shared_budget;
+mod shared_holds;
 mod side_effects;
