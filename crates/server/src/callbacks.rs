@@ -133,7 +133,7 @@ pub(crate) async fn send_all(callbacks: Arc<Callbacks>) {
     let mut sender = Sender {
         records: callbacks.files.load(),
         seen: HashMap::new(),
-        in_flight: HashSet::new(),
+        in_flight: HashMap::new(),
         poster: None,
         secret: None,
         callbacks: callbacks.clone(),
@@ -223,7 +223,8 @@ struct Sender {
     records: HashMap<String, Record>,
     /// The runs seen so far by each target of all runs.
     seen: HashMap<String, HashSet<String>>,
-    in_flight: HashSet<(String, String, String)>,
+    /// The deliveries in progress of each run, by the address and the key of the message.
+    in_flight: HashMap<String, HashMap<(String, String), CancellationToken>>,
     /// Created for the first message.
     poster: Option<Poster>,
     /// Read for the first message to a webhook.
@@ -243,8 +244,12 @@ impl Sender {
                 self.records.remove(&run_id);
             }
             Update::Settled { run_id, url, key } => {
-                self.in_flight
-                    .remove(&(run_id.clone(), url.clone(), key.clone()));
+                if let Some(in_flight) = self.in_flight.get_mut(&run_id) {
+                    in_flight.remove(&(url.clone(), key.clone()));
+                    if in_flight.is_empty() {
+                        self.in_flight.remove(&run_id);
+                    }
+                }
                 let Some(record) = self.records.get_mut(&run_id) else {
                     return;
                 };
@@ -311,7 +316,9 @@ impl Sender {
                     Err(_) => continue,
                 },
             };
-            for (key, message) in due(&run) {
+            let messages = due(&run);
+            self.cancel_outdated(&id, &messages);
+            for (key, message) in messages {
                 self.send(&id, &key, &message);
             }
         }
@@ -324,6 +331,16 @@ impl Sender {
             .summary)
     }
 
+    /// Cancels what browsers have not got of requests that wait no more: it would replace what is newer.
+    fn cancel_outdated(&self, run_id: &str, due: &[(String, Message)]) {
+        let in_flight = self.in_flight.get(run_id).into_iter().flatten();
+        for ((url, key), cancelled) in in_flight {
+            if url == BROWSERS && !due.iter().any(|(due, _)| due == key) {
+                cancelled.cancel();
+            }
+        }
+    }
+
     /// Starts the delivery of a message to all targets that lack it.
     fn send(&mut self, run_id: &str, key: &str, message: &Message) {
         let Some(record) = self.records.get(run_id) else {
@@ -333,14 +350,17 @@ impl Sender {
             if target.settled.iter().any(|settled| settled == key) {
                 continue;
             }
-            let own = (run_id.to_owned(), target.url.clone(), key.to_owned());
-            if !self.in_flight.insert(own) {
+            let own = (target.url.clone(), key.to_owned());
+            let in_flight = self.in_flight.entry(run_id.to_owned()).or_default();
+            if in_flight.contains_key(&own) {
                 continue;
             }
+            let cancelled = CancellationToken::new();
+            in_flight.insert(own, cancelled.clone());
             let sent = if target.url != BROWSERS {
                 self.call(target.url, run_id, key, message)
             } else if let Some(web_push) = self.callbacks.web_push.clone() {
-                self.notify(web_push, run_id, key, message)
+                self.notify(web_push, run_id, key, message, cancelled)
             } else {
                 // An earlier server notified browsers.
                 self.callbacks.settle(run_id, BROWSERS, key);
@@ -394,6 +414,7 @@ impl Sender {
         run_id: &str,
         key: &str,
         message: &Message,
+        cancelled: CancellationToken,
     ) -> Result<(), String> {
         let Some(notification) = message.notification() else {
             self.callbacks.settle(run_id, BROWSERS, key);
@@ -403,7 +424,9 @@ impl Sender {
         let callbacks = self.callbacks.clone();
         let (run_id, key) = (run_id.to_owned(), key.to_owned());
         tokio::spawn(async move {
-            for problem in web_push.send(&poster, &notification, attempts).await {
+            let sent = web_push.send(&poster, &notification, attempts);
+            let problems = cancelled.run_until_cancelled(sent).await;
+            for problem in problems.unwrap_or_default() {
                 callbacks.warn(&format!("web push for run {run_id}: {problem}"));
             }
             callbacks.settle(&run_id, BROWSERS, &key);

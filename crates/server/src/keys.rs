@@ -1,5 +1,6 @@
 //! The valid tokens, and who they are.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -109,9 +110,21 @@ impl Keys {
         Ok(cache.keys.clone())
     }
 
-    /// Returns whether this token is valid still.
+    /// Returns whether this token is valid still. It is an error if that cannot be known.
     pub(crate) fn is_valid(&self, key: &Key) -> Result<bool, TokenError> {
-        Ok(self.current()?.contains(key))
+        if self.current()?.contains(key) {
+            return Ok(true);
+        }
+        match self.owner.as_deref().filter(|_| key.name == OWNER) {
+            Some(owner) => match OwnerToken::read(owner) {
+                Ok(owner) => Ok(hash(owner.secret()) == key.hash),
+                Err(TokenError::Io { error, .. }) if error.kind() == ErrorKind::NotFound => {
+                    Ok(false)
+                }
+                Err(error) => Err(error),
+            },
+            None => Ok(false),
+        }
     }
 
     /// Waits until this token is revoked or replaced.
@@ -195,6 +208,31 @@ mod tests {
         assert!(!is_valid());
         set_mode(0o600);
         assert!(is_valid());
+    }
+
+    #[test]
+    fn an_owners_token_that_cannot_be_read_is_not_revoked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let owner = OwnerToken::read_or_make(&path).unwrap();
+        let keys = Keys::new(Some(&owner), Tokens::at(folder.path().join("tokens")));
+        let key = keys.by_secret(owner.secret()).unwrap().unwrap();
+        assert!(keys.is_valid(&key).unwrap());
+        // The file is another one, which is refused for its mode.
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, format!("{}\n\n", owner.secret())).unwrap();
+        let set_mode =
+            |mode| std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        set_mode(0o644);
+        let unknown = keys.is_valid(&key);
+        assert!(
+            matches!(unknown, Err(TokenError::Readable { .. })),
+            "{unknown:?}"
+        );
+        set_mode(0o600);
+        assert!(keys.is_valid(&key).unwrap());
+        std::fs::remove_file(&path).unwrap();
+        assert!(!keys.is_valid(&key).unwrap());
     }
 
     #[tokio::test(start_paused = true)]

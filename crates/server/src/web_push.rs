@@ -63,14 +63,6 @@ pub(crate) struct Notification {
     pub(crate) ttl: u64,
 }
 
-/// Why a message did not reach a push service.
-enum Undelivered {
-    /// The browser has no such subscription any more.
-    Gone { id: String },
-    /// The message was given up.
-    GivenUp(String),
-}
-
 impl WebPush {
     pub(crate) fn new(config: &ServerConfig, keys: Arc<Keys>) -> Self {
         let folder = config.tokens.folder().to_owned();
@@ -136,8 +128,8 @@ impl WebPush {
     }
 
     /// Removes the subscription with this id.
-    pub(crate) fn unsubscribe(&self, id: String) -> Result<(), ApiError> {
-        let removed = self.subscriptions.remove(&[id]);
+    pub(crate) fn unsubscribe(&self, id: &str) -> Result<(), ApiError> {
+        let removed = self.subscriptions.remove(|one| one.id() == id);
         removed.map_err(|error| internal(&error))
     }
 
@@ -149,14 +141,18 @@ impl WebPush {
     /// Sends a notification to all browsers, and returns the problems of those that did not get it. Subscriptions that are
     /// gone, or whose token is not valid any more, are removed.
     pub(crate) async fn send(
-        &self,
+        self: Arc<Self>,
         poster: &Poster,
         notification: &Notification,
         attempts: usize,
     ) -> Vec<String> {
         let prepared = self.vapid().and_then(|vapid| {
             let message = serde_json::to_vec(notification)?;
-            Ok((vapid, Arc::<[u8]>::from(message), self.valid()?))
+            Ok((
+                vapid,
+                Arc::<[u8]>::from(message),
+                self.subscriptions.list()?,
+            ))
         });
         let (vapid, message, subscriptions) = match prepared {
             Ok(prepared) => prepared,
@@ -165,53 +161,55 @@ impl WebPush {
         let mut deliveries = JoinSet::new();
         for subscription in subscriptions {
             let delivery = Delivery {
+                web_push: self.clone(),
                 poster: poster.clone(),
                 vapid: vapid.clone(),
                 message: message.clone(),
                 ttl: notification.ttl,
                 is_urgent: notification.request_id.is_some(),
                 topic: topic(&notification.run_id),
-                subscription,
+                id: subscription.id(),
                 attempts,
             };
-            deliveries.spawn(delivery.send());
+            deliveries.spawn(async move {
+                let sent = delivery.send().await;
+                sent.map_err(|error| given_up(&subscription.endpoint, &error))
+            });
         }
         let mut problems = Vec::new();
         while let Some(delivered) = deliveries.join_next().await {
             match delivered {
                 Ok(Ok(())) => {}
-                Ok(Err(Undelivered::Gone { id })) => {
-                    if let Err(error) = self.subscriptions.remove(&[id]) {
-                        problems.push(error.to_string());
-                    }
-                }
-                Ok(Err(Undelivered::GivenUp(problem))) => problems.push(problem),
+                Ok(Err(problem)) => problems.push(problem),
                 Err(error) => problems.push(error.to_string()),
             }
         }
         problems
     }
 
-    /// Returns the subscriptions whose tokens are valid, and removes those whose tokens were revoked.
-    fn valid(&self) -> io::Result<Vec<Subscription>> {
-        let (mut valid, mut revoked) = (Vec::new(), Vec::new());
-        for subscription in self.subscriptions.list()? {
-            match subscription
-                .token
-                .as_ref()
-                .map(|key| self.keys.is_valid(key))
-            {
-                None | Some(Ok(true)) => valid.push(subscription),
-                Some(Ok(false)) => revoked.push(subscription.id()),
-                // Tokens that cannot be read are neither valid nor revoked.
-                Some(Err(_)) => {}
+    /// Returns the subscription with this id while its token is valid, and removes one whose token was revoked.
+    fn valid(&self, id: &str) -> io::Result<Option<Subscription>> {
+        let mut list = self.subscriptions.list()?.into_iter();
+        let Some(subscription) = list.find(|one| one.id() == id) else {
+            return Ok(None);
+        };
+        if let Some(key) = &subscription.token {
+            let is_valid = self.keys.is_valid(key);
+            if !is_valid.map_err(io::Error::other)? {
+                // The browser may have subscribed with another token meanwhile.
+                self.subscriptions.remove(|one| *one == subscription)?;
+                return Ok(None);
             }
         }
-        if !revoked.is_empty() {
-            self.subscriptions.remove(&revoked)?;
-        }
-        Ok(valid)
+        Ok(Some(subscription))
     }
+}
+
+/// Names the push service only: the rest of its address is a secret.
+fn given_up(endpoint: &str, error: &str) -> String {
+    let uri: Option<Uri> = endpoint.parse().ok();
+    let host = uri.as_ref().and_then(Uri::host).unwrap_or("?");
+    format!("{host} did not take a message: {error}")
 }
 
 fn internal(error: &io::Error) -> ApiError {
@@ -239,9 +237,11 @@ fn sealed(subscription: &Subscription, message: &[u8]) -> Option<Vec<u8>> {
 
 /// The delivery of a message to one browser.
 struct Delivery {
+    web_push: Arc<WebPush>,
     poster: Poster,
     vapid: Arc<Vapid>,
-    subscription: Subscription,
+    /// The id of the browser's subscription.
+    id: String,
     message: Arc<[u8]>,
     /// The time for which the push service keeps the message, in seconds.
     ttl: u64,
@@ -252,42 +252,48 @@ struct Delivery {
 
 impl Delivery {
     /// Sends the message until it is taken, given up or refused.
-    async fn send(self) -> Result<(), Undelivered> {
+    async fn send(self) -> Result<(), String> {
         let mut delays = delays(self.attempts);
         loop {
-            let status = match self.attempt().await {
-                Ok(status) => status,
-                Err(Failure::Permanent(error)) => return Err(self.given_up(&error)),
+            match self.attempt().await {
+                Ok(()) => return Ok(()),
+                Err(Failure::Permanent(error)) => return Err(error),
                 Err(Failure::Transient(error)) => match delays.next() {
-                    Some(delay) => {
-                        sleep(delay).await;
-                        continue;
-                    }
-                    None => return Err(self.given_up(&error)),
-                },
-            };
-            let is_transient = status.is_server_error()
-                || matches!(
-                    status,
-                    StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT
-                );
-            match status {
-                status if status.is_success() => return Ok(()),
-                StatusCode::NOT_FOUND | StatusCode::GONE => {
-                    let id = self.subscription.id();
-                    return Err(Undelivered::Gone { id });
-                }
-                status => match delays.next().filter(|_| is_transient) {
                     Some(delay) => sleep(delay).await,
-                    None => return Err(self.given_up(&format!("HTTP {status}"))),
+                    None => return Err(error),
                 },
             }
         }
     }
 
-    /// Sends the message once.
-    async fn attempt(&self) -> Result<StatusCode, Failure> {
-        let endpoint = &self.subscription.endpoint;
+    /// Sends the message once, unless the subscription has ended, which it may have since the last attempt.
+    async fn attempt(&self) -> Result<(), Failure> {
+        let local = |error: io::Error| Failure::Transient(error.to_string());
+        let subscription = self.web_push.valid(&self.id).map_err(local)?;
+        let Some(subscription) = subscription else {
+            return Ok(());
+        };
+        match self.post(&subscription).await? {
+            status if status.is_success() => Ok(()),
+            StatusCode::NOT_FOUND | StatusCode::GONE => {
+                let gone = &self.web_push.subscriptions;
+                gone.remove(|one| one.id() == self.id).map_err(local)
+            }
+            status
+                if status.is_server_error()
+                    || matches!(
+                        status,
+                        StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT
+                    ) =>
+            {
+                Err(Failure::Transient(format!("HTTP {status}")))
+            }
+            status => Err(Failure::Permanent(format!("HTTP {status}"))),
+        }
+    }
+
+    async fn post(&self, subscription: &Subscription) -> Result<StatusCode, Failure> {
+        let endpoint = &subscription.endpoint;
         let failed = |error: String| Failure::Permanent(error);
         let uri: Uri = endpoint.parse().map_err(|_| failed("not a URL".into()))?;
         let origin = match (uri.scheme_str(), uri.authority()) {
@@ -295,7 +301,7 @@ impl Delivery {
             _ => return Err(failed("not a URL".into())),
         };
         let authorization = self.vapid.authorization(&origin, epoch_ms() / 1000);
-        let sealed = sealed(&self.subscription, &self.message);
+        let sealed = sealed(subscription, &self.message);
         let headers = [
             (
                 "authorization",
@@ -312,12 +318,5 @@ impl Delivery {
         ];
         let body = sealed.ok_or_else(|| failed("cannot encrypt the message".into()))?;
         self.poster.post(endpoint, &headers, body).await
-    }
-
-    /// Names the push service only: the rest of its address is a secret.
-    fn given_up(&self, error: &str) -> Undelivered {
-        let uri: Option<Uri> = self.subscription.endpoint.parse().ok();
-        let host = uri.as_ref().and_then(Uri::host).unwrap_or("?");
-        Undelivered::GivenUp(format!("{host} did not take a message: {error}"))
     }
 }

@@ -19,8 +19,10 @@ const ATTEMPTS: usize = 10;
 const REQUEST_ATTEMPTS: usize = 5;
 /// The time for which a push service keeps a notification of a browser that it does not reach.
 const KEPT: Duration = Duration::from_hours(24);
-/// The maximum length of a notification's title, in characters.
+/// The maximum length of a notification's title, in characters. A message must fit a record.
 const TITLE: usize = 200;
+/// The maximum length of an agent's name in it, which may be a command.
+const AGENT: usize = 100;
 
 /// The body of a callback.
 #[derive(Debug, Clone, Serialize)]
@@ -83,7 +85,7 @@ impl Message {
         let (title, text) = match (&info.title, &self.request) {
             (None, _) => (&info.provider, text.to_owned()),
             (Some(title), None) => (title, text.to_owned()),
-            (Some(title), Some(_)) => (title, format!("{} {text}", one_line(&info.provider))),
+            (Some(title), Some(_)) => (title, format!("{} {text}", short(&info.provider, AGENT))),
         };
         let expires = (self.request.as_ref()).and_then(|request| request.expires_at_ms);
         let left = expires.map_or(KEPT, |at| {
@@ -95,11 +97,16 @@ impl Message {
                 .request
                 .as_ref()
                 .map(|request| request.request_id.clone()),
-            title: one_line(title).chars().take(TITLE).collect(),
+            title: short(title, TITLE),
             text,
             ttl: left.min(KEPT).as_secs(),
         })
     }
+}
+
+/// Returns the beginning of a text in one line.
+fn short(text: &str, length: usize) -> String {
+    one_line(text).chars().take(length).collect()
 }
 
 #[cfg(test)]
@@ -168,6 +175,18 @@ mod tests {
             (&untitled["title"], &untitled["text"]),
             (&json!("claude"), &json!("asks for permission"))
         );
+    }
+
+    #[test]
+    fn longest_notification_fits_a_record() {
+        let tool = PermissionRequest::new(1, "Bash", ToolKind::Execute, json!({}));
+        let shown = shown(|run| {
+            waiting(tool)(run);
+            run.info.provider = format!("acp:{}", "\u{1f980}".repeat(5000));
+            run.info.title = Some("\u{1f980}".repeat(5000));
+        });
+        let shown = shown.unwrap().to_string();
+        assert!(shown.len() < 2048, "{} bytes", shown.len());
     }
 
     #[test]

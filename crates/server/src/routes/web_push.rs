@@ -123,7 +123,7 @@ async fn subscribe(
 
 async fn unsubscribe(State(shared): App, Path(id): Path<String>) -> Answer {
     if let Some(web_push) = &shared.web_push {
-        web_push.unsubscribe(id)?;
+        web_push.unsubscribe(&id)?;
     }
     Ok(empty(StatusCode::NO_CONTENT))
 }

@@ -100,9 +100,9 @@ impl Subscriptions {
         })
     }
 
-    /// Removes the subscriptions with these ids.
-    pub(crate) fn remove(&self, ids: &[String]) -> io::Result<()> {
-        self.change(|list| list.retain(|one| !ids.contains(&one.id())))
+    /// Removes the subscriptions that have ended.
+    pub(crate) fn remove(&self, has_ended: impl Fn(&Subscription) -> bool) -> io::Result<()> {
+        self.change(|list| list.retain(|one| !has_ended(one)))
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<Subscription>)) -> io::Result<()> {
@@ -171,7 +171,8 @@ mod tests {
         assert_eq!(own.list().unwrap(), expected);
         // Another server of the same folder knows them, and what it removes is gone.
         assert_eq!(other.list().unwrap(), expected);
-        other.remove(&[expected.remove(0).id()]).unwrap();
+        let ended = expected.remove(0).id();
+        other.remove(|one| one.id() == ended).unwrap();
         assert_eq!(own.list().unwrap(), expected);
         let about = fs::metadata(folder.path().join(FILE)).unwrap();
         assert_eq!(about.permissions().mode() & 0o777, 0o600);

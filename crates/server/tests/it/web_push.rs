@@ -33,7 +33,7 @@ struct Came {
     body: Vec<u8>,
 }
 
-/// A push service whose answer follows from the path (`/gone/…` is 410); where it is.
+/// A push service whose answer follows from the path (`/gone/…` is 410, and 503 for a request at `/busy/…`); where it is.
 fn push_service() -> (String, Receiver<Came>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -57,7 +57,11 @@ fn push_service() -> (String, Receiver<Came>) {
             }
             let mut body = vec![0; headers["content-length"].parse().unwrap()];
             reader.read_exact(&mut body).unwrap();
-            let status = if path.starts_with("/gone/") { 410 } else { 201 };
+            let status = match &*path {
+                path if path.starts_with("/gone/") => 410,
+                path if path.starts_with("/busy/") && headers["urgency"] == "high" => 503,
+                _ => 201,
+            };
             // Before the answer: what was answered has come.
             let came = Came {
                 path,
@@ -311,6 +315,39 @@ fn a_browser_without_token_or_subscription_is_not_notified() {
     assert_eq!(came.recv_timeout(LIMIT).unwrap().path, "/own");
     until_settled(&served);
     assert!(came.try_recv().is_err());
+    served.end();
+}
+
+#[test]
+fn a_repeated_delivery_ends_when_its_token_is_revoked() {
+    let served = Served::with(configure);
+    let (service, came) = push_service();
+    let token = served.add(&[Scope::Read]);
+    let subscribed = served
+        .request_of(&token, "POST", PATH)
+        .json(&Browser::new().subscription(&format!("{service}/busy/1")))
+        .send();
+    assert_eq!(subscribed.status, 201, "{}", subscribed.body);
+    let id = served.run("write");
+    assert_eq!(came.recv_timeout(LIMIT).unwrap().path, "/busy/1");
+    Tokens::at(served.folder()).revoke("read").unwrap();
+    until_kept(&served, &[]);
+    allow(&served, &id);
+    until_settled(&served);
+    served.end();
+}
+
+#[test]
+fn a_request_is_not_repeated_after_the_end_of_its_run() {
+    let served = Served::with(configure);
+    let (service, came) = push_service();
+    let body = Browser::new().subscription(&format!("{service}/busy/1"));
+    assert_eq!(served.post(PATH, &body).status, 201);
+    let id = served.run("write");
+    assert_eq!(came.recv_timeout(LIMIT).unwrap().headers["urgency"], "high");
+    allow(&served, &id);
+    until_settled(&served);
+    assert_eq!(came.try_iter().last().unwrap().headers["urgency"], "normal");
     served.end();
 }
 
