@@ -61,7 +61,8 @@ pub(crate) fn next_step(
             "check the command: its program is neither there nor on PATH".to_owned()
         }
         (ErrorCode::CliNotFound, _)
-            if std::env::var_os(info.program_variable()).is_some_and(|it| !it.is_empty()) =>
+            if std::env::var(info.program_variable())
+                .is_ok_and(|it| !it.is_empty() && error.message.contains(&it)) =>
         {
             let variable = info.program_variable();
             format!("correct {variable}, or unset it; `teamster doctor` lists the agents that it finds")

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
 use teamster_core::{AgentError, ExecuteParams};
 use teamster_providers::Providers;
@@ -107,14 +107,26 @@ fn read(providers: &Providers, file: &Path) -> anyhow::Result<Vec<Account>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         text => text.with_context(|| format!("cannot read {}", file.display()))?,
     };
-    let shown = || file.display().to_string();
-    let entries: BTreeMap<String, RawAccount> = toml::from_str(&text).with_context(shown)?;
+    let entries: BTreeMap<String, RawAccount> = toml::from_str(&text)
+        .map_err(|error| anyhow!("{}: {}", file.display(), problem(&text, &error)))?;
     let mut accounts = Vec::new();
     for (name, raw) in entries {
         let account = account(providers, name.clone(), raw);
         accounts.push(account.with_context(|| format!("{}: [{name}]", file.display()))?);
     }
     Ok(accounts)
+}
+
+/// Returns the problem of the file, with its line. The error's own text shows that line, and the message of a wrong type
+/// its value: either can be a key.
+fn problem(text: &str, error: &toml::de::Error) -> String {
+    let before = error.span().and_then(|span| text.get(..span.start));
+    let line = before.map_or(1, |before| before.matches('\n').count() + 1);
+    let message = error.message();
+    let expected = message
+        .rfind("expected ")
+        .filter(|_| message.starts_with("invalid "));
+    format!("line {line}: {}", &message[expected.unwrap_or(0)..])
 }
 
 fn account(providers: &Providers, name: String, raw: RawAccount) -> anyhow::Result<Account> {
@@ -210,6 +222,22 @@ mod tests {
                 error.contains("accounts.toml") && error.contains(words),
                 "{error}"
             );
+        }
+    }
+
+    #[test]
+    fn an_error_of_the_file_has_no_value() {
+        for (entry, problem) in [
+            ("env.ANTHROPIC_API_KEY = sk-ant-1234", "line 3: "),
+            ("env.ANTHROPIC_API_KEY = 1234", "line 3: expected a string"),
+            ("env = 'sk-ant-1234'", "line 3: expected a map"),
+            ("slots = 'sk-ant-1234'", "line 3: expected u32"),
+        ] {
+            let text = format!("[a]\nagent = 'claude'\n{entry}\n");
+            let error = format!("{:#}", parse(&text).unwrap_err());
+            let expected = format!("accounts.toml: {problem}");
+            assert!(error.contains(&expected), "{error}");
+            assert!(!error.contains("1234"), "{error}");
         }
     }
 }

@@ -102,13 +102,14 @@ pub(super) fn missing(error: clap::Error) -> clap::Error {
     let usage = error.get(ContextKind::Usage).map(ToString::to_string);
     let command = usage.as_deref().and_then(|it| it.split_whitespace().nth(2));
     let is_missing = |name: &str| missing.iter().any(|it| it == name);
+    let is_id = is_missing("<ID>") || is_missing("<ID>...");
     let tip = match command {
         _ if is_missing("<AGENT>") => match &*installed().collect::<Vec<_>>() {
             [] => "`teamster doctor` lists the agents, and how to install them".to_owned(),
             agents => format!("agents that are installed here: {}", agents.join(", ")),
         },
-        Some("attach" | "runs") => "`teamster runs list` lists the runs".to_owned(),
-        Some("say" | "wait" | "cancel") => {
+        Some("attach" | "runs") if is_id => "`teamster runs list` lists the runs".to_owned(),
+        Some("say" | "wait" | "cancel") if is_id => {
             "`teamster runs list --live` lists those in progress".to_owned()
         }
         Some("answer") => "`teamster requests` lists the requests".to_owned(),

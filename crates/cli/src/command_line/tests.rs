@@ -34,6 +34,12 @@ fn a_missing_argument_says_where_its_value_is() {
         let error = Cli::read(args.map(OsString::from)).unwrap_err();
         assert!(error.to_string().contains(tip), "{error}");
     }
+    let args = ["teamster", "say", "0199d1c2"].map(OsString::from);
+    let error = Cli::read(args).unwrap_err().to_string();
+    assert!(
+        error.contains("<PROMPT>") && !error.contains("tip:"),
+        "{error}"
+    );
     let args = ["teamster", "chat"].map(OsString::from);
     let error = Cli::read(args).unwrap_err().to_string();
     let agents = [

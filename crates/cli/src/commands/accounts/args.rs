@@ -11,14 +11,14 @@ Examples:
 
 Exit codes:
     0  done
-    1  the store cannot be read or written";
+    1  `accounts.toml` cannot be read, or the store cannot be read or written";
 
 /// Show the accounts of agents and their limits, and end holds.
 ///
 /// `accounts.toml` in the configuration folder (`~/.config/teamster`) names accounts by a home or by variables of their
 /// own, for --account.
 ///
-/// When a service names the end of a limit (\"resets at 14:30\"), no process of this machine asks it before that:
+/// When a service names the end of a limit ("resets at 14:30"), no process of this machine asks it before that:
 /// runs with the same login wait, fall back or end at once, by --max-wait and --fallback.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, arg_required_else_help = true, subcommand_required = true)]

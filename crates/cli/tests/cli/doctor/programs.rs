@@ -133,6 +133,20 @@ fn a_cli_that_needs_a_newer_node_says_so() {
 }
 
 #[test]
+fn a_wrong_variable_is_to_be_corrected_if_it_named_the_program() {
+    let with = |args: &[&str]| {
+        let args = ["run", "claude", "hi"].iter().chain(args).copied();
+        run(teamster(args).env("TEAMSTER_CLAUDE_BIN", "/nowhere/one")).stderr
+    };
+    let correct = "next: correct TEAMSTER_CLAUDE_BIN, or unset it";
+    let named = with(&[]);
+    assert!(named.contains(correct), "{named}");
+    let option = with(&["--bin", "/nowhere/other"]);
+    assert!(option.contains("/nowhere/other"), "{option}");
+    assert!(!option.contains(correct), "{option}");
+}
+
+#[test]
 fn a_banner_of_a_shim_is_not_the_version() {
     let claude = Claude::new(&Script::new());
     claude.program("echo 'Now using node v22.21.1 (npm v10.9.4)'; echo '2.1.330 (Claude Code)'");
