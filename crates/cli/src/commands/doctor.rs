@@ -167,12 +167,15 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
         several => format!(", {several} need a login"),
     };
     let all = report.providers.len();
-    writeln!(out, "{ready} of {all} agents ready{next}")?;
+    let text = |text: &str| words::wrap(text, 0, 2, width.unwrap_or(usize::MAX));
+    let ready = format!("{ready} of {all} agents ready{next}");
+    writeln!(out, "{}", text(&ready))?;
     let Some(here) = &report.here else {
         return Ok(());
     };
     if (report.providers.iter()).any(|provider| provider.version_from.is_some()) {
-        writeln!(out, "`teamster doctor --start` starts every program.")?;
+        let start = text("`teamster doctor --start` starts every program.");
+        writeln!(out, "{start}")?;
     }
     let is_missing = |provider: &ProviderFacts| !provider.usable && !provider.in_process;
     if report.providers.iter().any(is_missing) {

@@ -38,8 +38,13 @@ fn report(providers: Vec<ProviderFacts>, search_path: &str) -> Report {
 }
 
 fn printed(report: &Report) -> String {
+    printed_in(report, None)
+}
+
+/// Returns the report in a terminal of this width.
+fn printed_in(report: &Report, width: Option<usize>) -> String {
     let mut bytes = Vec::new();
-    print(report, None, &mut bytes).unwrap();
+    print(report, width, &mut bytes).unwrap();
     anstream::adapter::strip_str(&String::from_utf8(bytes).unwrap()).to_string()
 }
 
@@ -125,10 +130,7 @@ fn long_lines_end_between_words() {
         .to_vec();
     let mut absent = agent(false);
     absent.install = "npm install -g @google/gemini-cli".to_owned();
-    let report = report(vec![broken, absent], "");
-    let mut bytes = Vec::new();
-    print(&report, Some(40), &mut bytes).unwrap();
-    let shown = anstream::adapter::strip_str(&String::from_utf8(bytes).unwrap()).to_string();
+    let shown = printed_in(&report(vec![broken, absent], ""), Some(40));
     assert!(
         shown.contains("    login    no: log in with it\n"),
         "{shown}"
@@ -144,6 +146,9 @@ fn long_lines_end_between_words() {
     let warning =
         "    warning  untested version; should\n             work, new event types show\n";
     assert!(shown.contains(warning), "{shown}");
+    let shown = printed_in(&report(vec![agent(false)], ""), Some(40));
+    let none = "0 of 1 agents ready: install one, or try\n  `teamster demo`, which needs none\n";
+    assert!(shown.contains(none), "{shown}");
 }
 
 #[test]

@@ -76,6 +76,8 @@ const COLUMNS: [&[usize]; 6] = [
 /// Minimum widths of a title and of a note that are cut, in columns.
 const MIN_TITLE: usize = 16;
 const MIN_NOTE: usize = 12;
+/// Maximum width of an agent beside cut texts, in columns: it can be a whole command.
+const MAX_AGENT: usize = 24;
 
 /// A row of the table.
 #[derive(Clone)]
@@ -96,6 +98,10 @@ fn table(rows: &[Row], width: Option<usize>, out: &mut impl Write) -> io::Result
         cells.map(|cell| console::measure_text_width(cell)).max()
     };
     let [titles, notes] = [TITLE, NOTE].map(|column| widest(column).unwrap_or_default());
+    // What the run and its status leave on a narrow terminal.
+    let beside =
+        [0, 3].map(|column| widest(column).unwrap_or_default().max(HEAD[column].len()) + 2);
+    let agent = width.saturating_sub(beside.iter().sum()).min(MAX_AGENT);
     let of_columns = |columns: &[usize], title: usize, note: usize| {
         // Runs of an earlier version have no title.
         let columns = columns
@@ -107,6 +113,7 @@ fn table(rows: &[Row], width: Option<usize>, out: &mut impl Write) -> io::Result
             let mut cells = row.cells.clone();
             if !columns.contains(&NOTE) {
                 [cells[1], cells[2]] = row.narrow.clone();
+                cells[2] = words::cut(&cells[2], agent).into_owned();
             }
             for (column, most) in [(TITLE, title), (NOTE, note)] {
                 cells[column] = words::cut(&cells[column], most).into_owned();
@@ -200,14 +207,21 @@ mod tests {
             table(&rows, width, &mut bytes).unwrap();
             anstream::adapter::strip_str(&String::from_utf8(bytes).unwrap()).to_string()
         };
-        for row in [&row, &untitled] {
+        let mut command = row.clone();
+        command.narrow[1] = "acp:npx -y @example/a-long-name-of-an-agent".to_owned();
+        assert_eq!(
+            shown(Some(40), &command),
+            "RUN            AGENT        STATUS\n0199d7a0-1b2c  acp:npx -y…  interrupted\n"
+        );
+        for row in [&row, &untitled, &command] {
             assert!(shown(None, row).ends_with("2 attempts: the connection was lost\n"));
             for width in 40..200 {
                 let shown = shown(Some(width), row);
                 let widest = shown.lines().map(console::measure_text_width).max();
                 assert!(widest.unwrap() <= width, "{width}: {shown}");
                 assert!(shown.contains("0199d7a0-1b2c") && shown.contains("interrupted"));
-                let has_title = !row.cells[TITLE].is_empty() && width >= 52;
+                let agent = console::measure_text_width(&row.narrow[1]).min(MAX_AGENT);
+                let has_title = !row.cells[TITLE].is_empty() && width >= 44 + agent;
                 assert_eq!(shown.contains("Fix the"), has_title, "{width}: {shown}");
             }
         }
