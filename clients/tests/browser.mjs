@@ -34,9 +34,11 @@ export async function open(browser, server, {width = 1280, height = 860, dark = 
 /// Takes the files of the page from a folder, to try a change of them without a build.
 async function serveFrom(folder, context, server) {
   const policy = (await fetch(`${server.url}/`)).headers.get('content-security-policy');
-  const isPage = ({origin, pathname}) => origin === server.url && (pathname === '/' || pathname === '/service-worker.js' || pathname.startsWith('/page/'));
+  /// The path below that of the page.
+  const within = ({href}) => href.startsWith(`${server.url}/`) ? new URL(href).pathname.slice(new URL(`${server.url}/`).pathname.length) : undefined;
+  const isPage = (url) => ['', 'service-worker.js'].includes(within(url)) || within(url)?.startsWith('page/');
   await context.route(isPage, (route) => {
-    const name = new URL(route.request().url()).pathname.replace('/page', '').slice(1) || 'index.html';
+    const name = within(new URL(route.request().url())).replace('page/', '') || 'index.html';
     return route.fulfill({path: join(folder, name), headers: {'content-security-policy': policy}});
   });
 }

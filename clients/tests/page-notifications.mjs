@@ -2,12 +2,13 @@
 // push service, which decrypts what it gets.
 
 import assert from 'node:assert/strict';
+import {execFileSync} from 'node:child_process';
 import {createDecipheriv, createECDH, createPublicKey, hkdfSync, randomBytes, verify} from 'node:crypto';
 import {readFile, stat} from 'node:fs/promises';
 import {createServer, request} from 'node:http';
 import {join} from 'node:path';
 import {isClean, open, text} from './browser.mjs';
-import {Server, check, until} from './server.mjs';
+import {PROGRAM, Server, check, until} from './server.mjs';
 
 /// A proxy that serves the server below a path; its address.
 async function below(server, path) {
@@ -103,6 +104,12 @@ export async function checkNotifications(chromium, server) {
     await page.keyboard.press('3');
     assert.equal(new URL(page.url()).hash, '#/now');
     await page.context().grantPermissions(['notifications'], {origin: server.url});
+    // What another page of this host was allowed turns nothing on.
+    const other = await page.context().newPage();
+    await other.goto(`${server.url}/`);
+    await other.waitForSelector('.calm:has-text("Nothing needs you")');
+    await other.waitForSelector('#notify[data-state=off]');
+    await other.close();
     await page.click('#notifications .primary');
     await page.waitForSelector('#notifications:has-text("On while the page is open"):has-text("teamster serve --web-push")');
     await page.click('#notifications button:has-text("Close")');
@@ -229,6 +236,17 @@ export async function checkNotifications(chromium, server) {
     await pushing.reaches(other, 'ended');
     await until('no notification', async () => (await shown(page)).length === 0);
     await until('a message for its end', () => came.length > 3);
+
+    // Another token of the person takes the subscription over.
+    const holder = async () => JSON.parse(await readFile(kept, 'utf8')).subscriptions[0]?.token.hash;
+    const before = await holder();
+    execFileSync(PROGRAM, ['token', 'replace'], {env: pushing.env});
+    pushing.token = (await readFile(join(pushing.folder, 'state/teamster/server/token'), 'utf8')).trim();
+    await page.waitForSelector('form.login');
+    await page.fill('form.login input', pushing.token);
+    await page.click('form.login button');
+    await until('the subscription of the token', async () => ![before, undefined].includes(await holder()));
+    await page.waitForSelector('#notify[data-state=on]');
 
     // Turned off, the server knows it no more.
     await page.click('#notify');

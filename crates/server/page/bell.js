@@ -1,7 +1,7 @@
 // Notifications of requests and of ended runs: the bell with its states, and the subscription of this browser. What a
 // notification looks like is in service-worker.js.
 
-import {base, getIfThere, post, remove} from './api.js';
+import {base, getIfThere, post, remove, unauthorized} from './api.js';
 import {isPossible} from './attention.js';
 import {fill, h, marked} from './dom.js';
 import {subject} from './edit.js';
@@ -65,13 +65,15 @@ async function subscribe(key) {
 /// Turns notifications on, if this browser allows them.
 async function turnOn() {
   if (await Notification.requestPermission() !== 'granted') return;
+  const wasOn = registration !== undefined;
   await navigator.serviceWorker.register('service-worker.js');
   registration = await navigator.serviceWorker.ready;
   remember(SETTING, 'on');
   problem = undefined;
   const push = await getIfThere('/v1/web-push').catch(() => undefined);
-  if (push) await subscribe(push.key).catch((error) => { problem = error.message; });
-  note();
+  if (!push) subscription = undefined;
+  else await subscribe(push.key).catch((error) => { subscription = undefined; problem = error.message; });
+  if (!wasOn) note();
 }
 
 /// Turns notifications off, in all tabs of this browser.
@@ -153,13 +155,17 @@ function news() {
   return [...asked, ...ended.map((run) => ({runId: run.runId, title: nameOf(run), text: condition(run)[0]}))];
 }
 
-/// True once what was chosen is done, which needs the login.
-let isObeyed = false;
+/// What was chosen is done once more snapshots than these have come: it needs the login, and a server that was away, or a
+/// token that is another one, may know nothing of this browser.
+let obeyAfter = 0;
+const obeyAgain = () => { obeyAfter = Math.min(obeyAfter, state.snapshots); };
+unauthorized.addEventListener('unauthorized', obeyAgain);
 
 async function follow() {
   if (!state.loaded) return;
-  if (!isObeyed) {
-    isObeyed = true;
+  if (state.lostAt !== 0) obeyAgain();
+  if (state.snapshots > obeyAfter) {
+    obeyAfter = Infinity;
     await obey();
   }
   if (!registration) return;
@@ -177,7 +183,7 @@ navigator.serviceWorker?.addEventListener('message', ({data}) => {
 
 /// Does what was chosen, here or in another tab.
 async function obey() {
-  if (isPossible() && Notification.permission === 'granted' && recall(SETTING) !== 'off') await turnOn().catch((error) => { problem = error.message; });
+  if (isPossible() && Notification.permission === 'granted' && recall(SETTING) === 'on') await turnOn().catch((error) => { problem = error.message; });
   else registration = subscription = undefined;
   show();
 }
