@@ -10,6 +10,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
@@ -19,7 +20,7 @@ use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -27,7 +28,13 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use teamster_core::McpServer;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::sleep;
 use uuid::Uuid;
+
+/// The time limit for a request's head, including the wait for its first byte: other users can connect as well.
+const HEAD_LIMIT: Duration = Duration::from_secs(30);
+/// The pause after `accept` failed, for example without free file descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
 
 type Tools<H> = TowerToHyperService<StreamableHttpService<H, LocalSessionManager>>;
 
@@ -51,7 +58,7 @@ impl ToolServer {
     ///
     /// # Panics
     ///
-    /// Panics outside of a Tokio runtime.
+    /// Panics outside of a Tokio runtime with I/O and time.
     pub async fn start<H: ServerHandler + Clone>(
         name: impl Into<String>,
         handler: H,
@@ -95,11 +102,10 @@ async fn serve<H: ServerHandler>(listener: TcpListener, tools: Tools<H>, token: 
     loop {
         tokio::select! {
             accepted = listener.accept() => {
-                // A failure is that of one connection, or passes.
                 if let Ok((stream, _)) = accepted {
                     connections.spawn(connection(stream, tools.clone(), token.clone()));
                 } else {
-                    tokio::task::yield_now().await;
+                    sleep(PAUSE).await;
                 }
             }
             Some(_) = connections.join_next() => {}
@@ -119,8 +125,11 @@ async fn connection<H: ServerHandler>(stream: TcpStream, tools: Tools<H>, token:
             }
         }
     });
-    let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-    // The client has disconnected, or sent what is no HTTP.
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_LIMIT)
+        .serve_connection(TokioIo::new(stream), service);
+    // The client has disconnected, sent what is no HTTP, or nothing.
     let _ = connection.await;
 }
 

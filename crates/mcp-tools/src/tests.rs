@@ -10,6 +10,8 @@ use serde::Deserialize;
 use serde_json::json;
 use teamster_core::{McpServer, McpTransport};
 use teamster_mcp_client::{Client, ClientError, ConnectOptions, probe};
+use tokio::io::AsyncReadExt;
+use tokio::time::timeout;
 
 use super::*;
 
@@ -85,6 +87,21 @@ async fn request_without_the_token_is_refused() {
         let error = probed.answer.unwrap_err();
         assert_eq!(error, ClientError::Unauthorized { status: 401 });
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn connection_without_a_request_is_closed() {
+    let tools = ToolServer::start("counter", Counter::default())
+        .await
+        .unwrap();
+    let McpTransport::Http { url, .. } = tools.server().transport else {
+        panic!("not over HTTP");
+    };
+    let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let mut sent = Vec::new();
+    let closed = timeout(HEAD_LIMIT * 2, stream.read_to_end(&mut sent)).await;
+    assert!(closed.is_ok(), "it is still open");
 }
 
 #[tokio::test]
