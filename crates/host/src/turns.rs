@@ -20,6 +20,24 @@ pub(crate) fn as_set(_: &CliInfo, _: &Capabilities, _: &mut ExecuteParams) -> bo
     true
 }
 
+/// Returns the accounts with these names, each of the agent or of one of its fallbacks.
+pub(crate) fn accounts(
+    host: &Host,
+    info: &CliInfo,
+    fallback: &[String],
+    names: &[String],
+) -> Result<Vec<Account>, AgentError> {
+    if names.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut agents = vec![info.id];
+    for other in fallback {
+        let other = Fallback::named(host.providers(), other)?;
+        agents.push(host.agent(&other.provider)?.id);
+    }
+    host.accounts_of(names, &agents)
+}
+
 /// Returns the error of a fallback.
 pub(crate) fn of_fallback(info: &CliInfo, error: &AgentError) -> AgentError {
     AgentError::refused_item("fallback", info.id, &*error.message)
@@ -54,14 +72,7 @@ pub(crate) fn plan(
         SessionCandidate::open(runtime, options, budget.clone())
     };
     let first_id = info.id;
-    let mut agents = vec![first_id];
-    for other in &spec.fallback {
-        agents.push(
-            host.agent(&Fallback::named(host.providers(), other)?.provider)?
-                .id,
-        );
-    }
-    let accounts = host.accounts_of(&spec.accounts, &agents)?;
+    let accounts = accounts(host, info, &spec.fallback, &spec.accounts)?;
     let account = |id: &str| -> Result<Option<&Account>, AgentError> {
         let mut own = accounts.iter().filter(|account| account.agent == id);
         let first = own.next();

@@ -18,6 +18,7 @@ use tokio::time::{Instant, sleep};
 use super::control::Control;
 use super::copy::{Copy, release};
 use super::folder::{Brought, is_damaged};
+use super::hold::has_own_logins;
 use super::home::Held;
 use super::outside::Outside;
 use super::pull::forget;
@@ -172,7 +173,8 @@ impl Carry {
                     return Outcome::Vanished;
                 };
                 let refusal = self.refusal(folder).await;
-                Copy::new(&self.shared, &self.key, folder.nonce)
+                let own_logins = self.submitted().is_ok_and(|spec| has_own_logins(&spec));
+                Copy::new(&self.shared, &self.key, folder.nonce, own_logins)
                     .copy(folder.has_begun, refusal.as_ref())
                     .await
             }

@@ -40,6 +40,8 @@ pub(super) struct Copy<'a> {
     shared: &'a Arc<Shared>,
     key: &'a RunKey,
     nonce: Tag,
+    /// The run names no account.
+    own_logins: bool,
     /// The id of the run on this machine.
     local: String,
     outside: Outside,
@@ -57,11 +59,18 @@ pub(super) struct Copy<'a> {
 }
 
 impl<'a> Copy<'a> {
-    pub(super) fn new(shared: &'a Arc<Shared>, key: &'a RunKey, nonce: Tag) -> Self {
+    /// Creates the copy for this claim. `own_logins`: a limit in the log is one of the agent's own login.
+    pub(super) fn new(
+        shared: &'a Arc<Shared>,
+        key: &'a RunKey,
+        nonce: Tag,
+        own_logins: bool,
+    ) -> Self {
         Self {
             shared,
             key,
             nonce,
+            own_logins,
             local: key.local(),
             outside: Outside::of(key),
             source: None,
@@ -185,7 +194,9 @@ impl<'a> Copy<'a> {
         let summary = &view.summary;
         let live = (summary.live.as_ref()).and_then(|live| live.provider.as_deref());
         let provider = live.unwrap_or(&summary.info.provider);
-        self.shared.note_limits(provider, lines).await;
+        if self.own_logins {
+            self.shared.note_limits(provider, lines).await;
+        }
         if let Some(session) = &summary.session_id {
             self.keep_session(provider, session, summary.info.directory.as_ref())
                 .await;

@@ -222,9 +222,12 @@ impl Folders {
         self.read(key, REFUSED)
     }
 
-    /// Writes down what was brought to the fleet.
+    /// Writes down what was brought to the fleet, unless someone has removed the folder: the run must come to its end.
     pub(super) fn keep_brought(&self, key: &RunKey, brought: &Brought) -> io::Result<()> {
-        self.write(key, BROUGHT, brought)
+        match self.write(key, BROUGHT, brought) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            written => written,
+        }
     }
 
     /// Returns what was brought to the fleet; `None` before that is known.
@@ -355,7 +358,10 @@ mod tests {
             missing: Some("no room".to_owned()),
         };
         folders.keep_brought(&key, &brought).unwrap();
-        assert_eq!(folders.brought(&key).unwrap(), Some(brought));
+        assert_eq!(folders.brought(&key).unwrap(), Some(brought.clone()));
+        let removed = RunKey::new("ann", "removed");
+        folders.keep_brought(&removed, &brought).unwrap();
+        assert_eq!(folders.brought(&removed).unwrap(), None);
         // Another claim finds out itself.
         folders
             .make(&key, Tag::of(2), 9, Decided::default())

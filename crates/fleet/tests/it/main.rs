@@ -12,6 +12,7 @@ macro_rules! server_or_skip {
     }};
 }
 
+mod accounts;
 mod bad;
 mod chaos;
 mod clocks;

@@ -4,15 +4,25 @@ use teamster_api::Spec;
 use teamster_core::{AgentError, ErrorCode, ErrorDetail, ErrorKind};
 use teamster_providers::doctor::{self, LoginState};
 
-use crate::{Host, missing_program, params};
+use crate::{Host, missing_program, params, turns};
 
-/// Checks that the directory of a run or session exists, and that its agent is installed and not known to be logged out.
-/// Starts no process.
+/// Checks that the directory of a run or session exists, that its agent is installed and not known to be logged out, and that
+/// this machine has its accounts. Starts no process.
 pub(super) fn check(host: &Host, spec: &Spec) -> Result<(), AgentError> {
     spec.check_one_machine()?;
-    let (directory, trusted) = match spec {
-        Spec::Run(spec) => (spec.working_directory.as_deref(), &spec.trusted),
-        Spec::Session(spec) => (spec.working_directory.as_deref(), &spec.trusted),
+    let (directory, trusted, fallback, accounts) = match spec {
+        Spec::Run(spec) => (
+            spec.working_directory.as_deref(),
+            &spec.trusted,
+            &spec.fallback,
+            &spec.accounts,
+        ),
+        Spec::Session(spec) => (
+            spec.working_directory.as_deref(),
+            &spec.trusted,
+            &spec.fallback,
+            &spec.accounts,
+        ),
     };
     let info = host.agent(spec.provider())?;
     if let Some(directory) = directory.filter(|path| !path.is_dir()) {
@@ -27,10 +37,24 @@ pub(super) fn check(host: &Host, spec: &Spec) -> Result<(), AgentError> {
         }
         return Err(error);
     }
+    let accounts = turns::accounts(host, info, fallback, accounts)?;
+    let own: Vec<_> = (accounts.iter())
+        .filter(|account| account.agent == info.id)
+        .collect();
+    let is_logged_out = if own.is_empty() {
+        doctor::login_of(info).state == LoginState::No
+    } else {
+        own.iter().all(|account| account.has_login == Some(false))
+    };
     // Variables of the spec may provide a login, and a clean environment may hide one.
     let is_changed = !trusted.env.is_empty() || trusted.clean_env;
-    if !is_changed && doctor::login_of(info).state == LoginState::No {
-        let problem = format!("{} is not logged in: {}", info.name, info.login);
+    if !is_changed && is_logged_out {
+        let names: Vec<_> = own.iter().map(|account| &*account.name).collect();
+        let with = match &*names {
+            [] => String::new(),
+            names => format!(" with {}", names.join(", ")),
+        };
+        let problem = format!("{} is not logged in{with}: {}", info.name, info.login);
         return Err(AgentError::new(
             ErrorCode::CliError,
             ErrorKind::Auth,

@@ -16,6 +16,7 @@ use crate::protocol::{Outcome, Tag};
 use crate::record::Record;
 use crate::runs::check_spec;
 use crate::worker::folder::{Decided, is_damaged};
+use crate::worker::hold::has_own_logins;
 use crate::worker::home::{self, Found, Held, Place};
 use crate::worker::place::check_case;
 use crate::worker::pull::PROGRESS;
@@ -39,7 +40,7 @@ impl Carry {
     }
 
     /// Returns the spec as it was submitted.
-    fn submitted(&self) -> Result<Spec, ServiceError> {
+    pub(super) fn submitted(&self) -> Result<Spec, ServiceError> {
         let record = self.record.as_ref().map(|(_, record)| record);
         let record = record.ok_or_else(|| crate::records::not_found(&self.key.run))?;
         if record.version > IN_FILE {
@@ -120,7 +121,9 @@ impl Carry {
             return Ok(Found::elsewhere(waits_for(record)));
         }
         let wanted = self.permitted()?;
-        self.shared.check_hold(wanted.provider()).await?;
+        if has_own_logins(&wanted) {
+            self.shared.check_hold(wanted.provider()).await?;
+        }
         let found = home::find(&self.shared, &self.key, &wanted).await?;
         if let Place::Elsewhere(worker) = &found.place {
             self.forward(worker).await?;
