@@ -4,7 +4,7 @@ FROM rust:1-alpine AS build
 RUN apk add --no-cache musl-dev
 WORKDIR /src
 COPY . .
-RUN cargo build --release --locked --package teamster-cli --features fleet
+RUN cargo build --release --locked --package teamster-cli --all-features
 
 FROM alpine:3
 RUN apk add --no-cache ca-certificates && adduser -D agent

@@ -1,7 +1,7 @@
 //! Sessions by conversation, and the history of runs.
 //!
-//! A [`Store`] is an SQLite file, a PostgreSQL server, or memory, with the same code and tables for each. Several
-//! processes may use the same store.
+//! A [`Store`] is an SQLite file, a PostgreSQL server (feature `postgres`), or memory, with the same code and tables for
+//! each. Several processes may use the same store.
 //!
 //! ```
 //! use teamster_store::{Conversation, NewRun, NewSession, RunFilter, RunState, Store};

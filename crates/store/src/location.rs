@@ -47,7 +47,7 @@ impl Location {
         if let Some((scheme, rest)) = url.split_once(':') {
             match &*scheme.to_ascii_lowercase() {
                 scheme @ ("postgres" | "postgresql") => {
-                    return server(&format!("{scheme}:{rest}"));
+                    return server(&format!("{scheme}:{rest}"), cfg!(feature = "postgres"));
                 }
                 "sqlite" => return sqlite(rest),
                 _ => {}
@@ -157,7 +157,8 @@ fn file(path: &str) -> Result<Location, StoreError> {
     }
 }
 
-fn server(url: &str) -> Result<Location, StoreError> {
+/// Parses the URL of a server, which can be opened only with its driver.
+fn server(url: &str, has_driver: bool) -> Result<Location, StoreError> {
     let wrong = |reason: &str| StoreError::Url {
         reason: format!("{reason}; write postgres://USER:PASSWORD@HOST:PORT/DATABASE"),
     };
@@ -184,5 +185,35 @@ fn server(url: &str) -> Result<Location, StoreError> {
     let port = parsed.port().map(|port| format!(":{port}"));
     let port = port.unwrap_or_default();
     let shown = format!("{}://{host}{port}{}", parsed.scheme(), parsed.path());
+    if !has_driver {
+        return Err(StoreError::Open {
+            location: shown,
+            reason: "this program was built without the feature `postgres`, which those of releases have; \
+                     use one of them, build it with `--features postgres`, or name a file"
+                .into(),
+        });
+    }
     Ok(Location::Server { options, shown })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_without_its_driver_is_refused_with_the_next_step() {
+        let url = "postgres://me:hunter2@host:5433/db?sslmode=require";
+        assert!(matches!(server(url, true), Ok(Location::Server { .. })));
+        let Err(error) = server(url, false) else {
+            panic!("it is refused");
+        };
+        assert_eq!(
+            error.to_string(),
+            "cannot open the store postgres://host:5433/db: this program was built without the feature `postgres`, \
+             which those of releases have; use one of them, build it with `--features postgres`, or name a file"
+        );
+        // A mistyped URL is reported as such.
+        let mistyped = server("postgres:me:hunter2@host/db", false);
+        assert!(matches!(mistyped, Err(StoreError::Url { .. })));
+    }
 }

@@ -56,7 +56,7 @@ impl Store {
     /// |---|---|
     /// | a path, `sqlite:PATH`, `sqlite:///absolute/path` | an SQLite file, created for this user alone if missing |
     /// | `sqlite::memory:` | memory, dropped with the last handle |
-    /// | `postgres://USER:PASSWORD@HOST:PORT/DATABASE` | a server. `?sslmode=verify-full` requires TLS, `?options=-csearch_path%3DNAME` selects a schema. Missing parts come from `PGHOST`, `PGUSER`, `PGPASSWORD`, … and `~/.pgpass` |
+    /// | `postgres://USER:PASSWORD@HOST:PORT/DATABASE` | a server, with the feature `postgres`. `?sslmode=verify-full` requires TLS, `?options=-csearch_path%3DNAME` selects a schema. Missing parts come from `PGHOST`, `PGUSER`, `PGPASSWORD`, … and `~/.pgpass` |
     ///
     /// # Errors
     ///

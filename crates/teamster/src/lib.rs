@@ -42,7 +42,7 @@
 //! | `embedded` | the agent whose model loop is in this process, without a CLI | `embedded` |
 //! | `runner` | detached runs: find, follow, answer and cancel what `teamster run --detach` has started | `runner` |
 //! | `host` | runs and sessions from their description (`api`), in processes of their own: worktree, history, locks, logs | `host` |
-//! | `store` | a database of sessions and of the history of runs | `store` |
+//! | `store` | a database of sessions and of the history of runs, on a PostgreSQL server with `postgres` | `store` |
 //! | `usage` | tokens and cost, from what the CLIs leave on disk | `usage` |
 //! | `loop` | the long-running agent loop and its supervisor | `agent_loop` |
 //! | `mcp-files` (on with three of the providers) | MCP servers from the `mcpServers` JSON of users, changes of the CLIs' configuration files | `mcp` |

@@ -28,6 +28,8 @@ const MOST: &[(&str, &[&str], usize)] = &[
         50,
     ),
     ("teamster-claude", &[], 28),
+    // README's first command.
+    ("teamster-cli", &[], 281),
 ];
 
 #[test]
