@@ -98,6 +98,11 @@ impl Trigger {
         if let Some(directory) = &mut run.working_directory {
             *directory = folder.join(&*directory);
         }
+        if let Some(workspace) = &mut run.workspace
+            && let Some(path) = workspace.path().map(|path| folder.join(path))
+        {
+            workspace.set_path(path);
+        }
         run.check().map_err(|error| format!("run: {error}"))?;
         let prompt =
             Template::parse(&run.prompt).map_err(|problem| format!("prompt: {problem}"))?;
