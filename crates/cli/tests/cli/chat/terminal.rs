@@ -263,7 +263,6 @@ fn an_agent_that_prints_nothing_is_seen_to_work_and_is_stopped() {
     terminal.see("starting Claude Code");
     terminal.press("\u{3}");
     terminal.see("stopping");
-    terminal.press("\u{3}");
     terminal.see("stopped");
     terminal.see(PROMPT);
     terminal.press("\u{4}");
