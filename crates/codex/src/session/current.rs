@@ -301,8 +301,10 @@ impl CodexSession {
         if let Err(error) = check_prompt(&turn.prompt, turn.images.len()) {
             return self.fail(error, out);
         }
-        if self.compacts(&turn.prompt) && turn.prompt.trim() != COMPACT {
-            let error = AgentError::refused("prompt", "/compact of Codex takes no text");
+        let has_more = turn.prompt.trim() != COMPACT || !turn.images.is_empty();
+        if self.compacts(&turn.prompt) && has_more {
+            let error =
+                AgentError::refused("prompt", "/compact of Codex takes no text and no image");
             return self.fail(error, out);
         }
         self.waiting.turn = Some(turn);

@@ -172,11 +172,13 @@ impl Driver {
             until_ms,
             reason: error.clone(),
         };
+        // First, because other processes may be slow to know.
+        let reason = held.reason.clone();
+        self.registry.hold(held.key(), until_ms, reason);
         // What is only assumed holds back the runs of this process alone.
         if let Some(shared) = self.holds.as_ref().filter(|_| named.is_some()) {
             shared_holds::add(&**shared, candidate, &held).await;
         }
-        self.registry.hold(held.key(), until_ms, held.reason);
     }
 }
 

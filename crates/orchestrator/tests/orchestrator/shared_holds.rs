@@ -117,6 +117,33 @@ async fn holds_that_cannot_be_shared_delay_a_run_by_seconds() {
     assert_eq!(starts, [3, 6]);
 }
 
+/// Holds that are written for ever.
+struct Slow;
+
+impl SharedHolds for Slow {
+    fn holds<'a>(&'a self, _: &'a Candidate) -> Shares<'a, Vec<Held>> {
+        Box::pin(ready(Vec::new()))
+    }
+
+    fn hold<'a>(&'a self, _: &'a Candidate, _: &'a Held) -> Shares<'a, ()> {
+        Box::pin(pending())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn limit_holds_at_once_in_its_process() {
+    let a = mock("a", [fails_for(ErrorKind::Quota, 3_600_000)]);
+    let orchestrator = orchestrator();
+    let slow = Arc::new(Slow);
+    let first = start(&orchestrator, sharing(&[&a], &slow));
+    a.wait_for_runs(1).await;
+    tokio::time::sleep(secs(1)).await;
+    let second = start(&orchestrator, sharing(&[&a], &slow)).outcome().await;
+    assert_eq!(second.error().unwrap().code, ErrorCode::ProviderOnHold);
+    assert_eq!(first.outcome().await.attempts.len(), 1);
+    assert_eq!(a.runs().len(), 1);
+}
+
 /// An account with one slot for all processes.
 struct OneSlot(Arc<Semaphore>, Shared);
 

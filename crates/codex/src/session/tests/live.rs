@@ -1,6 +1,8 @@
 //! Live output, the size of the context, models and compaction.
 
-use teamster_core::{ContextUse, ModelChoice, NoticeCode, Offers, RunStatus, SlashCommand};
+use teamster_core::{
+    ContextUse, Image, ImageSource, ModelChoice, NoticeCode, Offers, RunStatus, SlashCommand,
+};
 
 use super::*;
 
@@ -150,10 +152,18 @@ fn a_compaction_is_a_turn_without_an_answer() {
         [NoticeCode::CompactionStarted, NoticeCode::Compacted]
     );
 
-    peer.begin("/compact all of it");
-    let (_, result) = peer.over();
-    let refused = "prompt: /compact of Codex takes no text";
-    assert_eq!(result.errors[0].message, refused);
+    let mut with_image = Turn::new("/compact");
+    with_image.images = vec![Image {
+        media_type: "image/png".into(),
+        source: ImageSource::Bytes(vec![0]),
+    }];
+    for turn in [Turn::new("/compact all of it"), with_image] {
+        peer.session.begin(turn);
+        peer.look();
+        let (_, result) = peer.over();
+        let refused = "prompt: /compact of Codex takes no text and no image";
+        assert_eq!(result.errors[0].message, refused);
+    }
 }
 
 #[test]
