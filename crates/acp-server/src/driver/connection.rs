@@ -189,7 +189,7 @@ impl Connection {
                             let done = log_out.log_out(&agent).await;
                             done.map_err(|error| shared.agent_error(error))
                         }
-                        None => Ok(()),
+                        None => Err(AgentError::invalid_params("no login can be removed here")),
                     }
                 },
                 move |result| ActionResult::LoggedOut(ticket, result),

@@ -81,7 +81,9 @@ fn here(runtime: &Runtime, mut session: SessionSpec) -> anyhow::Result<u8> {
     // A prompt that begins with `/` is a command of the agent, as in its own terminal, where it has such commands.
     session.trusted.slash_commands = true;
     let agent = host().agent(&session.provider);
-    let has_logout = agent.is_ok_and(|info| !info.logout_args.is_empty());
+    // The command would remove the agent's own login, not that of an account.
+    let has_logout =
+        session.accounts.is_empty() && agent.is_ok_and(|info| !info.logout_args.is_empty());
     let guard = Guard::start(host(), None);
     teamster_host::adopt_orphans();
     let served = runtime.block_on(async {

@@ -133,6 +133,44 @@ fn an_editor_logs_out_of_the_cli() {
 }
 
 #[test]
+fn a_thread_with_an_account_has_its_login() {
+    let agent = Agent::new();
+    let config = agent.path("config");
+    fs::create_dir_all(config.join("teamster")).unwrap();
+    let accounts = "[work]\nagent = 'claude'\nenv.ANTHROPIC_API_KEY = 'made-up'\n\
+                    [spare]\nagent = 'claude'\nenv.X = 'y'\n";
+    fs::write(config.join("teamster/accounts.toml"), accounts).unwrap();
+    let editor = |account: &str| {
+        let mut command = command(&agent, ["claude", account]);
+        command
+            .env_remove("ANTHROPIC_API_KEY")
+            .env("HOME", agent.path("state"))
+            .env("XDG_CONFIG_HOME", &config);
+        Editor::start(&mut command)
+    };
+    let mut work = editor("--account=work");
+    // The CLI's command would remove another login.
+    let about = work.initialize();
+    let auth = &about["result"]["agentCapabilities"]["auth"];
+    assert_eq!(auth["logout"], Value::Null, "{about}");
+    let session = work.begin(&agent.path(""));
+    let answer = work.prompt_and_wait(&session, "hello");
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    work.end();
+
+    if cfg!(target_os = "linux") {
+        let mut spare = editor("--account=spare");
+        spare.initialize();
+        let params = json!({"cwd": agent.path(""), "mcpServers": []});
+        let refused = spare.call("session/new", &params);
+        assert_eq!(refused["error"]["code"], -32000, "{refused}");
+        let problem = refused["error"]["message"].as_str().unwrap();
+        let named = "Claude Code is not logged in with spare: ";
+        assert!(problem.starts_with(named), "{problem}");
+    }
+}
+
+#[test]
 fn unusable_store_is_reported_before_the_first_session() {
     let agent = Agent::new();
     let mut editor = Editor::new(&agent, ["claude", "--store", "/proc/none/store.db"]);
