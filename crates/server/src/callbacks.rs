@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::feed::{changes, next};
 use crate::outgoing::Poster;
 use crate::token::hash;
-use crate::web_push::{BROWSERS, WebPush};
+use crate::web_push::{BROWSER, WebPush};
 use crate::{ApiError, ServerConfig};
 use delivery::Delivery;
 use message::{Message, due};
@@ -134,6 +134,7 @@ pub(crate) async fn send_all(callbacks: Arc<Callbacks>) {
         records: callbacks.files.load(),
         seen: HashMap::new(),
         in_flight: HashMap::new(),
+        problem: None,
         poster: None,
         secret: None,
         callbacks: callbacks.clone(),
@@ -225,6 +226,8 @@ struct Sender {
     seen: HashMap<String, HashSet<String>>,
     /// The deliveries in progress of each run, by the address and the key of the message.
     in_flight: HashMap<String, HashMap<(String, String), CancellationToken>>,
+    /// Why the subscriptions of browsers cannot be read, which is reported once.
+    problem: Option<String>,
     /// Created for the first message.
     poster: Option<Poster>,
     /// Read for the first message to a webhook.
@@ -265,11 +268,27 @@ impl Sender {
     }
 
     /// Returns the targets that get the messages of all runs.
-    fn targets_of_all(&self) -> Vec<String> {
-        let web_push = self.callbacks.web_push.as_ref();
-        let has_browsers = web_push.is_some_and(|web_push| web_push.has_browsers());
+    fn targets_of_all(&mut self) -> Vec<String> {
+        let browsers = self.callbacks.web_push.as_ref().map(|it| it.targets());
+        let browsers = match browsers.transpose() {
+            Ok(browsers) => {
+                self.problem = None;
+                browsers.unwrap_or_default()
+            }
+            Err(error) => {
+                let problem = error.to_string();
+                if self.problem.as_ref() != Some(&problem) {
+                    self.callbacks.warn(&format!("web push: {problem}"));
+                    self.problem = Some(problem);
+                }
+                let known = self.seen.keys();
+                known
+                    .filter(|it| it.starts_with(BROWSER))
+                    .cloned()
+                    .collect()
+            }
+        };
         let callback = self.callbacks.config.callback.iter().cloned();
-        let browsers = has_browsers.then(|| BROWSERS.to_owned());
         callback.chain(browsers).collect()
     }
 
@@ -335,7 +354,7 @@ impl Sender {
     fn cancel_outdated(&self, run_id: &str, due: &[(String, Message)]) {
         let in_flight = self.in_flight.get(run_id).into_iter().flatten();
         for ((url, key), cancelled) in in_flight {
-            if url == BROWSERS && !due.iter().any(|(due, _)| due == key) {
+            if url.starts_with(BROWSER) && !due.iter().any(|(due, _)| due == key) {
                 cancelled.cancel();
             }
         }
@@ -357,14 +376,10 @@ impl Sender {
             }
             let cancelled = CancellationToken::new();
             in_flight.insert(own, cancelled.clone());
-            let sent = if target.url != BROWSERS {
-                self.call(target.url, run_id, key, message)
-            } else if let Some(web_push) = self.callbacks.web_push.clone() {
-                self.notify(web_push, run_id, key, message, cancelled)
+            let sent = if target.url.starts_with(BROWSER) {
+                self.notify(target.url, run_id, key, message, cancelled)
             } else {
-                // An earlier server notified browsers.
-                self.callbacks.settle(run_id, BROWSERS, key);
-                Ok(())
+                self.call(target.url, run_id, key, message)
             };
             if let Err(error) = sent {
                 self.callbacks.warn(&format!("callbacks: {error}"));
@@ -407,29 +422,32 @@ impl Sender {
         Ok(())
     }
 
-    /// Delivers a message to all browsers.
+    /// Delivers a message to a browser.
     fn notify(
         &mut self,
-        web_push: Arc<WebPush>,
+        url: String,
         run_id: &str,
         key: &str,
         message: &Message,
         cancelled: CancellationToken,
     ) -> Result<(), String> {
-        let Some(notification) = message.notification() else {
-            self.callbacks.settle(run_id, BROWSERS, key);
+        let callbacks = self.callbacks.clone();
+        let (Some(web_push), Some(notification)) =
+            (callbacks.web_push.clone(), message.notification())
+        else {
+            // It is of no use to a person, or an earlier server notified browsers.
+            callbacks.settle(run_id, &url, key);
             return Ok(());
         };
         let (poster, attempts) = (self.poster()?, message.attempts());
-        let callbacks = self.callbacks.clone();
         let (run_id, key) = (run_id.to_owned(), key.to_owned());
         tokio::spawn(async move {
-            let sent = web_push.send(&poster, &notification, attempts);
-            let problems = cancelled.run_until_cancelled(sent).await;
-            for problem in problems.unwrap_or_default() {
+            let id = url.strip_prefix(BROWSER).unwrap_or_default();
+            let sent = web_push.send(&poster, id, &notification, attempts);
+            if let Some(Err(problem)) = cancelled.run_until_cancelled(sent).await {
                 callbacks.warn(&format!("web push for run {run_id}: {problem}"));
             }
-            callbacks.settle(&run_id, BROWSERS, &key);
+            callbacks.settle(&run_id, &url, &key);
         });
         Ok(())
     }

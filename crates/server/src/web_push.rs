@@ -18,7 +18,6 @@ use serde::Serialize;
 use teamster_api::ProblemCode;
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
-use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::keys::{Key, Keys};
@@ -29,8 +28,9 @@ use encryption::{AUTH, PUBLIC, encrypt};
 use subscriptions::{Subscription, Subscriptions};
 use vapid::Vapid;
 
-/// The target of the messages for all browsers, among the addresses of callbacks, which begin with `http`.
-pub(crate) const BROWSERS: &str = "web-push:";
+/// The prefix of the targets that are browsers, among the addresses of callbacks, which begin with `http`. The id of the
+/// subscription follows.
+pub(crate) const BROWSER: &str = "web-push:";
 /// The maximum length of the address of a subscription, in bytes.
 const LONGEST: usize = 2048;
 
@@ -133,58 +133,70 @@ impl WebPush {
         removed.map_err(|error| internal(&error))
     }
 
-    /// Returns whether a browser has subscribed. Subscriptions that cannot be read are an error of [`send`](Self::send).
-    pub(crate) fn has_browsers(&self) -> bool {
-        !matches!(self.subscriptions.list(), Ok(list) if list.is_empty())
+    /// Returns the targets of messages that are browsers.
+    pub(crate) fn targets(&self) -> io::Result<Vec<String>> {
+        let list = self.subscriptions.list()?.into_iter();
+        Ok(list.map(|one| format!("{BROWSER}{}", one.id())).collect())
     }
 
-    /// Sends a notification to all browsers, and returns the problems of those that did not get it. Subscriptions that are
-    /// gone, or whose token is not valid any more, are removed.
+    /// Sends a notification to the browser with this subscription until it is taken, given up or refused. A subscription
+    /// that is gone, or whose token is not valid any more, is removed.
     pub(crate) async fn send(
-        self: Arc<Self>,
+        &self,
         poster: &Poster,
+        id: &str,
         notification: &Notification,
         attempts: usize,
-    ) -> Vec<String> {
-        let prepared = self.vapid().and_then(|vapid| {
-            let message = serde_json::to_vec(notification)?;
-            Ok((
-                vapid,
-                Arc::<[u8]>::from(message),
-                self.subscriptions.list()?,
-            ))
-        });
-        let (vapid, message, subscriptions) = match prepared {
-            Ok(prepared) => prepared,
-            Err(error) => return vec![error.to_string()],
-        };
-        let mut deliveries = JoinSet::new();
-        for subscription in subscriptions {
-            let delivery = Delivery {
-                web_push: self.clone(),
-                poster: poster.clone(),
-                vapid: vapid.clone(),
-                message: message.clone(),
-                ttl: notification.ttl,
-                is_urgent: notification.request_id.is_some(),
-                topic: topic(&notification.run_id),
-                id: subscription.id(),
-                attempts,
-            };
-            deliveries.spawn(async move {
-                let sent = delivery.send().await;
-                sent.map_err(|error| given_up(&subscription.endpoint, &error))
-            });
-        }
-        let mut problems = Vec::new();
-        while let Some(delivered) = deliveries.join_next().await {
-            match delivered {
-                Ok(Ok(())) => {}
-                Ok(Err(problem)) => problems.push(problem),
-                Err(error) => problems.push(error.to_string()),
+    ) -> Result<(), String> {
+        let mut delays = delays(attempts);
+        loop {
+            match self.attempt(poster, id, notification).await {
+                Ok(()) => return Ok(()),
+                Err(Failure::Permanent(error)) => return Err(error),
+                Err(Failure::Transient(error)) => match delays.next() {
+                    Some(delay) => sleep(delay).await,
+                    None => return Err(error),
+                },
             }
         }
-        problems
+    }
+
+    /// Sends a notification once, unless the subscription has ended, which it may have since the last attempt.
+    async fn attempt(
+        &self,
+        poster: &Poster,
+        id: &str,
+        notification: &Notification,
+    ) -> Result<(), Failure> {
+        let local = |error: io::Error| Failure::Transient(error.to_string());
+        let Some(subscription) = self.valid(id).map_err(local)? else {
+            return Ok(());
+        };
+        let vapid = self.vapid().map_err(local)?;
+        let origin = origin(&subscription.endpoint)
+            .ok_or_else(|| Failure::Permanent("expected a URL".to_owned()))?;
+        // Only the push service is named: the rest of the address is a secret.
+        let refused = |error: String| format!("{origin} did not take a message: {error}");
+        let posted = post(poster, &vapid, &subscription, &origin, notification);
+        let status = match posted.await {
+            Ok(status) => status,
+            Err(Failure::Transient(error)) => return Err(Failure::Transient(refused(error))),
+            Err(Failure::Permanent(error)) => return Err(Failure::Permanent(refused(error))),
+        };
+        let is_transient = status.is_server_error()
+            || matches!(
+                status,
+                StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT
+            );
+        match status {
+            status if status.is_success() => Ok(()),
+            StatusCode::NOT_FOUND | StatusCode::GONE => {
+                let removed = self.subscriptions.remove(|one| one.id() == id);
+                removed.map_err(local)
+            }
+            status if is_transient => Err(Failure::Transient(refused(format!("HTTP {status}")))),
+            status => Err(Failure::Permanent(refused(format!("HTTP {status}")))),
+        }
     }
 
     /// Returns the subscription with this id while its token is valid, and removes one whose token was revoked.
@@ -203,13 +215,6 @@ impl WebPush {
         }
         Ok(Some(subscription))
     }
-}
-
-/// Names the push service only: the rest of its address is a secret.
-fn given_up(endpoint: &str, error: &str) -> String {
-    let uri: Option<Uri> = endpoint.parse().ok();
-    let host = uri.as_ref().and_then(Uri::host).unwrap_or("?");
-    format!("{host} did not take a message: {error}")
 }
 
 fn internal(error: &io::Error) -> ApiError {
@@ -235,88 +240,39 @@ fn sealed(subscription: &Subscription, message: &[u8]) -> Option<Vec<u8>> {
     encrypt(&public, &auth, message).ok()
 }
 
-/// The delivery of a message to one browser.
-struct Delivery {
-    web_push: Arc<WebPush>,
-    poster: Poster,
-    vapid: Arc<Vapid>,
-    /// The id of the browser's subscription.
-    id: String,
-    message: Arc<[u8]>,
-    /// The time for which the push service keeps the message, in seconds.
-    ttl: u64,
-    is_urgent: bool,
-    topic: String,
-    attempts: usize,
+/// Returns the origin of a URL.
+fn origin(url: &str) -> Option<String> {
+    let uri: Uri = url.parse().ok()?;
+    Some(format!("{}://{}", uri.scheme_str()?, uri.authority()?))
 }
 
-impl Delivery {
-    /// Sends the message until it is taken, given up or refused.
-    async fn send(self) -> Result<(), String> {
-        let mut delays = delays(self.attempts);
-        loop {
-            match self.attempt().await {
-                Ok(()) => return Ok(()),
-                Err(Failure::Permanent(error)) => return Err(error),
-                Err(Failure::Transient(error)) => match delays.next() {
-                    Some(delay) => sleep(delay).await,
-                    None => return Err(error),
-                },
-            }
-        }
-    }
-
-    /// Sends the message once, unless the subscription has ended, which it may have since the last attempt.
-    async fn attempt(&self) -> Result<(), Failure> {
-        let local = |error: io::Error| Failure::Transient(error.to_string());
-        let subscription = self.web_push.valid(&self.id).map_err(local)?;
-        let Some(subscription) = subscription else {
-            return Ok(());
-        };
-        match self.post(&subscription).await? {
-            status if status.is_success() => Ok(()),
-            StatusCode::NOT_FOUND | StatusCode::GONE => {
-                let gone = &self.web_push.subscriptions;
-                gone.remove(|one| one.id() == self.id).map_err(local)
-            }
-            status
-                if status.is_server_error()
-                    || matches!(
-                        status,
-                        StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT
-                    ) =>
-            {
-                Err(Failure::Transient(format!("HTTP {status}")))
-            }
-            status => Err(Failure::Permanent(format!("HTTP {status}"))),
-        }
-    }
-
-    async fn post(&self, subscription: &Subscription) -> Result<StatusCode, Failure> {
-        let endpoint = &subscription.endpoint;
-        let failed = |error: String| Failure::Permanent(error);
-        let uri: Uri = endpoint.parse().map_err(|_| failed("not a URL".into()))?;
-        let origin = match (uri.scheme_str(), uri.authority()) {
-            (Some(scheme), Some(authority)) => format!("{scheme}://{authority}"),
-            _ => return Err(failed("not a URL".into())),
-        };
-        let authorization = self.vapid.authorization(&origin, epoch_ms() / 1000);
-        let sealed = sealed(subscription, &self.message);
-        let headers = [
-            (
-                "authorization",
-                authorization.map_err(|error| failed(error.to_string()))?,
-            ),
-            ("content-encoding", "aes128gcm".to_owned()),
-            ("content-type", "application/octet-stream".to_owned()),
-            ("ttl", self.ttl.to_string()),
-            ("topic", self.topic.clone()),
-            (
-                "urgency",
-                if self.is_urgent { "high" } else { "normal" }.to_owned(),
-            ),
-        ];
-        let body = sealed.ok_or_else(|| failed("cannot encrypt the message".into()))?;
-        self.poster.post(endpoint, &headers, body).await
-    }
+/// Sends a notification to the push service of this origin, once.
+async fn post(
+    poster: &Poster,
+    vapid: &Vapid,
+    subscription: &Subscription,
+    origin: &str,
+    notification: &Notification,
+) -> Result<StatusCode, Failure> {
+    let failed = |error: String| Failure::Permanent(error);
+    let message = serde_json::to_vec(notification).map_err(|error| failed(error.to_string()))?;
+    let authorization = vapid.authorization(origin, epoch_ms() / 1000);
+    let is_urgent = notification.request_id.is_some();
+    let headers = [
+        (
+            "authorization",
+            authorization.map_err(|error| failed(error.to_string()))?,
+        ),
+        ("content-encoding", "aes128gcm".to_owned()),
+        ("content-type", "application/octet-stream".to_owned()),
+        ("ttl", notification.ttl.to_string()),
+        ("topic", topic(&notification.run_id)),
+        (
+            "urgency",
+            if is_urgent { "high" } else { "normal" }.to_owned(),
+        ),
+    ];
+    let body = sealed(subscription, &message);
+    let body = body.ok_or_else(|| failed("cannot encrypt the message".to_owned()))?;
+    poster.post(&subscription.endpoint, &headers, body).await
 }

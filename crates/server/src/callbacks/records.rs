@@ -24,7 +24,7 @@ pub(super) struct Record {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Target {
-    /// The address of a callback, or [`BROWSERS`](crate::web_push::BROWSERS).
+    /// The address of a callback, or a browser ([`BROWSER`](crate::web_push::BROWSER)).
     pub(super) url: String,
     /// The keys of messages that were delivered or given up.
     pub(super) settled: Vec<String>,

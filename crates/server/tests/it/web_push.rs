@@ -283,6 +283,32 @@ fn a_subscription_outlives_the_server_and_ends_with_its_browser() {
 }
 
 #[test]
+fn a_browser_that_has_a_message_gets_it_once() {
+    let served = Served::with(configure);
+    let (service, came) = push_service();
+    for path in ["/busy/1", "/takes"] {
+        let body = Browser::new().subscription(&format!("{service}{path}"));
+        assert_eq!(served.post(PATH, &body).status, 201);
+    }
+    let id = served.run("write");
+    // Kept of one browser, while the delivery to the other one is repeated.
+    let record = served.folder().join(format!("callbacks/{id}.json"));
+    let settled = format!("\"settled\":[\"{id}/1\"]");
+    let began = Instant::now();
+    while !fs::read_to_string(&record).is_ok_and(|record| record.contains(&settled)) {
+        assert!(began.elapsed() < LIMIT);
+        thread::yield_now();
+    }
+    let served = served.restart_after(|_, _| (), configure);
+    allow(&served, &id);
+    until_settled(&served);
+    let taken: Vec<_> = came.try_iter().filter(|it| it.path == "/takes").collect();
+    let urgencies: Vec<_> = taken.iter().map(|it| &*it.headers["urgency"]).collect();
+    assert_eq!(urgencies, ["high", "normal"]);
+    served.end();
+}
+
+#[test]
 fn a_browser_without_token_or_subscription_is_not_notified() {
     let served = Served::with(configure);
     let (service, came) = push_service();
