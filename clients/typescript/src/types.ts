@@ -175,6 +175,8 @@ export interface Capabilities {
   addDirs: boolean;
   /** Skills for a run (`skills`). */
   skills?: boolean;
+  /** Sub-agents for a run (`sub_agents`). */
+  subAgents?: boolean;
   /** Instructions (`system_prompt`). */
   systemPrompt: SystemPromptSupport;
   /** Title of the session in the CLI's lists (`title`). */

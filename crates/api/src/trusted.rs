@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::is_default;
 use serde::{Deserialize, Serialize};
-use teamster_core::{McpDelivery, McpServer, PromptDelivery, Timeouts};
+use teamster_core::{McpDelivery, McpServer, PromptDelivery, SubAgent, Timeouts};
 
 /// The fields that only a caller may choose that may start programs on the machine: programs, variables, files, and how
 /// a CLI is started.
@@ -49,6 +49,9 @@ pub struct Trusted {
     /// Skills, in addition to the user's: directories with a `SKILL.md`.
     #[serde(with = "crate::path::list", skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<PathBuf>,
+    /// Sub-agents, in addition to the user's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sub_agents: Vec<SubAgent>,
     /// A file that gets the last message of a run.
     #[serde(
         with = "crate::path::optional",
@@ -123,6 +126,7 @@ impl Trusted {
             images,
             add_dirs,
             skills,
+            sub_agents,
             output_file,
             record_to,
             push,
@@ -148,6 +152,7 @@ impl Trusted {
             ("images", !images.is_empty()),
             ("add_dirs", !add_dirs.is_empty()),
             ("skills", !skills.is_empty()),
+            ("sub_agents", !sub_agents.is_empty()),
             ("output_file", output_file.is_some()),
             ("record_to", record_to.is_some()),
             ("push", push.is_some()),

@@ -2,6 +2,7 @@
 
 mod mcp;
 mod session;
+mod sub_agents;
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -152,6 +153,7 @@ fn options(params: &ExecuteParams, args: &mut Args) {
     for skill in &params.skills {
         args.value("--plugin-dir", skill);
     }
+    sub_agents::options(params, args);
     if let Some(id) = &params.session_id {
         args.value("--resume", id);
     }
@@ -224,6 +226,7 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
             "in read-only, Claude Code has no tool that loads a skill; use another permission mode",
         ));
     }
+    sub_agents::check(params)?;
     mcp::check(params)?;
     if params.permission == PermissionMode::Bypass && is_root() && !is_sandbox(params) {
         return Err(AgentError::refused(

@@ -50,6 +50,7 @@ static CAPABILITIES: Capabilities = {
     can.new_session_id = true;
     can.add_dirs = true;
     can.skills = true;
+    can.sub_agents = true;
     can.system_prompt = SystemPromptSupport::AppendAndReplace;
     can.title = true;
     can.model = true;

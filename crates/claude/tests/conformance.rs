@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use teamster_claude::Claude;
-use teamster_core::{ErrorKind, RunStatus, SystemPrompt, ToolKind};
+use teamster_core::{ErrorKind, RunStatus, SubAgent, SystemPrompt, ToolKind};
 use teamster_testkit::conformance::{ArgvModel, Parser, Plain, Sent, Suite, Tool, Understood};
 
 fn suite() -> Suite {
@@ -189,6 +189,9 @@ fn understand(sent: &Sent<'_>) -> Understood {
         working_directory: None,
         add_dirs: args.paths("--add-dir"),
         skills: args.paths("--plugin-dir"),
+        sub_agents: args
+            .text("--agents")
+            .map_or_else(Vec::new, |text| sub_agents(&text)),
         system_prompt,
         model: args.text("--model"),
         effort: args.text("--effort"),
@@ -199,6 +202,17 @@ fn understand(sent: &Sent<'_>) -> Understood {
         output_schema: schema.and_then(|schema| serde_json::from_str(&schema).ok()),
         cli_retries: retries.and_then(|retries| retries.parse().ok()),
     }
+}
+
+/// Returns the sub-agents of the JSON that the CLI takes.
+fn sub_agents(text: &str) -> Vec<SubAgent> {
+    let all: Value = serde_json::from_str(text).unwrap();
+    let all = all.as_object().unwrap().iter();
+    all.map(|(name, agent)| {
+        let text = |key: &str| agent[key].as_str().unwrap().to_owned();
+        SubAgent::new(name, text("description"), text("prompt"))
+    })
+    .collect()
 }
 
 /// Returns the prompt of the command line and of stdin, which the CLI joins, and the number of images.

@@ -4,6 +4,7 @@
 //! exhaustively, so that a new option does not compile before it has a place.
 
 mod input;
+mod sub_agent;
 
 use std::env;
 use std::path::{Component, Path, PathBuf, absolute};
@@ -232,8 +233,8 @@ pub(crate) fn limits_of_silence(args: &TimeoutArgs) -> Timeouts {
     }
 }
 
-/// Sets the MCP servers and the skills. Variables of the servers come from the agent's environment, then from this
-/// process's.
+/// Sets the MCP servers, the skills and the sub-agents. Variables of the servers come from the agent's environment, then
+/// from this process's.
 pub(crate) fn mcp_servers(
     args: McpArgs,
     trusted: &mut Trusted,
@@ -244,6 +245,7 @@ pub(crate) fn mcp_servers(
         mcp_via,
         mcp_strict,
         skill,
+        agent_file,
     } = args;
     let sources = mcp_servers::sources(&servers)?;
     let variables = &trusted.env;
@@ -256,6 +258,9 @@ pub(crate) fn mcp_servers(
     // A detached run, or its agent, may work in another directory.
     trusted.skills = (skill.iter())
         .map(|path| absolute(path).context("--skill"))
+        .collect::<anyhow::Result<_>>()?;
+    trusted.sub_agents = (agent_file.iter())
+        .map(|file| sub_agent::read(file))
         .collect::<anyhow::Result<_>>()?;
     warnings.extend(given.ignored);
     Ok(())

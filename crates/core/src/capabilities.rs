@@ -24,6 +24,9 @@ pub struct Capabilities {
     /// Skills for a run (`skills`).
     #[serde(default)]
     pub skills: bool,
+    /// Sub-agents for a run (`sub_agents`).
+    #[serde(default)]
+    pub sub_agents: bool,
     /// Instructions (`system_prompt`).
     pub system_prompt: SystemPromptSupport,
     /// Title of the session in the CLI's lists (`title`).
@@ -124,6 +127,7 @@ impl Capabilities {
             new_session_id: false,
             add_dirs: false,
             skills: false,
+            sub_agents: false,
             system_prompt: SystemPromptSupport::None,
             title: false,
             model: false,

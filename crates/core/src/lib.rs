@@ -54,6 +54,7 @@ mod session;
 mod session_provider;
 mod setters;
 mod stream;
+mod sub_agent;
 #[doc(hidden)]
 pub mod sync;
 #[doc(hidden)]
@@ -92,6 +93,7 @@ pub use session::{
 pub use session_provider::SessionProvider;
 pub use setters::IntoOption;
 pub use stream::{AbortHandle, EventStream, Stopping};
+pub use sub_agent::SubAgent;
 pub use tokio_util::sync::CancellationToken;
 pub use usage::{ModelUsage, Usage};
 pub use workspace::{WorkspaceKind, WorkspaceResult};

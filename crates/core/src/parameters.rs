@@ -92,6 +92,7 @@ pub(crate) const PARAMETERS: &[Parameter] = parameters! {
     slash_commands: |can| can.slash_commands, Kept;
     add_dirs: |can| can.add_dirs, Kept;
     skills: |can| can.skills, Kept;
+    sub_agents: |can| can.sub_agents, LeftOut;
     model: |can| can.model, LeftOut;
     effort: |can| can.effort, LeftOut;
     fallback_model: |can| can.fallback_model, LeftOut;
@@ -109,9 +110,10 @@ pub(crate) const PARAMETERS: &[Parameter] = parameters! {
 
 impl ExecuteParams {
     /// Returns these parameters for the same task with another provider: those that mean the same for every provider.
-    /// The model, the effort, the session, the allowed tools and the extra arguments are left out, and what the run can
-    /// go without if this provider does not have it ([`lacks`](Self::lacks)). The policy for permission requests is kept:
-    /// without it the run would have other rights, so a provider whose sessions do not ask refuses it.
+    /// The model, the effort, the session, the sub-agents, the allowed tools and the extra arguments are left out, and
+    /// what the run can go without if this provider does not have it ([`lacks`](Self::lacks)). The policy for
+    /// permission requests is kept: without it the run would have other rights, so a provider whose sessions do not ask
+    /// refuses it.
     #[must_use]
     pub fn for_other_provider(&self, can: &Capabilities) -> Self {
         let mut params = self.clone();

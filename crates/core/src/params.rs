@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 pub use timeouts::Timeouts;
 
 use crate::setters::setters;
-use crate::{Image, McpDelivery, McpServer, PermissionPolicy};
+use crate::{Image, McpDelivery, McpServer, PermissionPolicy, SubAgent};
 
 /// Parameters of one run.
 ///
@@ -70,6 +70,8 @@ pub struct ExecuteParams {
     /// Skills for this run, in addition to the user's: directories with a `SKILL.md`. Relative paths are resolved
     /// against the caller's current directory.
     pub skills: Vec<PathBuf>,
+    /// Sub-agents for this run, in addition to the user's.
+    pub sub_agents: Vec<SubAgent>,
     /// Environment variables. They override the inherited ones and the provider's.
     pub env: BTreeMap<String, String>,
     /// Instructions for the agent.
@@ -166,6 +168,7 @@ impl fmt::Debug for ExecuteParams {
             .field("fork", &self.fork)
             .field("working_directory", &self.working_directory)
             .field("skills", &self.skills)
+            .field("sub_agents", &self.sub_agents.len())
             .field("env", &self.env.keys().collect::<Vec<_>>())
             .field("title", &self.title)
             .field("model", &self.model)
@@ -204,6 +207,7 @@ impl ExecuteParams {
         "working_directory",
         "add_dirs",
         "skills",
+        "sub_agents",
         "env",
         "system_prompt",
         "title",
@@ -256,6 +260,7 @@ impl ExecuteParams {
             working_directory: None,
             add_dirs: Vec::new(),
             skills: Vec::new(),
+            sub_agents: Vec::new(),
             env: BTreeMap::new(),
             system_prompt: None,
             title: None,
@@ -313,6 +318,7 @@ macro_rules! lists {
 lists! {
     add_dirs: PathBuf,
     skills: PathBuf,
+    sub_agents: SubAgent,
     allowed_tools: String,
     denied_tools: String,
     images: Image,
@@ -410,6 +416,7 @@ mod tests {
             working_directory,
             add_dirs,
             skills,
+            sub_agents,
             env,
             system_prompt,
             title,

@@ -70,8 +70,8 @@ pub use teamster_core::{
     PermissionRequest, Plan, PlanEntry, PlanStatus, PromptDelivery, RateLimit, RawJson, Retract,
     Retry, RunResult, RunStatus, SessionCapabilities, SessionFuture, SessionOptions,
     SessionProvider, SessionRuntime, SessionStarted, SharedRuntime, SlashCommand, Stopping,
-    SystemPrompt, SystemPromptSupport, Text, TextPiece, Thinking, Timeouts, ToolKind, ToolOutput,
-    ToolResult, ToolUse, Turn, TurnEnd, Unknown, Usage, UsageReport,
+    SubAgent, SystemPrompt, SystemPromptSupport, Text, TextPiece, Thinking, Timeouts, ToolKind,
+    ToolOutput, ToolResult, ToolUse, Turn, TurnEnd, Unknown, Usage, UsageReport,
 };
 #[cfg(feature = "typed")]
 pub use teamster_core::{Answer, AnswerError, run};

@@ -355,6 +355,7 @@ fn everything() -> Capabilities {
     can.new_session_id = true;
     can.add_dirs = true;
     can.skills = true;
+    can.sub_agents = true;
     can.system_prompt = SystemPromptSupport::AppendAndReplace;
     can.model = true;
     can.effort = true;

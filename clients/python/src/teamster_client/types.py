@@ -176,6 +176,8 @@ class Capabilities(TypedDict):
     addDirs: bool
     #: Skills for a run (`skills`).
     skills: NotRequired[bool]
+    #: Sub-agents for a run (`sub_agents`).
+    subAgents: NotRequired[bool]
     #: Instructions (`system_prompt`).
     systemPrompt: "SystemPromptSupport"
     #: Title of the session in the CLI's lists (`title`).

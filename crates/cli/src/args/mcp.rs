@@ -1,4 +1,4 @@
-//! Options for MCP servers and skills.
+//! Options for MCP servers, skills and sub-agents.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ impl fmt::Debug for ServerArgs {
 }
 
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "MCP servers and skills")]
+#[command(next_help_heading = "MCP servers, skills and sub-agents")]
 pub(crate) struct McpArgs {
     #[command(flatten)]
     pub(crate) servers: ServerArgs,
@@ -60,6 +60,11 @@ pub(crate) struct McpArgs {
     /// too: name only one that you trust.
     #[arg(long, value_name = "DIR", hide_short_help = true, value_hint = ValueHint::DirPath)]
     pub(crate) skill: Vec<PathBuf>,
+    /// A sub-agent beside the user's own: a Markdown file with a YAML head (repeatable)
+    ///
+    /// The head has `name`, `description` and settings in the CLI's own words, such as `tools`; below it is the prompt.
+    #[arg(long, value_name = "FILE", hide_short_help = true, value_hint = ValueHint::FilePath)]
+    pub(crate) agent_file: Vec<PathBuf>,
 }
 
 /// Values of `--mcp-via` with their help texts.

@@ -95,6 +95,7 @@ fn flag(parameter: &str) -> Option<Cow<'static, str>> {
         "working_directory" => "--cwd",
         "add_dirs" => "--add-dir",
         "skills" => "--skill",
+        "sub_agents" => "--agent-file",
         "allowed_tools" => "--allow-tool",
         "denied_tools" => "--deny-tool",
         "max_budget_usd" | "budget.usd" => "--max-budget-usd",

@@ -61,7 +61,7 @@ pub(crate) fn system_prompts(args: SystemArgs) -> anyhow::Result<(Option<String>
     ))
 }
 
-fn read_text(file: &Path, what: &str) -> anyhow::Result<String> {
+pub(super) fn read_text(file: &Path, what: &str) -> anyhow::Result<String> {
     let bytes =
         fs::read(file).with_context(|| format!("cannot read {what} from {}", file.display()))?;
     String::from_utf8(bytes)

@@ -223,6 +223,10 @@ mod tests {
             (|p| p.slash_commands = true, "slash_commands"),
             (|p| p.add_dirs = vec!["d".into()], "add_dirs"),
             (|p| p.skills = vec!["s".into()], "skills"),
+            (
+                |p| p.sub_agents = vec![crate::SubAgent::new("a", "b", "c")],
+                "sub_agents",
+            ),
             (|p| p.title = Some("t".into()), "title"),
             (|p| p.model = Some("m".into()), "model"),
             (|p| p.effort = Some("e".into()), "effort"),

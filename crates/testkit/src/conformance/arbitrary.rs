@@ -12,7 +12,7 @@ use proptest::strategy::Union;
 use serde_json::json;
 use teamster_core::text::excerpt;
 use teamster_core::{
-    ExecuteParams, PermissionMode, PromptDelivery, SystemPrompt, SystemPromptSupport,
+    ExecuteParams, PermissionMode, PromptDelivery, SubAgent, SystemPrompt, SystemPromptSupport,
 };
 
 use super::Suite;
@@ -117,6 +117,7 @@ pub(super) enum Ask {
     WorkingDirectory(PathBuf),
     AddDir(PathBuf),
     Skill(PathBuf),
+    SubAgent(String),
     Env(String),
     Append(String),
     Replace(String),
@@ -168,6 +169,12 @@ impl ArbitraryRun {
                 Ask::WorkingDirectory(path) => params.working_directory = Some(path),
                 Ask::AddDir(path) => once(&mut params.add_dirs, path),
                 Ask::Skill(path) => once(&mut params.skills, path),
+                Ask::SubAgent(text) => {
+                    once(
+                        &mut params.sub_agents,
+                        SubAgent::new("reviewer", &*text, &*text),
+                    );
+                }
                 Ask::Env(value) => drop(params.env.insert("API_KEY".into(), value)),
                 Ask::Append(text) => params.system_prompt = Some(SystemPrompt::Append(text)),
                 Ask::Replace(text) => params.system_prompt = Some(SystemPrompt::Replace(text)),
@@ -287,6 +294,7 @@ impl Suite {
             (true, Ask::WorkingDirectory(text().into())),
             (can.add_dirs, Ask::AddDir(text().into())),
             (can.skills, Ask::Skill(Path::new("/").join(text()))),
+            (can.sub_agents, Ask::SubAgent(text())),
             (append, Ask::Append(text())),
             (replace, Ask::Replace(text())),
             (can.model, Ask::Model(text())),
@@ -322,6 +330,7 @@ impl Suite {
                     .prop_map(|path| Ask::Skill(Path::new("/").join(path)))
                     .boxed(),
             ),
+            (can.sub_agents, text().prop_map(Ask::SubAgent).boxed()),
             (
                 true,
                 text()

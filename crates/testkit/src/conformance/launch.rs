@@ -265,6 +265,7 @@ fn names_a_parameter(message: &str) -> bool {
         "working_directory",
         "add_dirs",
         "skills",
+        "sub_agents",
         "env",
         "system_prompt",
         "model",

@@ -1,7 +1,7 @@
 //! Checks of parameters against the capabilities.
 
 use serde_json::json;
-use teamster_core::{ErrorCode, ExecuteParams, PermissionMode, SystemPrompt};
+use teamster_core::{ErrorCode, ExecuteParams, PermissionMode, SubAgent, SystemPrompt};
 
 use super::arbitrary::takes;
 use super::{Failures, Suite, Verdict};
@@ -119,6 +119,9 @@ impl Suite {
             "new_session_id" => p.new_session_id = Some(plain.new_session_id.into()),
             "add_dirs" => p.add_dirs = vec!["/tmp".into(), "/var/tmp".into()],
             "skills" => p.skills = vec!["/tmp/skill".into(), "/var/tmp/skill".into()],
+            "sub_agents" => {
+                p.sub_agents = vec![SubAgent::new("reviewer", "Reviews code", "Be brief.")];
+            }
             "model" => p.model = Some(plain.model.into()),
             "effort" => p.effort = Some(plain.effort.into()),
             "allowed_tools" => p.allowed_tools = vec![plain.tool.into()],

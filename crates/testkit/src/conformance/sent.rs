@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use teamster_core::provider::{Launch, PathLocation, PrivateFile, Stdin};
-use teamster_core::{ExecuteParams, SystemPrompt};
+use teamster_core::{ExecuteParams, SubAgent, SystemPrompt};
 
 use super::Parsed;
 use super::argv::ArgvModel;
@@ -126,6 +126,8 @@ pub struct Understood {
     pub add_dirs: Vec<PathBuf>,
     /// The skills, which are full paths.
     pub skills: Vec<PathBuf>,
+    /// The sub-agents, without further settings.
+    pub sub_agents: Vec<SubAgent>,
     /// The system prompt.
     pub system_prompt: Option<SystemPrompt>,
     /// The model.
@@ -165,6 +167,7 @@ impl Understood {
             working_directory: self.working_directory.as_ref().and(directory),
             add_dirs: full(&params.add_dirs),
             skills: params.skills.clone(),
+            sub_agents: params.sub_agents.clone(),
             system_prompt: params.system_prompt.clone(),
             model: params.model.clone(),
             effort: params.effort.clone(),
@@ -192,7 +195,7 @@ impl Understood {
     }
 
     /// Returns each field as text, for comparison. Paths that are not UTF-8 stay distinct.
-    fn fields(&self) -> [(&'static str, String); 18] {
+    fn fields(&self) -> [(&'static str, String); 19] {
         fn text(value: &impl std::fmt::Debug) -> String {
             format!("{value:?}")
         }
@@ -205,6 +208,7 @@ impl Understood {
             ("working_directory", text(&self.working_directory)),
             ("add_dirs", text(&self.add_dirs)),
             ("skills", text(&self.skills)),
+            ("sub_agents", text(&self.sub_agents)),
             ("system_prompt", text(&self.system_prompt)),
             ("model", text(&self.model)),
             ("effort", text(&self.effort)),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use teamster_core::{
     AgentRuntime, Capabilities, ErrorCode, ErrorKind, ExecuteParams, McpDelivery, McpServer,
-    PermissionMode, RunStatus, SharedRuntime, SystemPrompt,
+    PermissionMode, RunStatus, SharedRuntime, SubAgent, SystemPrompt,
 };
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
@@ -184,6 +184,7 @@ async fn all_that_can_be_asked_is_honoured_by_default() {
     params.slash_commands = true;
     params.add_dirs = vec!["/".into()];
     params.skills = vec!["/skill".into()];
+    params.sub_agents = vec![SubAgent::new("a", "b", "c")];
     params.model = Some("m".into());
     params.effort = Some("high".into());
     params.system_prompt = Some(SystemPrompt::Replace("x".into()));

@@ -7,8 +7,8 @@ use clap::{CommandFactory, Parser};
 use proptest::prelude::*;
 use std::time::Duration;
 use teamster::{
-    EnvPolicy, ExecuteParams, McpDelivery, McpServer, PermissionMode, PromptDelivery, SystemPrompt,
-    Timeouts,
+    EnvPolicy, ExecuteParams, McpDelivery, McpServer, PermissionMode, PromptDelivery, SubAgent,
+    SystemPrompt, Timeouts,
 };
 
 fn args(line: &[&str]) -> RunArgs {
@@ -35,6 +35,10 @@ fn error(line: &[&str]) -> String {
 
 #[test]
 fn every_field_has_a_flag() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let text = "---\nname: reviewer\ndescription: Reviews\n---\nYou review.\n";
+    std::fs::write(file.path(), text).unwrap();
+    let agent_file = format!("--agent-file={}", file.path().display());
     let params = params(&[
         "the prompt",
         "--prompt-via=stdin",
@@ -48,6 +52,7 @@ fn every_field_has_a_flag() {
         "--add-dir=/a",
         "--add-dir=/b",
         "--skill=/s",
+        &agent_file,
         "--env=A=1",
         "--append-system-prompt=be brief",
         "--model=m",
@@ -83,6 +88,10 @@ fn every_field_has_a_flag() {
     assert_eq!(params.working_directory.as_deref(), Some(Path::new("/w")));
     assert_eq!(params.add_dirs, [Path::new("/a"), Path::new("/b")]);
     assert_eq!(params.skills, [Path::new("/s")]);
+    assert_eq!(
+        params.sub_agents,
+        [SubAgent::new("reviewer", "Reviews", "You review.")]
+    );
     assert_eq!(params.env, BTreeMap::from([("A".into(), "1".into())]));
     assert_eq!(
         params.system_prompt,
@@ -149,6 +158,7 @@ fn no_options_give_default_parameters() {
     // The fields that `Debug` leaves out.
     assert!(!params.slash_commands && !params.include_native && !params.keep_background);
     assert!(params.add_dirs.is_empty() && params.skills.is_empty() && params.images.is_empty());
+    assert!(params.sub_agents.is_empty());
     assert!(params.system_prompt.is_none() && params.output_schema.is_none());
     assert!(params.cli_retries.is_none() && params.extra_args.is_empty());
 }

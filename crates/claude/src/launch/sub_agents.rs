@@ -1,0 +1,122 @@
+//! Sub-agents of a run: the JSON of `--agents`.
+
+use serde_json::{Map, Value, json};
+use teamster_core::provider::Args;
+use teamster_core::{AgentError, ExecuteParams, PermissionMode, SubAgent};
+
+/// Settings that the CLI takes as a list here, and as a text with commas in its files.
+const LISTS: [&str; 2] = ["tools", "disallowedTools"];
+
+/// Adds the flag for the sub-agents of this run.
+pub(super) fn options(params: &ExecuteParams, args: &mut Args) {
+    if params.sub_agents.is_empty() {
+        return;
+    }
+    let all: Map<_, _> = (params.sub_agents.iter())
+        .map(|agent| (agent.name.clone(), entry(agent)))
+        .collect();
+    args.value("--agents", Value::Object(all).to_string());
+}
+
+fn entry(agent: &SubAgent) -> Value {
+    let mut entry = agent.settings.clone();
+    for name in LISTS {
+        if let Some(setting) = entry.get_mut(name)
+            && let Some(text) = setting.as_str()
+        {
+            *setting = json!(items(text));
+        }
+    }
+    entry.insert("description".to_owned(), json!(agent.description));
+    entry.insert("prompt".to_owned(), json!(agent.prompt));
+    Value::Object(entry)
+}
+
+/// Splits a text at its commas, except those of a rule such as `Bash(a, b)`.
+fn items(text: &str) -> Vec<String> {
+    let mut depth = 0_usize;
+    let items = text.split(|c: char| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    let items = items.map(str::trim).filter(|item| !item.is_empty());
+    items.map(str::to_owned).collect()
+}
+
+/// Rejects sub-agents that the CLI would reject, ignore or mix.
+pub(super) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
+    let agents = &params.sub_agents;
+    if !agents.is_empty() && params.permission == PermissionMode::ReadOnly {
+        return Err(AgentError::refused(
+            "sub_agents",
+            "in read-only, Claude Code has no tool that starts one; use another permission mode",
+        ));
+    }
+    for (index, agent) in agents.iter().enumerate() {
+        let texts = [&agent.name, &agent.description, &agent.prompt];
+        let problem = if texts.iter().any(|text| text.trim().is_empty()) {
+            "it needs a name, a description and a prompt"
+        } else if agents.iter().take(index).any(|it| it.name == agent.name) {
+            "the name is used twice"
+        } else {
+            continue;
+        };
+        return Err(AgentError::refused_item(
+            "sub_agents",
+            &*agent.name,
+            problem,
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_of_a_file_become_a_list() {
+        let mut agent = SubAgent::new("reviewer", "Reviews code", "You review.");
+        agent.settings = Map::from_iter([
+            ("tools".to_owned(), json!("Read, Bash(git log, x),")),
+            ("disallowedTools".to_owned(), json!(["Write"])),
+            ("model".to_owned(), json!("haiku")),
+        ]);
+        assert_eq!(
+            entry(&agent),
+            json!({
+                "tools": ["Read", "Bash(git log, x)"],
+                "disallowedTools": ["Write"],
+                "model": "haiku",
+                "description": "Reviews code",
+                "prompt": "You review."
+            })
+        );
+    }
+
+    #[test]
+    fn sub_agents_that_cannot_be_used_are_refused() {
+        let refused = |agents: &[SubAgent], permission| {
+            let mut params = ExecuteParams::new("hi");
+            params.sub_agents = agents.to_vec();
+            params.permission = permission;
+            check(&params).unwrap_err().message
+        };
+        let agent = SubAgent::new("a", "b", "c");
+        assert_eq!(
+            refused(&[agent.clone(), agent.clone()], PermissionMode::Default),
+            "sub_agents: a: the name is used twice"
+        );
+        assert_eq!(
+            refused(&[SubAgent::new("a", "b", " ")], PermissionMode::Default),
+            "sub_agents: a: it needs a name, a description and a prompt"
+        );
+        assert!(
+            refused(&[agent], PermissionMode::ReadOnly).starts_with("sub_agents: in read-only")
+        );
+    }
+}
