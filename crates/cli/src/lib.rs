@@ -123,7 +123,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
         Command::Man(args) => commands::man::main(&args, Cli::command()),
         Command::FakeAgent(args) => return fake_agent(args.args.into_iter()),
         Command::FakeMcp(args) => {
-            return teamster_testkit::fake_mcp_server::main(args.args.into_iter());
+            return teamster_fakes::fake_mcp_server::main(args.args.into_iter());
         }
     })
 }
@@ -134,7 +134,7 @@ fn exit(code: anyhow::Result<u8>) -> ExitCode {
 }
 
 fn fake_agent(args: impl Iterator<Item = OsString>) -> ExitCode {
-    teamster_testkit::fake_agent::FakeAgent::new()
+    teamster_fakes::fake_agent::FakeAgent::new()
         .prefix_args([FAKE_AGENT])
         .run(args)
 }

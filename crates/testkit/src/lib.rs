@@ -22,9 +22,6 @@
 
 #[cfg(all(unix, feature = "conformance"))]
 pub mod conformance;
-#[cfg(unix)]
-pub mod fake_agent;
-pub mod fake_mcp_server;
 pub mod fixture;
 #[cfg(feature = "service")]
 pub mod http;
@@ -38,9 +35,10 @@ pub mod run_service;
 pub mod snapshot;
 #[cfg(target_os = "linux")]
 pub mod soak;
-#[cfg(unix)]
-pub mod stand_in;
 pub mod turns;
 
 #[cfg(feature = "conformance")]
 pub use insta;
+pub use teamster_fakes::fake_mcp_server;
+#[cfg(unix)]
+pub use teamster_fakes::{fake_agent, stand_in};

@@ -1,13 +1,12 @@
 //! Processes of tests: checks for their end, and programs to run.
 
 use std::fs;
-use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
+pub use teamster_fakes::write_program;
 use teamster_process::ProcessIdentity;
 
 /// Interval at which a condition is checked.
@@ -50,12 +49,6 @@ pub fn wait_pid_file(path: &Path, limit: Duration) -> Option<u32> {
         pid.is_some()
     });
     pid
-}
-
-/// Writes a program, such as a shell script, that every user may execute.
-pub fn write_program(path: &Path, text: impl AsRef<[u8]>) -> io::Result<()> {
-    fs::write(path, text)?;
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755))
 }
 
 /// Kills a process (`SIGKILL`) when dropped, so that a failed assertion leaves nothing running.

@@ -14,6 +14,7 @@ const LAYERS: &[&[&str]] = &[
         "pi",
         "command",
         "acp",
+        "fakes",
         "mcp-config",
         "prices",
     ],
@@ -50,7 +51,14 @@ const LAYERS: &[&[&str]] = &[
 ];
 
 /// Crates with programs, which parse arguments and print.
-const PROGRAMS: &[&str] = &["cli", "conformance", "magpie", "testkit", "mock-model"];
+const PROGRAMS: &[&str] = &[
+    "cli",
+    "conformance",
+    "fakes",
+    "magpie",
+    "testkit",
+    "mock-model",
+];
 
 /// Crates in which no modules import each other in a circle.
 const WITHOUT_CIRCLES: &[&str] = &["cli", "server", "conformance"];

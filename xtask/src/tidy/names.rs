@@ -38,6 +38,7 @@ const EXEMPT: &[&str] = &[
     "crates/cli/src/commands/demo/recording.rs",
     // Tests of the CLIs themselves.
     "crates/conformance/",
+    "crates/fakes/",
     "crates/testkit/",
     "xtask/",
 ];

@@ -20,7 +20,9 @@ pub(super) fn check(tree: &Tree, problems: &mut Vec<Problem>) {
     let known: Vec<&str> = section.flat_map(in_code).collect();
     for file in tree.with(".rs") {
         let is_product = file.path.starts_with("crates/")
-            && !file.path.starts_with("crates/testkit/")
+            && !["crates/fakes/", "crates/testkit/"]
+                .iter()
+                .any(|it| file.path.starts_with(it))
             && file.path.contains("/src/")
             && !file.path.contains("/tests/")
             && !file.path.ends_with("/tests.rs");

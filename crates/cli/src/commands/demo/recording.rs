@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Context;
-use teamster_testkit::fake_agent::{FakeCliProvider, Script};
+use teamster_fakes::fake_agent::{FakeCliProvider, Script};
 
 use super::args::DemoArgs;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::act::Act;
-use crate::proc;
+use crate::write_program;
 
 /// The environment variable that holds the plan, or `@` and the path of a file with it.
 pub const PLAN_ENV: &str = "TEAMSTER_FAKE_PLAN";
@@ -169,7 +169,7 @@ impl Plan {
         let write = || {
             fs::create_dir_all(folder)?;
             fs::write(&plan, toml)?;
-            proc::write_program(&program, script)
+            write_program(&program, script)
         };
         write().map_err(|error| PlanError::File {
             path: program.clone(),

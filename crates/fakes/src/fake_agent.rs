@@ -10,7 +10,7 @@
 //! use std::process::Command;
 //! use std::time::Duration;
 //!
-//! use teamster_testkit::fake_agent::{Script, Signal, Spawn, SpawnKind};
+//! use teamster_fakes::fake_agent::{Script, Signal, Spawn, SpawnKind};
 //!
 //! // Ignores SIGTERM, and leaves a process in another session that holds the pipes open.
 //! let script = Script::new()
@@ -81,7 +81,7 @@ const HELP: &str = concat!(
     "       TEAMSTER_FAKE_SCRIPT=SCRIPT teamster-fake-agent [ARGUMENTS, ALL IGNORED]\n",
     "       TEAMSTER_FAKE_PLAN=PLAN teamster-fake-agent [ARGUMENTS OF THE CLI]\n\n",
     "PLAN is TOML, or @ and the path of a TOML file: what an agent in a loop does, by turns and by\n",
-    "chance (teamster_testkit::stand_in).\n\n",
+    "chance (teamster_fakes::stand_in).\n\n",
     "SCRIPT is TOML, or @ and the path of a TOML file: a list of steps, done in order.\n",
     "At its end the exit code is 0; if the script is wrong it is 2.\n",
     "This one shows every step with every option:\n\n",
@@ -99,7 +99,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 ///
 /// ```no_run
 /// # use std::process::ExitCode;
-/// use teamster_testkit::fake_agent::FakeAgent;
+/// use teamster_fakes::fake_agent::FakeAgent;
 ///
 /// fn main() -> ExitCode {
 ///     let mut args = std::env::args_os().skip(1);

@@ -16,7 +16,7 @@ pub const SCRIPT_ENV: &str = "TEAMSTER_FAKE_SCRIPT";
 ///
 /// ```
 /// # use std::time::Duration;
-/// use teamster_testkit::fake_agent::{Script, Signal, Text};
+/// use teamster_fakes::fake_agent::{Script, Signal, Text};
 ///
 /// let script = Script::new()
 ///     .on_signal(Signal::Int, Script::new().line(r#"{"type":"result"}"#).exit(0))
@@ -24,7 +24,7 @@ pub const SCRIPT_ENV: &str = "TEAMSTER_FAKE_SCRIPT";
 ///     .sleep(Duration::from_millis(20))
 ///     .forever();
 /// assert_eq!(Script::parse(&script.to_toml()?)?, script);
-/// # Ok::<(), teamster_testkit::fake_agent::ScriptError>(())
+/// # Ok::<(), teamster_fakes::fake_agent::ScriptError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

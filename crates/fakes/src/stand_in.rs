@@ -10,7 +10,7 @@
 //! log ([`witness`]) records the events, so that a test can compare them with its observations.
 //!
 //! ```
-//! use teamster_testkit::stand_in::{Act, Plan, StandIn};
+//! use teamster_fakes::stand_in::{Act, Plan, StandIn};
 //!
 //! let plan = Plan::new(StandIn::Claude, "/tmp/state")
 //!     .seed(7)
