@@ -302,8 +302,11 @@ impl Turns {
             }
             self.task
                 .push_message(text.clone(), prompt.from, prompt.key, false);
-            // After an error the log is written later.
-            self.task.write();
+            // After another error the log is written later.
+            if self.task.write() {
+                // The client learns that the session ends.
+                return self.task.set_run(self.plan.runs.id());
+            }
             // The client may be gone. The turn runs anyway.
             let _ = prompt.accepted.send((run_id.clone(), self.task.written()));
         }

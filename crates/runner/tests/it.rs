@@ -9,6 +9,7 @@ mod hanging;
 #[cfg(target_os = "linux")]
 mod killed;
 mod log;
+mod removed;
 mod requests;
 mod retention;
 mod session_budget;

@@ -1,7 +1,6 @@
 //! Turns of a detached session: retry, fallback, steering, interrupt, clear and budget.
 
 use std::collections::VecDeque;
-use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,13 +16,9 @@ use teamster_orchestrator::{Orchestrator, OrchestratorConfig};
 use teamster_runner::client::{self, Follow};
 use teamster_runner::{
     DetachedSession, Finished, LogLimits, RequestChannel, RunFolder, Runs, RunsError,
-    SessionCandidate, SessionPlan, SessionRuns,
+    SessionCandidate, SessionControl, SessionPlan, SessionRuns,
 };
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
-
-/// Time in which what should take seconds must end.
-const LIMIT: Duration = Duration::from_mins(1);
 
 /// Session that plays scripted turns and records its calls. A turn without a `done` runs until it is
 /// interrupted.
@@ -158,18 +153,19 @@ fn fails(kind: ErrorKind) -> Vec<AgentEvent> {
 }
 
 /// Returns a turn that runs until it is interrupted.
-fn waits() -> Vec<AgentEvent> {
+pub(crate) fn waits() -> Vec<AgentEvent> {
     vec![AgentEvent::Text(Text::new("waiting"))]
 }
 
 pub(crate) struct Live {
     pub(crate) folder: RunFolder,
-    work: JoinHandle<Finished>,
+    pub(crate) control: SessionControl,
+    pub(crate) work: JoinHandle<Finished>,
     _dir: tempfile::TempDir,
 }
 
 impl Live {
-    fn start(agents: &[&Scripted], set: impl FnOnce(&mut SessionRuns)) -> Self {
+    pub(crate) fn start(agents: &[&Scripted], set: impl FnOnce(&mut SessionRuns)) -> Self {
         let candidate = |agent: &&Scripted| {
             let agent = Arc::new((*agent).clone());
             SessionCandidate::of(agent, Capabilities::none(), ExecuteParams::new(""))
@@ -199,13 +195,14 @@ impl Live {
         let session = DetachedSession::new(run, orchestrator, plan, channel);
         Self {
             folder,
+            control: session.control(),
             work: tokio::spawn(session.work()),
             _dir: dir,
         }
     }
 
     /// Begins a turn. Returns the number of its prompt's entry.
-    async fn begin(&self, prompt: &str) -> u64 {
+    pub(crate) async fn begin(&self, prompt: &str) -> u64 {
         let turn = client::send(&self.folder, prompt, Some("test".to_owned())).await;
         turn.unwrap().seq
     }
@@ -256,26 +253,6 @@ fn retry_at_once(runs: &mut SessionRuns) {
     runs.retry.retries = 1;
     runs.retry.base_delay = Duration::from_millis(1);
     runs.retry.jitter = false;
-}
-
-/// At rest before its first turn, with a log that is empty, and in a turn.
-#[tokio::test]
-async fn a_session_whose_folder_is_removed_ends_with_its_agent() {
-    for is_in_turn in [false, true] {
-        let agent = Scripted::new("claude", [waits()]);
-        let live = Live::start(&[&agent], |_| {});
-        if is_in_turn {
-            live.begin("a").await;
-        }
-        fs::remove_dir_all(live.folder.path()).unwrap();
-        let finished = timeout(LIMIT, live.work).await.unwrap().unwrap();
-        let error = finished.log.unwrap_err();
-        assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
-        assert_eq!(finished.result.status, RunStatus::Failed);
-        let message = &finished.result.errors[0].message;
-        assert!(message.contains("its folder was removed"), "{message}");
-        assert_eq!(agent.calls().last().unwrap(), "[close]");
-    }
 }
 
 #[tokio::test]
