@@ -86,14 +86,20 @@ pub(crate) fn plan(
             None => Ok(first),
         }
     };
+    let open_with = |runtime: &dyn SessionRuntime,
+                     mut params: ExecuteParams|
+     -> Result<SessionCandidate, AgentError> {
+        let Some(account) = account(runtime.id())? else {
+            return open(runtime, params);
+        };
+        account.apply(&mut params);
+        Ok(open(runtime, params)?.account(&*account.name))
+    };
     let first = runtime(info, params::runtime_config(&spec.trusted, info))?;
     let mut own = params.clone();
     // What the agent must have, it refuses.
     fit(info, first.capabilities(), &mut own);
-    if let Some(account) = account(first_id)? {
-        account.apply(&mut own);
-    }
-    let mut runs = SessionRuns::new(id, open(&*first, own)?);
+    let mut runs = SessionRuns::new(id, open_with(&*first, own)?);
     for other in &spec.fallback {
         let other = Fallback::named(host.providers(), other)?;
         let info = host.agent(&other.provider)?;
@@ -109,10 +115,7 @@ pub(crate) fn plan(
             if !fit(info, second.capabilities(), &mut own) {
                 return Ok(None);
             }
-            if let Some(account) = account(info.id)? {
-                account.apply(&mut own);
-            }
-            open(&*second, own).map(Some)
+            open_with(&*second, own).map(Some)
         };
         let fallback = fallback().map_err(|error| of_fallback(info, &error))?;
         if let Some(fallback) = fallback {

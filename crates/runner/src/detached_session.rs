@@ -314,8 +314,8 @@ impl Turns {
         if let Some(model) = self.control.take_model() {
             runs.model_changed(model);
         }
-        // A limit of the service delays retries, not prompts.
-        self.orchestrator.release(runs.session().provider()).await;
+        // A limit that only this session has met delays retries, not prompts.
+        self.orchestrator.release(&runs.group()).await;
         let request = runs.request(&run_id, &text, &images, begun);
         let control = &self.control;
         control.set_current(runs.current());

@@ -22,6 +22,7 @@ pub struct SessionCandidate {
     session: Arc<dyn AgentSession>,
     capabilities: Capabilities,
     params: ExecuteParams,
+    account: Option<String>,
     budget: Budget,
 }
 
@@ -58,8 +59,16 @@ impl SessionCandidate {
             session,
             capabilities,
             params,
+            account: None,
             budget: Budget::default(),
         }
+    }
+
+    /// Sets the account of the agent, by a name ([`Candidate::account`]).
+    #[must_use]
+    pub fn account(mut self, name: impl Into<String>) -> Self {
+        self.account = Some(name.into());
+        self
     }
 
     /// Returns the provider's id.
@@ -81,7 +90,11 @@ impl SessionCandidate {
         if let Some(begun) = begun {
             turns = turns.begun(begun);
         }
-        Candidate::new(Arc::new(turns), params)
+        let candidate = Candidate::new(Arc::new(turns), params);
+        match &self.account {
+            Some(name) => candidate.account(name),
+            None => candidate,
+        }
     }
 }
 
@@ -170,6 +183,13 @@ impl SessionRuns {
         self.current
     }
 
+    /// Returns the group of the agent in use, which shares limits and holds.
+    pub(crate) fn group(&self) -> String {
+        let current = &self.candidates[self.current];
+        let turn = current.turn(ExecuteParams::new(""), None);
+        turn.group().to_owned()
+    }
+
     /// Returns the session in use.
     pub fn session(&self) -> &Arc<dyn AgentSession> {
         &self.candidates[self.current].session
@@ -209,7 +229,8 @@ impl SessionRuns {
             candidate.turn(params, begun.take())
         };
         let first = turn(&self.candidates[self.current]);
-        let mut request = RunRequest::new(first.runtime, first.params).id(run_id);
+        let mut request = RunRequest::new(first.runtime.clone(), ExecuteParams::new("")).id(run_id);
+        request.candidates = vec![first];
         if !(self.settled || by_itself) {
             for other in &self.candidates[1..] {
                 request = request.fallback(turn(other));
@@ -218,6 +239,9 @@ impl SessionRuns {
         request.retry = self.retry.clone();
         if by_itself {
             request.retry.retries = 0;
+        } else {
+            // A turn that the CLI has begun would be stopped.
+            request.holds.clone_from(&self.holds);
         }
         request.budget = remaining(self.budget.clone(), &self.totals);
         let is_reported_late =
@@ -227,7 +251,6 @@ impl SessionRuns {
             request.budget.usd = None;
         }
         request.observer.clone_from(&self.observer);
-        request.holds.clone_from(&self.holds);
         request
     }
 

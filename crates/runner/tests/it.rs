@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 #![expect(clippy::print_stderr, reason = "prints why a test was not run")]
 
+mod accounts;
 mod attached;
 mod early_request;
 #[cfg(target_os = "linux")]
