@@ -29,7 +29,7 @@ const MOST: &[(&str, &[&str], usize)] = &[
     ),
     ("teamster-claude", &[], 28),
     // README's first command. `Cargo.lock` keeps `idna_adapter` at 1.1, which takes the tables of names from unicode-rs
-    // and not the 17 packages of ICU4X: `cargo update -p idna_adapter --precise 1.1.0`.
+    // and not the twenty packages of ICU4X: `cargo update -p idna_adapter --precise 1.1.0`.
     ("teamster-cli", &[], 267),
 ];
 
