@@ -37,6 +37,8 @@ impl PreparedSession {
 struct AtEnd {
     id: String,
     worktree: Option<Worktree>,
+    /// The folder of the run, if it has one.
+    run: Option<PathBuf>,
     /// Patterns of files to collect, with the directory that they are in and the folder of the run's result.
     collect: Option<(Vec<String>, PathBuf, PathBuf)>,
     /// The remote, and the branch after a `:`.
@@ -56,6 +58,7 @@ impl AtEnd {
         Self {
             id: common.id.clone(),
             worktree: common.worktree.take(),
+            run: folder.map(Path::to_owned),
             collect: collect.map(|(directory, result)| (artifacts.to_vec(), directory, result)),
             push,
         }
@@ -80,8 +83,10 @@ impl AtEnd {
     }
 
     fn close(self) -> Closed {
+        // A folder that someone has removed stays so: nothing would list or prune what is in it.
+        let has_place = self.run.as_deref().is_none_or(Path::exists);
         // Before the worktree is removed: what is collected may be ignored by git.
-        if let Some((patterns, directory, folder)) = &self.collect {
+        if let Some((patterns, directory, folder)) = self.collect.as_ref().filter(|_| has_place) {
             artifacts::collect(patterns, directory, folder);
         }
         let Some(worktree) = self.worktree else {

@@ -172,7 +172,7 @@ fn the_next_reader_ends_what_a_killed_agent_left() {
 #[test]
 fn a_runner_whose_folder_is_removed_ends_with_its_agent() {
     let starts: [&[&str]; 2] = [
-        &["run", "--detach", "claude", "wait"],
+        &["run", "--detach", "--artifact=file", "claude", "wait"],
         &["chat", "--detach", "claude"],
     ];
     for start in starts {
@@ -188,10 +188,11 @@ fn a_runner_whose_folder_is_removed_ends_with_its_agent() {
             assert!(wait_until(LIMIT, || agent.received().contains("wait")));
         }
         let processes = children(runner);
-        fs::remove_dir_all(run).unwrap();
+        fs::remove_dir_all(&run).unwrap();
         for pid in processes.into_iter().map(|(pid, _)| pid).chain([runner]) {
             assert!(wait_gone(pid, LIMIT), "{start:?}: {pid} is left");
         }
+        assert!(!run.exists(), "{start:?}");
     }
 }
 
