@@ -55,6 +55,7 @@ static CAPABILITIES: Capabilities = {
     let mut can = crate::CAPABILITIES;
     // Not measured.
     can.skills = false;
+    can.sub_agents = false;
     // Its files have other names.
     can.mcp.deliveries = &[McpDelivery::Private];
     can

@@ -44,6 +44,7 @@ const CAPABILITIES: Capabilities = {
     can.fork = true;
     can.add_dirs = true;
     can.skills = true;
+    can.sub_agents = true;
     can.system_prompt = SystemPromptSupport::AppendAndReplace;
     can.model = true;
     can.effort = true;

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use teamster_core::{CliProvider, ErrorKind, RunStatus, SystemPrompt, ToolKind};
+use teamster_core::{CliProvider, ErrorKind, RunStatus, SubAgent, SystemPrompt, ToolKind};
 use teamster_opencode::OpenCode;
 use teamster_testkit::conformance::{
     Announces, ArgvModel, Parser, Plain, Sent, Suite, Tool, Understood,
@@ -219,6 +219,7 @@ fn understand(sent: &Sent<'_>) -> Understood {
         skills: (config["skills"]["paths"].as_array().into_iter().flatten())
             .filter_map(|path| path.as_str().map(Into::into))
             .collect(),
+        sub_agents: sub_agents(sent, &config),
         system_prompt: system_prompt(sent, &config),
         model: args.text("--model"),
         effort: args.text("--variant"),
@@ -227,6 +228,21 @@ fn understand(sent: &Sent<'_>) -> Understood {
         images: args.values("--file").len(),
         ..Understood::default()
     }
+}
+
+/// Returns the sub-agents, whose prompts are in files.
+fn sub_agents(sent: &Sent<'_>, config: &Value) -> Vec<SubAgent> {
+    let agents = config["agent"].as_object().into_iter().flatten();
+    let agents = agents.filter(|(_, agent)| agent["mode"] == "subagent");
+    agents
+        .map(|(name, agent)| {
+            let prompt = agent["prompt"].as_str().unwrap();
+            let variable = prompt.strip_prefix("{file:{env:").unwrap();
+            let variable = variable.strip_suffix("}}").unwrap();
+            let prompt = sent.file(sent.variable(variable).unwrap()).unwrap();
+            SubAgent::new(name, agent["description"].as_str().unwrap(), prompt)
+        })
+        .collect()
 }
 
 /// Resolves the system prompt: the CLI replaces `{env:NAME}` and then `{file:PATH}` in the text of its configuration.

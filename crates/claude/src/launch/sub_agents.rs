@@ -47,31 +47,15 @@ fn items(text: &str) -> Vec<String> {
     items.map(str::to_owned).collect()
 }
 
-/// Rejects sub-agents that the CLI would reject, ignore or mix.
+/// Rejects sub-agents that no tool could start.
 pub(super) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
-    let agents = &params.sub_agents;
-    if !agents.is_empty() && params.permission == PermissionMode::ReadOnly {
-        return Err(AgentError::refused(
-            "sub_agents",
-            "in read-only, Claude Code has no tool that starts one; use another permission mode",
-        ));
+    if params.sub_agents.is_empty() || params.permission != PermissionMode::ReadOnly {
+        return Ok(());
     }
-    for (index, agent) in agents.iter().enumerate() {
-        let texts = [&agent.name, &agent.description, &agent.prompt];
-        let problem = if texts.iter().any(|text| text.trim().is_empty()) {
-            "it needs a name, a description and a prompt"
-        } else if agents.iter().take(index).any(|it| it.name == agent.name) {
-            "the name is used twice"
-        } else {
-            continue;
-        };
-        return Err(AgentError::refused_item(
-            "sub_agents",
-            &*agent.name,
-            problem,
-        ));
-    }
-    Ok(())
+    Err(AgentError::refused(
+        "sub_agents",
+        "in read-only, Claude Code has no tool that starts one; use another permission mode",
+    ))
 }
 
 #[cfg(test)]
@@ -99,24 +83,10 @@ mod tests {
     }
 
     #[test]
-    fn sub_agents_that_cannot_be_used_are_refused() {
-        let refused = |agents: &[SubAgent], permission| {
-            let mut params = ExecuteParams::new("hi");
-            params.sub_agents = agents.to_vec();
-            params.permission = permission;
-            check(&params).unwrap_err().message
-        };
-        let agent = SubAgent::new("a", "b", "c");
-        assert_eq!(
-            refused(&[agent.clone(), agent.clone()], PermissionMode::Default),
-            "sub_agents: a: the name is used twice"
-        );
-        assert_eq!(
-            refused(&[SubAgent::new("a", "b", " ")], PermissionMode::Default),
-            "sub_agents: a: it needs a name, a description and a prompt"
-        );
-        assert!(
-            refused(&[agent], PermissionMode::ReadOnly).starts_with("sub_agents: in read-only")
-        );
+    fn sub_agents_are_refused_without_a_tool_that_starts_them() {
+        let params = ExecuteParams::new("hi").sub_agents([SubAgent::new("a", "b", "c")]);
+        assert_eq!(check(&params), Ok(()));
+        let error = check(&params.permission(PermissionMode::ReadOnly)).unwrap_err();
+        assert_eq!(error.parameter(), Some("sub_agents"));
     }
 }

@@ -27,6 +27,7 @@ impl ExecuteParams {
                 ));
             }
         }
+        self.check_sub_agents()?;
         self.check_system_prompt(info, can)?;
         self.check_delivery(info, can)?;
         mcp::check(self, info, &can.mcp)?;
@@ -76,6 +77,27 @@ impl ExecuteParams {
             && !matches!(schema, Value::Object(_))
         {
             return invalid("output_schema", "it must be a JSON object");
+        }
+        Ok(())
+    }
+
+    /// Refuses sub-agents that a CLI would reject, ignore or mix.
+    fn check_sub_agents(&self) -> Result<(), AgentError> {
+        let agents = &self.sub_agents;
+        for (index, agent) in agents.iter().enumerate() {
+            let texts = [&agent.name, &agent.description, &agent.prompt];
+            let problem = if texts.iter().any(|text| text.trim().is_empty()) {
+                "it needs a name, a description and a prompt"
+            } else if agents.iter().take(index).any(|it| it.name == agent.name) {
+                "the name is used twice"
+            } else {
+                continue;
+            };
+            return Err(AgentError::refused_item(
+                "sub_agents",
+                &*agent.name,
+                problem,
+            ));
         }
         Ok(())
     }
@@ -302,6 +324,23 @@ mod tests {
         // Beyond the default limit of an argument, but a valid one.
         let long = ExecuteParams::new("x".repeat(100_000));
         assert!(long.check(&INFO, &none).is_ok());
+    }
+
+    #[test]
+    fn sub_agents_that_cannot_be_used_are_refused() {
+        let mut can = Capabilities::none();
+        can.sub_agents = true;
+        let agent = crate::SubAgent::new("a", "b", "c");
+        assert_eq!(
+            refused(&can, |p| p.sub_agents = vec![agent.clone(), agent]),
+            "sub_agents: a: the name is used twice"
+        );
+        assert_eq!(
+            refused(&can, |p| {
+                p.sub_agents = vec![crate::SubAgent::new("a", "b", " ")];
+            }),
+            "sub_agents: a: it needs a name, a description and a prompt"
+        );
     }
 
     #[test]

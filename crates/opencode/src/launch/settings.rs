@@ -5,6 +5,7 @@
 //! the caller's.
 
 mod skills;
+mod sub_agents;
 mod withheld;
 
 use std::env;
@@ -93,6 +94,7 @@ impl Settings {
             agent,
             stars: "*".repeat(number_of_stars()),
         };
+        settings.sub_agents(params)?;
         settings.permissions(params, is_session)?;
         settings.add_dirs(params)?;
         settings.skills(params)?;
