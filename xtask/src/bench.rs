@@ -121,7 +121,7 @@ impl Instructions {
     fn as_file(&self) -> String {
         let mut file = String::from(
             "# Numbers of instructions that decoding takes, by valgrind. `cargo xtask bench --check` compares them,\n\
-             # and `cargo xtask bench --accept` writes them anew.\n",
+             # and `cargo xtask bench --accept` writes them again.\n",
         );
         for (name, numbers, digits) in [("bytes", &self.bytes, 2), ("lines", &self.lines, 0)] {
             let _ = write!(file, "\n[{name}]\n");
