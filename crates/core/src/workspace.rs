@@ -53,7 +53,7 @@ pub struct WorkspaceResult {
 }
 
 impl WorkspaceResult {
-    /// Returns whether the run has left commits, or changes that are not committed, be they kept now or not.
+    /// Returns whether the run has left commits, or changes that are not committed. They may not be kept any more.
     pub fn has_changes(&self) -> bool {
         self.wip.is_some() || self.head.as_ref().is_some_and(|head| *head != self.base)
     }

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_home_there_are_no_places() {
+    fn without_a_home_there_are_no_locations() {
         assert_eq!(
             locations(&[("OPENCODE_DB", ":memory:")]),
             Locations::default()
