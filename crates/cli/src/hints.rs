@@ -113,7 +113,7 @@ pub(crate) fn next_step(
             format!(
                 "{wait} (--max-wait waits), name another agent with --fallback, or run `teamster accounts release {}` \
                  if the limit is gone",
-                info.id
+                words::shell_word(info.id)
             )
         }
         // The message already has the remedy.

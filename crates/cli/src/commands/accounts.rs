@@ -67,8 +67,9 @@ struct Row<'a> {
 /// Returns a row for each limit, and for each named account without one.
 fn rows<'a>(named: &'a [Account], holds: &'a [Held]) -> Vec<Row<'a>> {
     let parts = |held: &'a Held| match held.provider.split_once('@') {
-        Some((agent, account)) => (agent, Some(account)),
-        None => (&*held.provider, None),
+        // The command of an agent may have a user or a version, and no account.
+        Some((agent, account)) if !agent.contains(':') => (agent, Some(account)),
+        _ => (&*held.provider, None),
     };
     let is_of = |account: &Account, held: &'a Held| parts(held).1 == Some(account.name.as_str());
     let has_login = |name: Option<&str>| {
@@ -131,4 +132,25 @@ fn table(rows: &[Row<'_>], out: &mut impl Write) -> io::Result<()> {
         table.row(cells.map(|cell| (cell, Style::new())));
     }
     table.write(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use teamster::{ErrorCode, ErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn held_account_is_named_after_an_agent_and_not_in_a_command() {
+        let reason = AgentError::new(ErrorCode::CliError, ErrorKind::Quota, "over");
+        let held = ["claude@work", "acp:npx -y @x/agent@1.2", "codex"]
+            .map(|provider| Held::new(provider, 1, reason.clone()));
+        let rows = rows(&[], &held);
+        let rows: Vec<_> = rows.iter().map(|row| (row.provider, row.account)).collect();
+        let command = "acp:npx -y @x/agent@1.2";
+        assert_eq!(
+            rows,
+            [("claude", Some("work")), (command, None), ("codex", None)]
+        );
+    }
 }
