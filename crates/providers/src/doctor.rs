@@ -8,9 +8,10 @@ mod version;
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -312,28 +313,27 @@ pub async fn log_out(provider: &dyn CliProvider, options: &DoctorOptions) -> Res
     }
     let path = find_program_of(info, options).map_err(|error| error.message)?;
     let program = native_program(provider, path.clone());
-    let (mut command, _) = command_of(info, options, &path, &program, info.logout_args);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    let (child, _group) = ProcessGroup::spawn(&mut command)
+    let (command, _) = command_of(info, options, &path, &program, info.logout_args);
+    let output = output_of(command, options.limit)
+        .await
         .map_err(|error| format!("{} cannot be started: {error}", info.name))?;
-    let output = timeout(options.limit, child.wait_with_output()).await;
-    let output = output
-        .map_err(|_| format!("{} did not log out within {:?}", info.name, options.limit))?
-        .map_err(|error| format!("{} cannot be waited for: {error}", info.name))?;
-    if output.status.success() {
-        return Ok(());
+    match output.ended {
+        Some(Ok(status)) if status.success() => Ok(()),
+        Some(Ok(status)) => {
+            let stderr = lines(&String::from_utf8_lossy(&output.stderr));
+            let last = stderr.lines().last().unwrap_or("it printed no reason");
+            Err(format!(
+                "{} did not log out ({status}): {}",
+                info.name,
+                excerpt(last, LONGEST_ANSWER)
+            ))
+        }
+        Some(Err(error)) => Err(format!("{} cannot be waited for: {error}", info.name)),
+        None => Err(format!(
+            "{} did not log out within {:?}",
+            info.name, options.limit
+        )),
     }
-    let stderr = lines(&String::from_utf8_lossy(&output.stderr));
-    let last = stderr.lines().last().unwrap_or("it printed no reason");
-    Err(format!(
-        "{} did not log out ({}): {}",
-        info.name,
-        output.status,
-        excerpt(last, LONGEST_ANSWER)
-    ))
 }
 
 /// Returns the variables in this process's environment by which the shims of a version manager recognize their own
@@ -397,13 +397,44 @@ impl From<String> for Failure {
     }
 }
 
-async fn query(mut command: Command, limit: Duration) -> Result<String, Failure> {
+async fn query(command: Command, limit: Duration) -> Result<String, Failure> {
+    let output = output_of(command, limit)
+        .await
+        .map_err(|error| format!("cannot be started: {error}"))?;
+    let stdout = lines(&String::from_utf8_lossy(&output.stdout));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let problem = match output.ended {
+        Some(Ok(status)) if status.success() && !stdout.is_empty() => return Ok(stdout),
+        Some(Ok(status)) => {
+            let output = [lines(error_of_stack(&stderr).unwrap_or(&stderr)), stdout]
+                .into_iter()
+                .find_map(|text| text.lines().next().map(str::to_owned))
+                .unwrap_or_else(|| "it printed nothing".to_owned());
+            format!("reports no version ({status}): {output}")
+        }
+        Some(Err(error)) => format!("cannot be waited for: {error}"),
+        None => format!("reports no version within {limit:?}"),
+    };
+    Err(Failure {
+        problem,
+        stderr: stderr.into_owned(),
+    })
+}
+
+/// What a command has printed, and its end; `None` after the limit.
+struct CommandOutput {
+    ended: Option<io::Result<ExitStatus>>,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+/// Runs a command to its end, or for `limit`, and ends the processes left in its group.
+async fn output_of(mut command: Command, limit: Duration) -> io::Result<CommandOutput> {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let (mut child, group) =
-        ProcessGroup::spawn(&mut command).map_err(|error| format!("cannot be started: {error}"))?;
+    let (mut child, group) = ProcessGroup::spawn(&mut command)?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let ended = {
@@ -425,23 +456,10 @@ async fn query(mut command: Command, limit: Duration) -> Result<String, Failure>
     };
     // Processes left in its group are not needed.
     group.kill();
-    let stdout = lines(&String::from_utf8_lossy(&stdout));
-    let problem = match ended {
-        Ok(Ok(status)) if status.success() && !stdout.is_empty() => return Ok(stdout),
-        Ok(Ok(status)) => {
-            let stderr = String::from_utf8_lossy(&stderr);
-            let output = [lines(error_of_stack(&stderr).unwrap_or(&stderr)), stdout]
-                .into_iter()
-                .find_map(|text| text.lines().next().map(str::to_owned))
-                .unwrap_or_else(|| "it printed nothing".to_owned());
-            format!("reports no version ({status}): {output}")
-        }
-        Ok(Err(error)) => format!("cannot be waited for: {error}"),
-        Err(_) => format!("reports no version within {limit:?}"),
-    };
-    Err(Failure {
-        problem,
-        stderr: String::from_utf8_lossy(&stderr).into_owned(),
+    Ok(CommandOutput {
+        ended: ended.ok(),
+        stdout,
+        stderr,
     })
 }
 

@@ -106,12 +106,12 @@ fn stdout_of(agent: &Agent, args: &[&str]) -> String {
     ended.stdout
 }
 
-/// A script as Codex, which has a command that logs out.
+/// A script as Codex, which has a command that logs out. It leaves a process that holds its pipes.
 #[test]
 fn an_editor_logs_out_of_the_cli() {
     let agent = Agent::new();
     let codex = agent.path("codex");
-    let script = "#!/bin/sh\n[ \"$*\" = logout ] || exit 9\n[ -e login ] || { echo 'no login' >&2; exit 3; }\n/bin/rm login\n";
+    let script = "#!/bin/sh\n[ \"$*\" = logout ] || exit 9\n[ -e login ] || { echo 'no login' >&2; exit 3; }\n/bin/rm login\n/bin/sleep 120 &\n";
     teamster_testkit::proc::write_program(&codex, script).unwrap();
     let login = agent.path("login");
     fs::write(&login, "").unwrap();
