@@ -272,10 +272,16 @@ fn print_agent(
     if provider.usable {
         let login = match (&*provider.login.state, &provider.login.from) {
             ("yes", Some(from)) => match provider.login.expires_at_ms {
-                Some(at) if at <= epoch_ms() + ENDS_SOON_MS => format!(
-                    "yes, by {from}; its token ends at {}: one run renews it, and others wait for that",
-                    local_time(at, "%H:%M")
-                ),
+                Some(at) if at <= epoch_ms() + ENDS_SOON_MS => {
+                    let ends = if at <= epoch_ms() {
+                        "has ended".to_owned()
+                    } else {
+                        format!("ends at {}", local_time(at, "%H:%M"))
+                    };
+                    format!(
+                        "yes, by {from}; its token {ends}: one run renews it, and others wait for that"
+                    )
+                }
                 _ => format!("yes, by {from}"),
             },
             ("yes", None) => "yes".to_owned(),

@@ -100,6 +100,27 @@ fn a_version_of_a_package_is_reported_as_such() {
 }
 
 #[test]
+fn a_token_that_ends_soon_or_has_ended_is_reported() {
+    let shown = |at| {
+        let mut agent = agent(true);
+        agent.login.expires_at_ms = at;
+        printed(&report(vec![agent], ""))
+    };
+    let login = "    login    yes, by A_KEY";
+    let ended =
+        format!("{login}; its token has ended: one run renews it, and others wait for that\n");
+    assert!(shown(Some(1)).contains(&ended), "{}", shown(Some(1)));
+    let soon = shown(Some(epoch_ms() + ENDS_SOON_MS / 2));
+    assert!(
+        soon.contains(&format!("{login}; its token ends at ")),
+        "{soon}"
+    );
+    for at in [None, Some(epoch_ms() + 2 * ENDS_SOON_MS)] {
+        assert!(shown(at).contains(&format!("{login}\n")), "{}", shown(at));
+    }
+}
+
+#[test]
 fn an_old_version_is_reported_with_the_update() {
     let mut old = agent(true);
     old.version = Some("2.1.9".to_owned());
