@@ -46,7 +46,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     tokio::runtime::Runtime::new()?.block_on(async {
         let fleet = Fleet::connect(FleetOptions::new(url, name)).await?;
         let worker = Worker::new(&fleet, &host, config)?;
-        let worker = worker.on_notice(|text| eprintln!("{text}"));
+        let mut worker = worker.on_notice(|text| eprintln!("{text}"));
+        // For tests: the pause between two looks for runs that need a repair.
+        if let Ok(ms) = std::env::var("WORKER_REPAIRS_EVERY_MS") {
+            worker = worker.repairs_every(Duration::from_millis(ms.parse()?));
+        }
         let dies = Dies::from_env();
         let worker = worker.before_effect(move |effect| dies.before(&format!("{effect:?}")));
         let mut terminate = signal(SignalKind::terminate())?;

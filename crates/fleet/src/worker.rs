@@ -94,6 +94,8 @@ pub struct Worker {
 struct Shared {
     on_notice: Box<dyn Fn(String) + Send + Sync>,
     before_effect: Box<dyn Fn(Effect) + Send + Sync>,
+    /// Pause between two looks for runs that need a repair.
+    repairs_every: Duration,
     fleet: Fleet,
     runs: Arc<dyn RunService>,
     machine: LocalMachine,
@@ -177,6 +179,7 @@ impl Worker {
         let shared = Shared {
             on_notice: Box::new(|_| ()),
             before_effect: Box::new(|_| ()),
+            repairs_every: care::EVERY,
             fleet: fleet.clone(),
             runs: Arc::new(LocalRuns::new(host)?.of_owners()),
             known_agents: None,
@@ -220,6 +223,14 @@ impl Worker {
     #[must_use]
     pub fn before_effect(mut self, call: impl Fn(Effect) + Send + Sync + 'static) -> Self {
         self.shared.before_effect = Box::new(call);
+        self
+    }
+
+    /// Sets the pause between two looks for runs that need a repair, for tests that wait for several. Default: 10 s.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn repairs_every(mut self, pause: Duration) -> Self {
+        self.shared.repairs_every = pause;
         self
     }
 

@@ -23,8 +23,8 @@ use crate::runs::Full;
 
 /// Key of the right to repair. No worker can have this name.
 const RIGHT: &str = "$KV.tm_workers.=care";
-/// Pause between two passes.
-const EVERY: Duration = Duration::from_secs(10);
+/// Pause between two passes, unless a test sets another one.
+pub(super) const EVERY: Duration = Duration::from_secs(10);
 /// Time for which one worker has the right. It is renewed before it is over: another one would read all headings first. It is
 /// shorter than the time after which a worker is absent, so a killed one delays repairs by a few seconds at most.
 const TERM: Duration = Duration::from_secs(20);
@@ -44,7 +44,7 @@ pub(super) async fn keep_caring(shared: Arc<Shared>) {
         {
             (shared.on_notice)(format!("runs cannot be repaired: {error}"));
         }
-        waiting.rest(EVERY).await;
+        waiting.rest(shared.repairs_every).await;
     }
 }
 
