@@ -163,6 +163,28 @@ impl Store {
         key: &SessionKey,
         abandoned: Option<&Held>,
     ) -> Result<Option<SessionLock>, StoreError> {
+        let (store, key) = (self.clone(), key.clone());
+        let abandoned = abandoned.map(|held| held.holder.clone());
+        // Closing the store waits for this.
+        let unwritten = self.begin_write();
+        // A task, because the database may write the row also of a caller that is dropped meanwhile. Then the lock is
+        // dropped, which releases it.
+        let taking = tokio::spawn(async move {
+            let taken = store.write_lock(&key, abandoned.as_deref()).await;
+            (taken, unwritten)
+        });
+        match taking.await {
+            Ok((taken, _)) => taken,
+            // The runtime ends.
+            Err(_) => Ok(None),
+        }
+    }
+
+    async fn write_lock(
+        &self,
+        key: &SessionKey,
+        abandoned: Option<&str>,
+    ) -> Result<Option<SessionLock>, StoreError> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let writer = Writer::this();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -196,11 +218,7 @@ impl Store {
         .bind(writer.started.map(to_column))
         .bind(to_column(self.now()))
         // No lock has an empty holder.
-        .bind(
-            abandoned
-                .map(|held| held.holder.as_str())
-                .unwrap_or_default(),
-        );
+        .bind(abandoned.unwrap_or_default());
         let taken = self.execute("lock a session", query).await?;
         Ok((taken > 0).then(|| SessionLock::new(self.clone(), key.clone(), holder)))
     }

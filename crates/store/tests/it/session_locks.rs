@@ -3,15 +3,20 @@
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
+use std::pin::pin;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
+use sqlx::Connection as _;
 use teamster_core::Id;
 use teamster_orchestrator::RunObserver as _;
 use teamster_store::{
     LOST_AFTER, NewSession, Recorder, SessionKey, SessionLock, SessionOrLock, Store, StoreError,
 };
+use tokio::sync::Notify;
 
 use crate::recorder::{accept, attempt, not_found, outcome, params, session_of, talk};
 use crate::support::Database;
@@ -86,6 +91,27 @@ async fn locked(store: &Store) -> SessionLock {
     }
 }
 
+/// Polls a future this often, and drops it once it would be polled again. Returns whether it was ready before.
+async fn dropped_after(future: impl Future, polls: usize) -> bool {
+    struct Woken(Notify);
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.notify_one();
+        }
+    }
+    let woken = Arc::new(Woken(Notify::new()));
+    let waker = Waker::from(woken.clone());
+    let mut future = pin!(future);
+    for _ in 0..polls {
+        let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
+        if polled.is_ready() {
+            return true;
+        }
+        woken.0.notified().await;
+    }
+    false
+}
+
 async fn is_free(store: &Store) -> bool {
     match store.session_or_lock(&key(), SHORT).await {
         Ok(SessionOrLock::Lock(lock)) => {
@@ -157,6 +183,23 @@ on_each_database! {
         drop(locked(&store).await);
         store.close().await;
         assert!(is_free(&other).await);
+    }
+
+    async fn nothing_is_left_of_a_lock_whose_caller_is_dropped(database) {
+        for polls in 1.. {
+            let store = database.open().await;
+            let is_taken = dropped_after(store.session_or_lock(&key(), LIMIT), polls).await;
+            store.close().await;
+            let mut connection = sqlx::AnyConnection::connect(database.url()).await.unwrap();
+            let locks: i64 = sqlx::query_scalar("SELECT count(*) FROM teamster_session_locks")
+                .fetch_one(&mut connection)
+                .await
+                .unwrap();
+            assert_eq!(locks, 0, "{polls} polls");
+            if is_taken {
+                break;
+            }
+        }
     }
 
     async fn the_lock_of_another_machine_is_free_without_heartbeats(database) {
