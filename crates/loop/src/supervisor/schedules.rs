@@ -156,11 +156,15 @@ async fn follow(schedule: ScheduleConfig, shared: Arc<Shared>) {
     loop {
         let now = shared.clock.now();
         let handled = match shared.times.of(&schedule.id) {
+            // The clock was ahead, which does not keep the schedule from running. Or the times have changed: the new ones
+            // were not missed.
+            Some(last) if last.at > now || last.when != schedule.when.to_string() => {
+                shared.handled(&schedule, now, last.run)
+            }
             Some(handled) => handled,
             None => shared.handled(&schedule, now, None),
         };
-        // A clock that was ahead does not keep the schedule from running.
-        let Ok(due) = schedule.next_after(handled.at.min(now)) else {
+        let Ok(due) = schedule.next_after(handled.at) else {
             return shared.warn(format!("schedule {}: it has no further time", schedule.id));
         };
         let left = due.duration_since(now);
@@ -240,7 +244,8 @@ impl Shared {
 
     /// Remembers until when a schedule was handled.
     fn handled(&self, schedule: &ScheduleConfig, at: Timestamp, run: Option<String>) -> Handled {
-        let handled = Handled { at, run };
+        let when = schedule.when.to_string();
+        let handled = Handled { when, at, run };
         if let Err(error) = self.times.set(&schedule.id, handled.clone()) {
             self.warn(format!(
                 "schedule {}: cannot save its last time: {error}; the next supervisor may skip or repeat it",

@@ -1,5 +1,6 @@
 //! Schedules of a configuration: runs that start at times.
 
+use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
@@ -21,7 +22,7 @@ pub struct ScheduleConfig {
     pub id: String,
     /// The times.
     pub when: When,
-    /// What happens if a time has passed while no supervisor was running, or while the machine slept.
+    /// What happens if a time has passed while no supervisor was running, everything was stopped or the machine slept.
     pub missed: Missed,
     /// The run.
     pub run: RunSpec,
@@ -35,6 +36,19 @@ pub enum When {
     Cron(String),
     /// An interval, which begins when the schedule is first seen.
     Every(Duration),
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cron(expression) => f.write_str(expression),
+            Self::Every(every) => write!(
+                f,
+                "every {}",
+                humantime_serde::re::humantime::format_duration(*every)
+            ),
+        }
+    }
 }
 
 /// Policy for times that were missed.

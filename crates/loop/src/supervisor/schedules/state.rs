@@ -14,6 +14,9 @@ use teamster_process::{FileMode, replace_file};
 /// What was done of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Handled {
+    /// The times of the schedule: others count from when they are first seen.
+    #[serde(default)]
+    pub(super) when: String,
     /// All times until this one were handled.
     pub(super) at: Timestamp,
     /// The last run.

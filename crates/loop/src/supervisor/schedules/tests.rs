@@ -169,6 +169,29 @@ async fn time_that_a_killed_supervisor_has_not_saved_starts_one_run() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn clock_that_was_ahead_does_not_stop_a_schedule() {
+    let folder = Folder::new("2026-11-23T00:30:00Z", Vec::new);
+    let file = folder.dir.path().join("schedules.json");
+    let when = "0 2 * * 1-5 Europe/Berlin";
+    let handled = json!({"nightly": {"when": when, "at": "2027-01-01T00:00:00Z"}});
+    fs::write(file, handled.to_string()).unwrap();
+    folder.start(&nightly("skip")).run().await;
+    assert_eq!(folder.now(), "2026-11-23T01:00:00Z");
+}
+
+#[tokio::test(start_paused = true)]
+async fn changed_times_count_from_when_they_are_first_seen() {
+    let folder = Folder::new("2026-11-23T00:30:00Z", Vec::new);
+    let mut schedule = nightly("run");
+    folder.start(&schedule).run().await;
+    tokio::time::sleep(Duration::from_hours(2)).await;
+    // 03:00 of the same night has passed.
+    schedule["cron"] = json!("0 3 * * *");
+    folder.start(&schedule).run().await;
+    assert_eq!(folder.now(), "2026-11-24T02:00:00Z");
+}
+
+#[tokio::test(start_paused = true)]
 async fn refused_run_is_a_warning_and_the_next_time_counts() {
     let folder = Folder::new("2026-11-23T00:30:00Z", Vec::new);
     let mut schedule = nightly("skip");
