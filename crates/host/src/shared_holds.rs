@@ -27,8 +27,9 @@ const RENEWAL: &str = "=login";
 const SLOT: &str = "=slot";
 /// Interval of looks for a free slot.
 const SLOT_CHECK: Duration = Duration::from_millis(500);
-/// Time before the end of a token within which CLIs renew it. They do so some minutes before.
-const RENEWED_BEFORE: Duration = Duration::from_mins(10);
+/// Time before the end of a token within which CLIs renew it, and a minute to start in. Gemini CLI renews it 5 minutes
+/// before (`eagerRefreshThresholdMillis` of google-auth-library). Earlier, runs would wait for nothing.
+const RENEWED_BEFORE: Duration = Duration::from_mins(6);
 /// Time for which others wait until the login is renewed: the CLI may start no request, or renew it later.
 const RENEWAL_LIMIT: Duration = Duration::from_secs(20);
 /// Interval of looks at the file of the login.
