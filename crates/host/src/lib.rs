@@ -67,6 +67,7 @@ pub use recording::Recording;
 pub use run_log::HostedRun;
 pub use service::{AttachedRun, LocalRuns, SessionTasks, workspace_of};
 pub use setup::trust;
+pub use shared_holds::is_token_ending;
 pub use store::{close as close_store, location as store_location};
 pub use teamster_workspace::{
     Finished, PROJECT_FILE, Project, Trust, Worktree, common_dir, is_url, resolve,

@@ -30,6 +30,9 @@ const SLOT_CHECK: Duration = Duration::from_millis(500);
 /// Time before the end of a token within which CLIs renew it, and a minute to start in. Gemini CLI renews it 5 minutes
 /// before (`eagerRefreshThresholdMillis` of google-auth-library). Earlier, runs would wait for nothing.
 const RENEWED_BEFORE: Duration = Duration::from_mins(6);
+/// Time after the end of a token from which on its CLI is taken not to use it, such as one with a key in its settings:
+/// otherwise each of its runs would hold the others back. A login that is used has a newer token.
+const UNUSED_AFTER: Duration = Duration::from_hours(30 * 24);
 /// Time for which others wait until the login is renewed: the CLI may start no request, or renew it later.
 const RENEWAL_LIMIT: Duration = Duration::from_secs(20);
 /// Interval of looks at the file of the login.
@@ -45,13 +48,15 @@ struct AccountLogin {
     expires_at_ms: Option<u64>,
 }
 
-impl AccountLogin {
-    /// Returns whether its token ends soon, or has ended, so that the next request renews it.
-    fn is_ending(&self) -> bool {
-        let soon = epoch_ms().saturating_add(millis(RENEWED_BEFORE));
-        self.expires_at_ms.is_some_and(|at| at <= soon)
-    }
+/// Returns whether the token of a login that ends at this time, in milliseconds since the Unix epoch, is renewed by the
+/// next request, so that runs wait for each other.
+pub fn is_token_ending(expires_at_ms: u64, now_ms: u64) -> bool {
+    let soon = now_ms.saturating_add(millis(RENEWED_BEFORE));
+    let unused = now_ms.saturating_sub(millis(UNUSED_AFTER));
+    (unused..=soon).contains(&expires_at_ms)
+}
 
+impl AccountLogin {
     /// Returns whether the file has another token now, or none.
     fn is_renewed(&self) -> bool {
         let file = self.from.as_deref().map(Path::new);
@@ -178,7 +183,8 @@ impl SharedHolds for StoredHolds {
         Box::pin(async move {
             let login = self.login(candidate)?;
             let slot = self.slot(candidate, &login).await;
-            if login.is_ending() {
+            let ends = login.expires_at_ms;
+            if ends.is_some_and(|at| is_token_ending(at, epoch_ms())) {
                 self.renewal(login).await;
             }
             slot
@@ -192,5 +198,20 @@ impl SharedHolds for StoredHolds {
                 let _ = self.store.hold(&login.mark, held).await;
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn token_is_renewed_near_its_end_and_for_a_month_after() {
+        let minutes = |minutes: u64| minutes * 60_000;
+        let now_ms = minutes(1_000_000);
+        assert!(!is_token_ending(now_ms + minutes(7), now_ms));
+        assert!(is_token_ending(now_ms + minutes(5), now_ms));
+        assert!(is_token_ending(now_ms - minutes(29 * 24 * 60), now_ms));
+        assert!(!is_token_ending(now_ms - minutes(31 * 24 * 60), now_ms));
     }
 }

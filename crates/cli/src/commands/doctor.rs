@@ -17,8 +17,8 @@ use teamster::doctor;
 use teamster_api::ProviderFacts;
 use teamster_core::time::epoch_ms;
 use teamster_host::{
-    ChangedFile, Guard, LeftoverReport, MachineState, examine_agents, kill_leftovers,
-    machine_state, start_agents,
+    ChangedFile, Guard, LeftoverReport, MachineState, examine_agents, is_token_ending,
+    kill_leftovers, machine_state, start_agents,
 };
 
 use crate::remote::Machine;
@@ -26,9 +26,6 @@ use crate::runtime::tokio_runtime;
 use crate::zone::local_time;
 use crate::{exit_code, words};
 use args::DoctorArgs;
-
-/// Time before the end of a login's token from which on it is shown, in milliseconds.
-const ENDS_SOON_MS: u64 = 10 * 60 * 1000;
 
 /// The report, also the output of `--json`.
 #[derive(Debug, Serialize)]
@@ -272,7 +269,7 @@ fn print_agent(
     if provider.usable {
         let login = match (&*provider.login.state, &provider.login.from) {
             ("yes", Some(from)) => match provider.login.expires_at_ms {
-                Some(at) if at <= epoch_ms() + ENDS_SOON_MS => {
+                Some(at) if is_token_ending(at, epoch_ms()) => {
                     let ends = if at <= epoch_ms() {
                         "has ended".to_owned()
                     } else {
