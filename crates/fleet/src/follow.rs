@@ -7,6 +7,7 @@ use async_nats::jetstream::consumer::DeliverPolicy;
 use async_stream::try_stream;
 use bytes::Bytes;
 use futures_core::stream::BoxStream;
+use serde::{Deserialize, Serialize};
 use teamster_api::{LifecycleEntry, LogLine, RunEvent, RunLogEntry, ServiceError};
 use teamster_core::time::epoch_ms;
 use teamster_core::{
@@ -276,9 +277,37 @@ fn reset(seq: u64, run: &str) -> Option<LogLine> {
     line(&reset.seq(seq).at_ms(epoch_ms()).into(), run)
 }
 
+/// The last entry of a machine's log, without its number and its result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct End {
+    /// By the clock of the machine, as in its log.
+    pub(crate) at_ms: u64,
+    pub(crate) attempt: u32,
+}
+
+#[cfg(feature = "worker")]
+impl End {
+    /// Returns what a line has; `None` if it is not the last one of a log.
+    pub(crate) fn of(line: &LogLine) -> Option<Self> {
+        match line.entry() {
+            Ok(RunLogEntry::Agent(entry)) if line.is_end() => Some(Self {
+                at_ms: entry.at_ms,
+                attempt: entry.attempt,
+            }),
+            _ => None,
+        }
+    }
+}
+
 /// Returns the last entry of a run whose log is not there: it has aged out, or there never was one.
 pub(crate) fn end_of(record: &Record, run: &str, next: u64) -> Vec<LogLine> {
-    let known = record.summary.as_ref().map_or(0, |summary| summary.seq);
+    // A reader that has it gets no second one.
+    let seq = match record.summary.as_ref().map_or(0, |summary| summary.seq) {
+        0 if record.state == State::Cancelled => 1,
+        0 => next,
+        known => known,
+    };
     let own = || {
         record
             .own_result(run)
@@ -286,7 +315,10 @@ pub(crate) fn end_of(record: &Record, run: &str, next: u64) -> Vec<LogLine> {
     };
     let result = record.result.clone().unwrap_or_else(own);
     let at = record.times.ended.unwrap_or_default();
-    let mut entry = LogEntry::new(known.max(next), at, AgentEvent::Done(Done::new(result)));
+    let mut entry = LogEntry::new(seq, at, AgentEvent::Done(Done::new(result)));
+    if let Some(end) = record.end {
+        (entry.at_ms, entry.attempt) = (end.at_ms, end.attempt);
+    }
     entry.run_id = Some(run.into());
     line(&RunLogEntry::Agent(entry), run).into_iter().collect()
 }

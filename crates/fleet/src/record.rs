@@ -9,6 +9,7 @@ use teamster_api::{Grants, RunInfo, RunKind, RunSummary, RunView, ServiceError, 
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
 
 use crate::files::Results;
+use crate::follow::End;
 use crate::large::SpecFile;
 use crate::names::{RunKey, host, work};
 use crate::protocol::{Change, Claim, Head, State, Step, Tag};
@@ -67,6 +68,9 @@ pub(crate) struct Record {
     pub(crate) summary: Option<Box<RunSummary>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<Box<RunResult>>,
+    /// What the end of the log has beside the result; `None` of an older program, and of a run that was not started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) end: Option<End>,
     /// Of a run that was given up, nothing is left to do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) settled: bool,
@@ -120,6 +124,7 @@ impl Record {
             title: None,
             summary: None,
             result: None,
+            end: None,
             settled: false,
             newer: Map::new(),
         }
@@ -192,6 +197,7 @@ impl Record {
             Some(found) => Self {
                 summary: self.summary.or(found.summary),
                 result: self.result.or(found.result),
+                end: self.end.or(found.end),
                 ..found
             },
             None => self,
@@ -209,8 +215,14 @@ impl Record {
 
     /// Adds what is shown of an ended run.
     #[cfg(feature = "worker")]
-    pub(crate) fn ended(&mut self, summary: RunSummary, result: Option<Box<RunResult>>) {
+    pub(crate) fn ended(
+        &mut self,
+        summary: RunSummary,
+        result: Option<Box<RunResult>>,
+        end: Option<End>,
+    ) {
         self.summary = Some(Box::new(summary));
+        self.end = end;
         let bytes = serde_json::to_vec(self).map_or(0, |json| json.len());
         let most = RESULT_BYTES.min(RECORD_BYTES.saturating_sub(bytes));
         self.result =
@@ -260,6 +272,7 @@ impl Record {
             stop: None,
             summary: None,
             result: None,
+            end: None,
             settled: false,
             newer: Map::new(),
             ..self.clone()
@@ -399,15 +412,19 @@ mod tests {
         let read = Record::new("default", &spec);
         let mut ended = read.clone();
         let summary = RunSummary::new(read.info("r"), ViewState::Ended);
-        ended.ended(summary, Some(Box::new(RunResult::default())));
+        let end = End {
+            at_ms: 5,
+            attempt: 2,
+        };
+        ended.ended(summary, Some(Box::new(RunResult::default())), Some(end));
         let mut renamed = read;
         renamed.title = Some("new".to_owned());
         let again = ended.clone().replaced_by(Some(renamed));
         assert_eq!(again.title.as_deref(), Some("new"));
         assert!(ended.summary.is_some() && ended.result.is_some());
         assert_eq!(
-            (&again.summary, &again.result),
-            (&ended.summary, &ended.result)
+            (&again.summary, &again.result, again.end),
+            (&ended.summary, &ended.result, Some(end))
         );
         assert_eq!(ended.clone().replaced_by(None), ended);
     }
@@ -420,7 +437,7 @@ mod tests {
         json["later"] = newer.clone();
         let mut record: Record = serde_json::from_value(json).unwrap();
         let summary = RunSummary::new(record.info("r"), ViewState::Ended);
-        record.ended(summary, Some(Box::new(RunResult::default())));
+        record.ended(summary, Some(Box::new(RunResult::default())), None);
         let text = serde_json::to_vec(&record).unwrap();
         let read: Record = serde_json::from_slice(&text).unwrap();
         assert_eq!(read, record);
@@ -455,7 +472,7 @@ mod tests {
             let mut result = RunResult::default();
             result.text = "y".repeat(200 * 1024);
             let summary = RunSummary::new(record.info("r"), ViewState::Ended);
-            record.ended(summary, Some(Box::new(result)));
+            record.ended(summary, Some(Box::new(result)), None);
             assert_eq!(record.result.is_some(), has_result);
             assert!(serde_json::to_vec(&record).unwrap().len() < RECORD_BYTES);
         }

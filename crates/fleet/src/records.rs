@@ -21,7 +21,7 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 
 #[cfg(feature = "worker")]
-use crate::follow::lines;
+use crate::follow::{End, lines};
 use crate::frame::Frame;
 use crate::layout::{LOG_AGE, RECORD_AGE};
 use crate::names::{LOG, RUNS, RunKey};
@@ -288,11 +288,11 @@ impl Fleet {
     ) -> Result<Record, ServiceError> {
         // A worker may not report that it reads a log.
         let mut log = lines(self.clone(), key.clone(), 0);
-        let (mut seq, mut result) = (0, None);
+        let (mut seq, mut result, mut end) = (0, None, None);
         let read = async {
             while let Some(line) = next(&mut log).await {
                 let line = line?;
-                (seq, result) = (line.seq(), line.result());
+                (seq, result, end) = (line.seq(), line.result(), End::of(&line));
             }
             Ok::<_, ServiceError>(())
         };
@@ -310,7 +310,7 @@ impl Fleet {
             summary.cost_source = result.cost_source;
             summary.duration_ms = Some(result.duration_ms);
             summary.workspace.clone_from(&result.workspace);
-            record.ended(summary, Some(result));
+            record.ended(summary, Some(result), end);
         }
         Ok(record)
     }

@@ -23,11 +23,12 @@ use super::home::Held;
 use super::outside::Outside;
 use super::pull::forget;
 use super::{RETRY, Shared};
+use crate::follow::End;
 use crate::frame::Frame;
 use crate::names::RunKey;
 use crate::protocol::{Carrier, Change, Effect, Folder, Next, Outcome, Seen, Step, Tag, Verdict};
 use crate::record::Record;
-use crate::records::PAUSE;
+use crate::records::{PAUSE, next};
 pub(super) use start::refused_result;
 
 /// Time after which a record that is not found is gone, and was not only missed by a stale read.
@@ -346,7 +347,7 @@ impl Carry {
             let mut summary = RunSummary::new(record.info(&self.key.run), ViewState::Ended);
             (summary.seq, summary.status) = (1, Some(result.status));
             summary.error = result.failure();
-            record.ended(summary, Some(Box::new(result)));
+            record.ended(summary, Some(Box::new(result)), None);
         } else if let Ok(view) = self.shared.runs.show(&self.key.local()).await {
             let outside = Outside::of(&self.key).with_clock(&self.shared.fleet).await;
             let mut view = outside.view(view);
@@ -357,8 +358,17 @@ impl Carry {
             if let Some(result) = &mut view.result {
                 brought.add_to(result.workspace.as_mut());
             }
-            record.ended(Arc::unwrap_or_clone(view.summary), view.result);
+            let end = self.last_entry(summary.seq).await;
+            record.ended(Arc::unwrap_or_clone(view.summary), view.result, end);
         }
+    }
+
+    /// Returns what the entry of the machine's log with this number has if it is the last one: when the copy has aged out, the
+    /// record has the end alone.
+    async fn last_entry(&self, seq: u64) -> Option<End> {
+        let local = self.key.local();
+        let mut lines = self.shared.runs.follow(&local, seq.saturating_sub(1));
+        End::of(&next(&mut lines).await?.ok()?)
     }
 
     /// Returns what was brought to the fleet before the end of the log.
