@@ -57,7 +57,9 @@ fn killed_run_leaves_what_git_and_the_list_of_runs_show() {
     // A push that hangs: its transport notes the program that has started it.
     let note = repository.agent.path("runner").display().to_string();
     let script = repository.agent.path("transport");
-    program(&script, &format!("echo $PPID > {note}; exec sleep 1000"));
+    // Complete or not there.
+    let hang = format!("echo $PPID > {note}.new; mv {note}.new {note}; exec sleep 1000");
+    program(&script, &hang);
     repository.git(&[
         "remote",
         "add",
