@@ -122,7 +122,15 @@ export async function checkNotifications(chromium, server) {
     const id = await server.run('ask', {title: 'Run the tests'});
     await until('a notification', async () => (await shown(page)).length > 0);
     assert.deepEqual(await shown(page), [['Run the tests needs an answer', 'claude: Bash: cargo nextest run --workspace']]);
-    // One that was answered elsewhere is over; the end of the run takes its place.
+    // One that was answered elsewhere is over; the end of the run takes its place, however late the browser tells what it shows.
+    await page.evaluate(() => {
+      const {getNotifications} = ServiceWorkerRegistration.prototype;
+      ServiceWorkerRegistration.prototype.getNotifications = async function late() {
+        const shown = await getNotifications.call(this);
+        await new Promise((resolve) => setTimeout(resolve, 300));
+        return shown;
+      };
+    });
     await server.api(`/requests/${id}/1`, {decision: 'allow'});
     await server.reaches(id, 'ended');
     await until('the end', async () => (await shown(page))[0]?.[1] === 'completed');

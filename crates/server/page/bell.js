@@ -169,12 +169,19 @@ async function follow() {
     await obey();
   }
   if (!registration) return;
+  const {active} = registration;
   const found = isKnown ? news() : [];
   note();
-  // Only one tab notifies, and only while it has no focus; with a subscription the server does.
-  if (state.leads && !subscription && !document.hasFocus()) for (const one of found) registration.active.postMessage(one);
-  // A request that was answered is over.
-  for (const one of await registration.getNotifications()) if (one.data?.requestId && !seen.has(one.data.requestId)) one.close();
+  // Only one tab notifies.
+  if (!state.leads) return;
+  // It does so only while it has no focus; with a subscription the server does.
+  const own = subscription || document.hasFocus() ? [] : found;
+  // A request that was answered is over. What is new of its run takes its place, and has its tag: it must come after this.
+  for (const one of await registration.getNotifications().catch(() => [])) {
+    const {runId, requestId} = one.data ?? {};
+    if (requestId && !seen.has(requestId) && !own.some((other) => other.runId === runId)) one.close();
+  }
+  for (const one of own) active.postMessage(one);
 }
 
 navigator.serviceWorker?.addEventListener('message', ({data}) => {
