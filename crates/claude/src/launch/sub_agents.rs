@@ -7,6 +7,9 @@ use teamster_core::{AgentError, ExecuteParams, PermissionMode, SubAgent};
 /// Settings that the CLI takes as a list here, and as a text with commas in its files.
 const LISTS: [&str; 2] = ["tools", "disallowedTools"];
 
+/// Settings that may hold secrets. Other users of the machine can read a program's arguments.
+const NOT_IN_ARGUMENTS: [&str; 2] = ["mcpServers", "hooks"];
+
 /// Adds the flag for the sub-agents of this run.
 pub(super) fn options(params: &ExecuteParams, args: &mut Args) {
     if params.sub_agents.is_empty() {
@@ -47,8 +50,19 @@ fn items(text: &str) -> Vec<String> {
     items.map(str::to_owned).collect()
 }
 
-/// Rejects sub-agents that no tool could start.
+/// Rejects sub-agents that no tool could start, and those whose settings may not be in arguments.
 pub(super) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
+    let has_secrets = |agent: &&SubAgent| {
+        (NOT_IN_ARGUMENTS.iter()).any(|name| agent.settings.contains_key(*name))
+    };
+    if let Some(agent) = params.sub_agents.iter().find(has_secrets) {
+        return Err(AgentError::refused_item(
+            "sub_agents",
+            &*agent.name,
+            "mcpServers and hooks would be in the arguments of the program, which other users can read; \
+             give the run its MCP servers instead",
+        ));
+    }
     if params.sub_agents.is_empty() || params.permission != PermissionMode::ReadOnly {
         return Ok(());
     }
@@ -80,6 +94,17 @@ mod tests {
                 "prompt": "You review."
             })
         );
+    }
+
+    #[test]
+    fn settings_that_may_hold_secrets_are_refused() {
+        for name in NOT_IN_ARGUMENTS {
+            let mut agent = SubAgent::new("a", "b", "c");
+            agent.settings.insert(name.to_owned(), json!({}));
+            let params = ExecuteParams::new("hi").sub_agents([agent]);
+            let error = check(&params).unwrap_err();
+            assert!(error.message.contains("other users can read"), "{error}");
+        }
     }
 
     #[test]
