@@ -208,8 +208,8 @@ mod tests {
         for (entry, words) in [
             ("[a]\nhome = '/x'", "agent"),
             (
-                "[a]\nagent = 'nobody'\nhome = '/x'",
-                "unknown agent \"nobody\"",
+                "[a]\nagent = 'other'\nhome = '/x'",
+                "unknown agent \"other\"",
             ),
             ("[a]\nagent = 'claude'", "set `home`"),
             ("[a]\nagent = 'claude'\nhome = 'x'", "absolute"),

@@ -165,7 +165,7 @@ fn next_account_of_an_agent_takes_over_at_a_limit() {
     assert_eq!(again.code, Some(0), "{}", again.stderr);
     assert_eq!(machine.agents.starts("claude"), 1);
 
-    let unknown = with(&["x", "--account=nobody"]);
+    let unknown = with(&["x", "--account=other"]);
     assert_eq!(unknown.code, Some(2), "{}", unknown.stderr);
     assert!(
         unknown

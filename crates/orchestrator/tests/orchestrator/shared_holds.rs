@@ -117,7 +117,7 @@ async fn holds_that_cannot_be_shared_delay_a_run_by_seconds() {
     assert_eq!(starts, [3, 6]);
 }
 
-/// Holds that are written for ever.
+/// Holds whose writing never ends.
 struct Slow;
 
 impl SharedHolds for Slow {

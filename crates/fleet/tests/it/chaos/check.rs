@@ -129,14 +129,14 @@ pub(crate) fn judge(found: &Found) -> Vec<String> {
             "its log has {ends} ends, of which one must be its last entry"
         ));
     }
-    let told = copy.lines().last().map(result_of);
-    if found.kept.is_some() && found.kept != told {
+    let end = copy.lines().last().map(result_of);
+    if found.kept.is_some() && found.kept != end {
         say(format!(
             "its record has another result than the end of its log: {:?}",
             found.kept
         ));
     }
-    // The end tells what had no room in the fleet.
+    // The end has what had no room in the fleet.
     let without_end = |log: &str| {
         let end = log.trim_end().rfind('\n').map_or(0, |at| at + 1);
         log[..if found.is_left_out { end } else { log.len() }].to_owned()
