@@ -87,6 +87,24 @@ struct Ended {
     stderr: String,
 }
 
+impl Ended {
+    #[track_caller]
+    fn stdout_has(&self, text: &str) {
+        assert!(self.stdout.contains(text), "no {text:?}: {}", self.stdout);
+    }
+
+    #[track_caller]
+    fn stderr_has(&self, text: &str) {
+        assert!(self.stderr.contains(text), "no {text:?}: {}", self.stderr);
+    }
+
+    #[track_caller]
+    fn stderr_begins(&self, text: &str) {
+        let stderr = &self.stderr;
+        assert!(stderr.starts_with(text), "not {text:?} first: {stderr}");
+    }
+}
+
 fn run(command: &mut Command) -> Ended {
     ended(command.output().unwrap())
 }

@@ -81,13 +81,7 @@ fn limit_that_one_process_has_met_is_not_asked_for_by_another() {
     assert_eq!(refused.code, ErrorCode::ProviderOnHold);
     assert_eq!(refused.resets_at_ms, quota.resets_at_ms);
     let terminal = run(&mut machine.run(["x"]));
-    assert!(
-        terminal
-            .stderr
-            .contains("`teamster accounts release claude`"),
-        "{}",
-        terminal.stderr
-    );
+    terminal.stderr_has("`teamster accounts release claude`");
     let fallback = run(&mut machine.run(["x", "--fallback=codex"]));
     assert_eq!(fallback.code, Some(0), "{}", fallback.stderr);
     assert_eq!(machine.agents.starts("claude"), 1);
@@ -167,13 +161,7 @@ fn next_account_of_an_agent_takes_over_at_a_limit() {
 
     let unknown = with(&["x", "--account=other"]);
     assert_eq!(unknown.code, Some(2), "{}", unknown.stderr);
-    assert!(
-        unknown
-            .stderr
-            .contains("no such account; this machine has home, work"),
-        "{}",
-        unknown.stderr
-    );
+    unknown.stderr_has("no such account; this machine has home, work");
 
     let mut list = machine.stored(teamster(["accounts", "list", "--json"]));
     let listed = run(list.env("XDG_CONFIG_HOME", &config)).stdout;

@@ -370,7 +370,7 @@ fn an_agent_without_sessions_is_refused_with_a_reason() {
     let agent = Agent::new();
     let ended = run(&mut command(&agent, ["cmd:my-agent {prompt}"]));
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
-    assert!(ended.stderr.contains("has no sessions"), "{}", ended.stderr);
+    ended.stderr_has("has no sessions");
 }
 
 #[test]

@@ -171,18 +171,9 @@ fn a_retry_is_shown_with_agent_and_reason() {
         .codex(&[("text", 0)]);
     let ended = run(&mut agents.run(["the task", "--fallback=codex"]));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("claude failed (") && ended.stderr.contains("codex"),
-        "{}",
-        ended.stderr
-    );
-    assert!(
-        ended
-            .stderr
-            .contains("resume with: teamster run codex --resume "),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("claude failed (");
+    ended.stderr_has("codex");
+    ended.stderr_has("resume with: teamster run codex --resume ");
 }
 
 #[test]
@@ -242,17 +233,7 @@ fn denied_tools_prevent_a_fallback_to_another_cli() {
     let agents = Agents::new().claude(&[("text", 0)]);
     let ended = run(&mut agents.run(["x", "--deny-tool=Bash", "--fallback=codex"]));
     assert_eq!(ended.code, Some(2));
-    assert!(
-        ended.stderr.contains("--fallback codex"),
-        "{}",
-        ended.stderr
-    );
-    assert!(
-        ended
-            .stderr
-            .contains("`--deny-tool` has the tool names of another CLI"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("--fallback codex");
+    ended.stderr_has("`--deny-tool` has the tool names of another CLI");
     assert_eq!(agents.starts("claude"), 0);
 }

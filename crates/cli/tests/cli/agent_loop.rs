@@ -299,12 +299,8 @@ fn a_second_loop_in_the_same_directory_is_refused() {
     let ended = run(&mut agent.command());
     assert_eq!(ended.code, Some(2));
     let pid = format!("(pid {})", running.child.id());
-    assert!(
-        ended.stderr.contains("a loop is running in "),
-        "{}",
-        ended.stderr
-    );
-    assert!(ended.stderr.contains(&pid), "{}", ended.stderr);
+    ended.stderr_has("a loop is running in ");
+    ended.stderr_has(&pid);
     running.signal(Signal::SIGTERM);
     assert_eq!(running.wait().code(), Some(0));
 }
@@ -345,11 +341,7 @@ fn prompts_of_ones_own() {
     let ended = run(agent.command().env("LIGHT_PROMPT_FILE", "none.md"));
     assert_eq!(ended.code, Some(2));
     let missing = agent.directory().join("none.md");
-    assert!(
-        ended.stderr.contains(missing.to_str().unwrap()),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has(missing.to_str().unwrap());
 }
 
 #[test]
@@ -359,13 +351,7 @@ fn a_pipe_without_a_writer_is_not_waited_for() {
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let ended = run(&mut agent.command());
     assert_eq!(ended.code, Some(2));
-    assert!(
-        ended
-            .stderr
-            .contains(".env: this is a pipe, and nothing has written to it"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has(".env: this is a pipe, and nothing has written to it");
 
     // A pipe that is filled late is read like a file; opening it to write waits for the reader.
     let mut running = Running::start(agent.command().args(["--ticks", "1"]));
@@ -440,11 +426,7 @@ fn settings_at_their_limits_and_beside_them() {
     let no_text = std::ffi::OsStr::from_bytes(b"\xff");
     let ended = run(agent.command().env("MIN_SLEEP", no_text));
     assert_eq!(ended.code, Some(2));
-    assert!(
-        ended.stderr.starts_with("error: MIN_SLEEP: "),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_begins("error: MIN_SLEEP: ");
 }
 
 #[test]

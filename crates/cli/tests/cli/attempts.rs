@@ -53,7 +53,7 @@ fn max_turns_applies_to_agents_without_such_a_limit() {
     let ended = run(&mut agents.run(["x", "--fallback=codex", "--max-budget-usd=3"]));
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     let problem = "there is no price for the model of codex";
-    assert!(ended.stderr.contains(problem), "{}", ended.stderr);
+    ended.stderr_has(problem);
 }
 
 #[test]
@@ -72,11 +72,7 @@ fn a_budget_of_time_ends_the_run() {
     ] {
         let ended = run(&mut agents.run(args.iter().copied()));
         assert_eq!(ended.code, Some(4), "{}", ended.stderr);
-        assert!(
-            ended.stderr.contains("raise --max-time,"),
-            "{}",
-            ended.stderr
-        );
+        ended.stderr_has("raise --max-time,");
     }
 }
 
@@ -85,11 +81,7 @@ fn the_limit_that_ended_the_run_is_named() {
     let agents = Agents::new().claude(&[("tool_then_529", 1), ("text", 0)]);
     let ended = run(&mut agents.run(["x", "--retries=1", "--max-tokens=10"]));
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("raise --max-tokens,"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("raise --max-tokens,");
 }
 
 /// Returns an agent whose first start fails with a limit that resets after `seconds`.
@@ -154,11 +146,7 @@ fn a_pipe_gets_only_final_text() {
     let ended = run(&mut agents.run(["x", "--retries=1"]));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(ended.stdout, "Hello, wörld 👋🏽 你好世界 — done.\n");
-    assert!(
-        ended.stderr.contains("(the text so far is discarded)"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("(the text so far is discarded)");
 
     let agents = Agents::new().claude(&[("tool_then_529", 1), ("text", 0)]);
     let ended = run(&mut agents.run(["x", "--retries=1"]));
@@ -228,13 +216,7 @@ fn a_fallback_cannot_resume_a_session_of_another_agent() {
     let agents = Agents::new().claude(&[("text", 0)]).codex(&[("text", 0)]);
     let ended = run(&mut agents.run(["x", "--resume=s-1", "--fallback=codex"]));
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
-    assert!(
-        ended
-            .stderr
-            .contains("--fallback codex: codex does not know the session"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("--fallback codex: codex does not know the session");
     assert_eq!(agents.starts("claude"), 0);
 }
 
@@ -252,7 +234,7 @@ fn options_without_support_in_a_fallback_are_reported() {
     ];
     let ended = run(&mut agents.run(args));
     let warning = "warning: --fallback codex ignores --effort, --title, --cli-retries\n";
-    assert!(ended.stderr.starts_with(warning), "{}", ended.stderr);
+    ended.stderr_begins(warning);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(agents.starts("codex"), 1);
 }

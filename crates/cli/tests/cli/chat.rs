@@ -273,11 +273,7 @@ fn commands_reach_the_agent() {
         "\nsession cleared-",
         "resume with: teamster chat claude --resume cleared-",
     ] {
-        assert!(
-            ended.stderr.contains(expected),
-            "{expected}: {}",
-            ended.stderr
-        );
+        ended.stderr_has(expected);
     }
 }
 
@@ -293,7 +289,7 @@ fn a_message_may_have_several_lines_and_begin_with_a_slash() {
     );
     assert!(agent.received().contains("/x\""), "{}", agent.received());
     let error = "error: unknown command `/x`: /help lists the commands";
-    assert!(ended.stderr.contains(error), "{}", ended.stderr);
+    ended.stderr_has(error);
 }
 
 #[test]
@@ -338,7 +334,7 @@ fn native_lines_keep_all_but_half_a_character() {
     let ended = agent.run_chat("odd\n", &["--json", "--native"]);
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
     let odd = r#"{"type":"odd","a":  "\ufffd"}"#;
-    assert!(ended.stdout.contains(odd), "{}", ended.stdout);
+    ended.stdout_has(odd);
     for (line, seq) in ended.stdout.lines().zip(1..) {
         assert!(line.starts_with(&format!(r#"{{"seq":{seq},"#)), "{line}");
     }
@@ -429,7 +425,7 @@ fn without_a_terminal_requests_are_denied() {
     let agent = Agent::new();
     let ended = agent.run_chat("write\n", &[]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.stdout.contains("no request"), "{}", ended.stdout);
+    ended.stdout_has("no request");
     assert!(!agent.path("asked").exists());
 }
 
@@ -439,7 +435,7 @@ fn a_start_failure_is_reported_as_in_a_run() {
     let missing = crate::cli::run(missing.env("PATH", "/nowhere"));
     assert_eq!((missing.code, &*missing.stdout), (Some(3), ""));
     let install = "next: install it with `npm install -g @anthropic-ai/claude-code`";
-    assert!(missing.stderr.contains(install), "{}", missing.stderr);
+    missing.stderr_has(install);
 
     let agent = Agent::new();
     let refused = agent.run_chat("hi\n", &["--json", "--mcp=x=y", "--mcp-via=user-config"]);

@@ -66,11 +66,7 @@ fn the_recording_is_played_as_json_although_a_cli_is_installed() {
             .env("TEAMSTER_CLAUDE_BIN", claude.path("claude")));
     assert_eq!(ended.code, Some(0));
     assert_eq!(done(&ended.stdout).status, RunStatus::Completed);
-    assert!(
-        ended.stderr.starts_with("A recorded run"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_begins("A recorded run");
     assert!(!claude.path("report.json").exists());
 }
 
@@ -83,13 +79,7 @@ fn an_installed_cli_runs_with_a_temporary_home() {
         .env("HOME", claude.path("home"))
         .env("ANTHROPIC_API_KEY", "mine"));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(
-        ended
-            .stderr
-            .starts_with("Running Claude Code 2.1.197 with a scripted model"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_begins("Running Claude Code 2.1.197 with a scripted model");
     assert_eq!(done(&ended.stdout).status, RunStatus::Completed);
     let report = claude.report();
     let home = &report.env["HOME"];
@@ -119,7 +109,7 @@ fn the_recording_replaces_a_cli_that_fails() {
         let prefix = "Claude Code 0.1.2 failed: ";
         let (_, reason) = ended.stderr.split_once(prefix).unwrap();
         assert!(reason.contains(why), "{}", ended.stderr);
-        assert!(ended.stderr.contains("A recorded run"), "{}", ended.stderr);
+        ended.stderr_has("A recorded run");
         // stdout has the events of one run only.
         assert_eq!(
             done(&ended.stdout).answer(),
@@ -134,12 +124,8 @@ fn a_chosen_cli_that_is_missing_is_an_error() {
     let empty = tempfile::tempdir().unwrap();
     let ended = run(&mut demo(["--provider", "codex"], &empty));
     assert_eq!((ended.code, &*ended.stdout), (Some(3), ""));
-    assert!(
-        ended.stderr.contains("`codex` was not found"),
-        "{}",
-        ended.stderr
-    );
-    assert!(ended.stderr.contains("--recording"), "{}", ended.stderr);
+    ended.stderr_has("`codex` was not found");
+    ended.stderr_has("--recording");
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn the_log_is_the_run_for_every_reader() {
     assert_eq!(shown.code, Some(0));
     let last = |text: &str| text.lines().last().unwrap_or_default().to_owned();
     assert!(last(&shown.stderr).contains("--resume"), "{}", shown.stderr);
-    assert!(shown.stderr.starts_with("> x\n"), "{}", shown.stderr);
+    shown.stderr_begins("> x\n");
 
     assert_eq!(about(&claude, ["wait", &id]).code, Some(0));
     // By the beginning of its id, which is enough as long as it is the only one.
@@ -213,11 +213,7 @@ fn attach_follows_and_ctrl_c_ends_only_the_view() {
     view.signal(Signal::SIGINT);
     let ended = view.end();
     assert_eq!(ended.code, Some(130));
-    assert!(
-        ended.stderr.contains(&format!("teamster cancel {id}")),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has(&format!("teamster cancel {id}"));
     assert!(is_alive(agent.pid()));
 
     let mut view = teamster(["attach", &id, "--json"]);
@@ -267,7 +263,7 @@ fn killed_runner_leaves_no_agent_and_its_log_ends_once() {
     assert_eq!(errors.collect::<Vec<_>>(), [ErrorKind::Interrupted]);
     let waited = about(&claude, ["wait", &id]);
     assert_eq!(waited.code, Some(5));
-    assert!(waited.stderr.contains("was killed"), "{}", waited.stderr);
+    waited.stderr_has("was killed");
 }
 
 #[test]
@@ -275,11 +271,7 @@ fn runs_that_are_not_there_or_not_meant() {
     let claude = Claude::plays("text", 0);
     let none = about(&claude, ["attach", "nope"]);
     assert_eq!((none.code, &*none.stdout), (Some(1), ""));
-    assert!(
-        none.stderr.contains("no run \"nope\" has a log"),
-        "{}",
-        none.stderr
-    );
+    none.stderr_has("no run \"nope\" has a log");
     for id in ["..", "a/b", ""] {
         assert_eq!(about(&claude, ["wait", id]).code, Some(1), "{id}");
     }
@@ -287,18 +279,14 @@ fn runs_that_are_not_there_or_not_meant() {
     detach(&claude, ["x", "--run-id", "nightly-2"]);
     let two = about(&claude, ["wait", "night"]);
     assert_eq!(two.code, Some(1));
-    assert!(
-        two.stderr.contains("nightly-1, nightly-2"),
-        "{}",
-        two.stderr
-    );
+    two.stderr_has("nightly-1, nightly-2");
     assert_eq!(
         about(&claude, ["wait", "nightly-1", "nightly-2"]).code,
         Some(0)
     );
     let ended = about(&claude, ["cancel", "nightly-1"]);
     assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.contains("has ended"), "{}", ended.stderr);
+    ended.stderr_has("has ended");
 }
 
 #[test]
@@ -308,7 +296,7 @@ fn a_run_that_has_ended_does_not_keep_cancel_from_the_next_one() {
     assert_eq!(about(&claude, ["cancel", &ids[0]]).code, Some(0));
     let both = about(&claude, ["cancel", &ids[0], &ids[1]]);
     assert_eq!(both.code, Some(1));
-    assert!(both.stderr.contains("has ended"), "{}", both.stderr);
+    both.stderr_has("has ended");
     assert_eq!(about(&claude, ["wait", &ids[1]]).code, Some(130));
 }
 
@@ -342,7 +330,7 @@ fn run_that_cannot_begin_is_an_error_of_the_command() {
     let mut nowhere = claude.run(["x", "--detach"]);
     let ended = run(nowhere.env_remove("HOME").env_remove("XDG_STATE_HOME"));
     assert_eq!(ended.code, Some(2));
-    assert!(ended.stderr.contains("XDG_STATE_HOME"), "{}", ended.stderr);
+    ended.stderr_has("XDG_STATE_HOME");
 }
 
 #[test]
@@ -352,7 +340,7 @@ fn a_failure_has_the_exit_code_of_an_attached_run() {
     let id = detach(&claude, ["x", "-o"].into_iter().chain([&*output(&claude)]));
     let waited = about(&claude, ["wait", &id]);
     assert_eq!(waited.code, attached.code);
-    assert!(waited.stderr.starts_with("error: "), "{}", waited.stderr);
+    waited.stderr_begins("error: ");
 }
 
 fn output(claude: &Claude) -> String {
@@ -384,7 +372,7 @@ fn an_incomplete_history_is_reported_also_to_a_quiet_user() {
     let ended = run(with_state(&mut command, &claude));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let warning = "warning: the history of this run is incomplete: ";
-    assert!(ended.stderr.starts_with(warning), "{}", ended.stderr);
+    ended.stderr_begins(warning);
     assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
 }
 
@@ -393,12 +381,12 @@ fn running_runs_are_listed_until_they_end() {
     let claude = Claude::new(&silent());
     let none = about(&claude, ["runs", "list", "--live"]);
     assert_eq!((none.code, &*none.stdout), (Some(0), ""));
-    assert!(none.stderr.contains("no detached run"), "{}", none.stderr);
+    none.stderr_has("no detached run");
 
     let id = detach(&claude, ["x"]);
     let agent = KillOnDrop::new(claude.report().pid);
     let table = about(&claude, ["runs", "list", "--live"]);
-    assert!(table.stdout.contains(&id[..13]), "{}", table.stdout);
+    table.stdout_has(&id[..13]);
     let json = about(&claude, ["runs", "list", "--live", "--json"]);
     let live: Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!(
@@ -435,7 +423,7 @@ fn logs_of_ended_runs_are_deleted_by_id_age_and_size() {
     };
     let ended = forget(&["one"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.stdout.contains("1 log deleted"), "{}", ended.stdout);
+    ended.stdout_has("1 log deleted");
     assert_eq!(left(), ["two", "three", "four"]);
     assert_eq!(about(&claude, ["attach", "one"]).code, Some(1));
 
@@ -443,14 +431,14 @@ fn logs_of_ended_runs_are_deleted_by_id_age_and_size() {
     let bytes = fs::metadata(log_file(&claude, "four")).unwrap().len();
     let most = (bytes * 3 / 2).to_string();
     let ended = forget(&["--logs-over", &most]);
-    assert!(ended.stdout.contains("2 logs deleted"), "{}", ended.stdout);
+    ended.stdout_has("2 logs deleted");
     assert_eq!(left(), ["four"]);
     assert_eq!(forget(&["--logs-over", "much"]).code, Some(2));
 
     assert_eq!(forget(&["--older-than", "1d"]).code, Some(0));
     assert_eq!(left(), ["four"]);
     let ended = forget(&["--older-than", "0"]);
-    assert!(ended.stdout.contains("1 log deleted"), "{}", ended.stdout);
+    ended.stdout_has("1 log deleted");
     assert_eq!(left(), Vec::<&str>::new());
 }
 
@@ -465,7 +453,7 @@ fn the_log_of_a_run_that_goes_on_is_kept() {
     }
     let refused = about(&claude, ["runs", "forget", &id]);
     assert_eq!(refused.code, Some(1));
-    assert!(refused.stderr.contains("is live"), "{}", refused.stderr);
+    refused.stderr_has("is live");
     assert_eq!(about(&claude, ["cancel", &id]).code, Some(0));
     assert!(wait_gone(agent.pid(), LIMIT));
 }

@@ -345,11 +345,7 @@ fn non_acp_program_is_distinct_from_a_hanging_or_missing_one() {
 
     let ended = run(&mut teamster(["doctor", "--try", "claude"]));
     assert_eq!(ended.code, Some(2));
-    assert!(
-        ended.stderr.contains("by its command, after `acp:`"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("by its command, after `acp:`");
 }
 
 #[test]

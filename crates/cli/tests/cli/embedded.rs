@@ -78,17 +78,13 @@ fn embedded_agent_answers_with_a_tool_and_an_estimated_cost() {
     assert_eq!(result.cost_source, Some(CostSource::Estimated));
     assert!(result.total_cost_usd.unwrap() > 0.0);
     assert!(!ended.stdout.contains("sk-secret-123") && !ended.stderr.contains("sk-secret-123"));
-    assert!(
-        ended.stdout.contains(r#""output":"hi\n""#),
-        "{}",
-        ended.stdout
-    );
+    ended.stdout_has(r#""output":"hi\n""#);
 
     // The session is resumed; the mock model has no more turns.
     let id = result.session_id.unwrap();
     let ended = run(&mut workspace.command(["run", "embedded", "Again?", "--resume", &id]));
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    assert!(ended.stderr.contains("no more turns"), "{}", ended.stderr);
+    ended.stderr_has("no more turns");
 }
 
 #[test]
@@ -223,7 +219,7 @@ fn embedded_agent_runs_the_ticks_of_a_loop() {
     assert!(tick["cost_usd"].as_f64() > Some(0.0), "{tick}");
     let shown = run(&mut workspace.command(["attach", "agent"]));
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
-    assert!(shown.stdout.contains("It says hi."), "{}", shown.stdout);
+    shown.stdout_has("It says hi.");
 }
 
 /// What a command finds out about the processes around it, written to files.
@@ -320,9 +316,5 @@ parts = [{ text = "Done." }]
     assert!(!outside.path().join("file").exists(), "{}", ended.stdout);
     // Root could open it without the sandbox.
     assert_eq!(read("memory"), "", "{}", ended.stdout);
-    assert!(
-        ended.stdout.contains("Permission denied"),
-        "{}",
-        ended.stdout
-    );
+    ended.stdout_has("Permission denied");
 }

@@ -45,7 +45,7 @@ fn the_cost_of_a_run_is_estimated_and_kept_as_an_estimate() {
     let mut command = codex.command(&["run", "codex", "x", "--model", "gpt-5.5"]);
     let ended = run(&mut command);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.stderr.contains("~$5.00"), "{}", ended.stderr);
+    ended.stderr_has("~$5.00");
     for (args, shown) in [
         (&["runs", "show", "last"][..], "~$5.00"),
         (&["runs", "list"], "~$5.00"),
@@ -85,19 +85,9 @@ fn a_budget_in_usd_holds_for_an_agent_without_one() {
     ]);
     let ended = run(&mut command);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("budget of 2 USD is spent"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("budget of 2 USD is spent");
     let mut command = codex.command(&["run", "codex", "x", "--max-budget-usd", "2"]);
     let ended = run(&mut command);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    assert!(
-        ended
-            .stderr
-            .contains("there is no price for the model of codex"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("there is no price for the model of codex");
 }

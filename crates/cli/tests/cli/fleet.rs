@@ -129,7 +129,7 @@ fn a_repository_goes_to_a_machine_and_its_branch_comes_back() {
         "branch teamster/",
         ": 1 commit of run ",
     ] {
-        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+        ended.stderr_has(part);
     }
     let branches = repository.git(&["branch", "--list", "--format=%(refname:short)"]);
     let branches: Vec<_> = branches.lines().collect();
@@ -151,13 +151,13 @@ fn a_repository_goes_to_a_machine_and_its_branch_comes_back() {
     let usage: Value = serde_json::from_str(&usage).unwrap();
     assert_eq!(usage["history"]["onlyThere"], 1, "{usage}");
     let status = fleet.run(["fleet", "status"]);
-    assert!(status.stdout.contains("mini"), "{}", status.stdout);
+    status.stdout_has("mini");
 
     worker.signal(Signal::SIGTERM);
     let ended = worker.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     for part in [": was started with claude\n", ": has ended\n"] {
-        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+        ended.stderr_has(part);
     }
     assert!(ended.stderr.ends_with("drained\n"), "{}", ended.stderr);
 }
@@ -189,16 +189,16 @@ fn a_run_waits_for_a_machine_and_can_be_cancelled() {
     assert_eq!(queued["queue"]["reason"], "no_machine", "{queued}");
     let status = fleet.run(["fleet", "status"]);
     let waits = "queued: 1 run for pool default, the oldest for ";
-    assert!(status.stdout.contains(waits), "{}", status.stdout);
+    status.stdout_has(waits);
     let waits = fleet.run(["fleet", "give-up", id]);
     assert_eq!(waits.code, Some(1));
-    assert!(waits.stderr.contains("cancel it"), "{}", waits.stderr);
+    waits.stderr_has("cancel it");
     fleet.ok(["cancel", id]);
     let waited = fleet.run(["--fleet", "wait", id]);
     assert_eq!(waited.code, Some(130), "{}", waited.stderr);
     let ended = fleet.run(["fleet", "give-up", id]);
     let step = format!("`teamster --fleet attach {id}` shows its log");
-    assert!(ended.stderr.contains(&step), "{}", ended.stderr);
+    ended.stderr_has(&step);
     let again = fleet.run(["fleet", "rerun", id]);
     assert_eq!(again.stdout, format!("{id}~2\n"), "{}", again.stderr);
     fleet.until(again.stdout.trim_end(), "queued");
@@ -317,11 +317,7 @@ fn an_address_is_kept_for_this_user_alone() {
     };
     let unknown = person(&["--fleet", "runs", "list"]);
     assert_eq!(unknown.code, Some(2));
-    assert!(
-        unknown.stderr.contains("teamster fleet use URL"),
-        "{}",
-        unknown.stderr
-    );
+    unknown.stderr_has("teamster fleet use URL");
     let wrong = person(&["fleet", "use", "nats://127.0.0.1:1"]);
     assert_eq!(wrong.code, Some(1), "{}", wrong.stderr);
     assert!(!config.join("teamster/fleet.json").exists());
@@ -330,13 +326,13 @@ fn an_address_is_kept_for_this_user_alone() {
     assert!(!secret.stderr.contains("s3cret"), "{}", secret.stderr);
     let kept = person(&["fleet", "use", &fleet.server.url]);
     assert_eq!(kept.code, Some(0), "{}", kept.stderr);
-    assert!(kept.stderr.contains("J-rg-k the owner"), "{}", kept.stderr);
+    kept.stderr_has("J-rg-k the owner");
     let file = config.join("teamster/fleet.json");
     let mode = fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let refused = person(&["--fleet", "run", "claude", "x", "--env", "A=b"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("--env: "), "{}", refused.stderr);
+    refused.stderr_has("--env: ");
     let listed = person(&["--fleet", "runs", "list", "--live"]);
     assert_eq!(listed.code, Some(0), "{}", listed.stderr);
 }

@@ -94,7 +94,7 @@ help!(
 fn the_fake_agent_explains_its_language() {
     let ended = run(&mut teamster(["fake-agent", "--help"]));
     assert_eq!(ended.code, Some(0));
-    assert!(ended.stdout.contains("[[step]]"), "{}", ended.stdout);
+    ended.stdout_has("[[step]]");
 }
 
 #[test]

@@ -159,7 +159,7 @@ fn the_limit_of_the_server_itself_counts_if_none_is_asked_for() {
     let config = r#"{"mute": {"command": "sleep", "args": ["100"], "startup_timeout_sec": 0.2}}"#;
     let ended = check(["--mcp-config", config]);
     assert_eq!(ended.code, Some(1));
-    assert!(ended.stdout.contains("within 0.2s"), "{}", ended.stdout);
+    ended.stdout_has("within 0.2s");
 }
 
 #[test]
@@ -274,7 +274,7 @@ fn a_secret_in_what_a_server_answers_is_not_reported() {
             .chain(more.iter().copied());
         let ended = run(teamster(args).env("SECRET", "sk-secret"));
         assert_eq!(ended.code, Some(0), "{}", ended.stdout);
-        assert!(ended.stdout.contains("of …"), "{}", ended.stdout);
+        ended.stdout_has("of …");
         assert!(!ended.stdout.contains("sk-"), "{}", ended.stdout);
     }
 }

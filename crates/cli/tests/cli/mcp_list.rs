@@ -141,7 +141,7 @@ fn an_agent_that_cannot_take_a_server_is_named_with_the_reason() {
         "    not for  codex: name: for Codex it must have ",
         "    not for  opencode: name: ",
     ] {
-        assert!(ended.stdout.contains(line), "{}", ended.stdout);
+        ended.stdout_has(line);
     }
 }
 

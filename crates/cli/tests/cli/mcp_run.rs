@@ -180,7 +180,7 @@ fn invalid_option_exits_with_2_and_is_named_as_typed() {
         ),
     ] {
         let ended = refused(args);
-        assert!(ended.stderr.starts_with(begins), "{}", ended.stderr);
+        ended.stderr_begins(begins);
     }
 }
 
@@ -189,11 +189,7 @@ fn a_way_that_the_cli_does_not_have_is_called_as_it_was_typed() {
     let claude = Claude::new(&Script::new());
     let ended = run(&mut claude.run(["x", "--mcp=a=x", "--mcp-via=user-config"]));
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    assert!(
-        ended.stderr.starts_with("error: --mcp-via: "),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_begins("error: --mcp-via: ");
     assert!(!claude.path("report.json").exists(), "an agent was started");
 }
 
@@ -203,7 +199,7 @@ fn a_slip_in_a_configuration_is_reported_once() {
     let config = "--mcp-config={\"a\": {\"command\": \"x\", \"arg\": []}}";
     let ended = run(&mut opencode.run([config]));
     let warning = "warning: --mcp-config: a: arg: unknown field; did you mean args?\n";
-    assert!(ended.stderr.starts_with(warning), "{}", ended.stderr);
+    ended.stderr_begins(warning);
     let ended = run(&mut opencode.run([config, "--quiet"]));
     assert!(!ended.stderr.contains("warning"), "{}", ended.stderr);
 }
@@ -214,7 +210,7 @@ fn a_start_that_takes_too_long_points_at_the_servers() {
     let hint = "next: an MCP server that does not respond can block the start";
     let ended = run(&mut opencode.run(["--mcp=a=x", "--startup-timeout=300ms"]));
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
-    assert!(ended.stderr.contains(hint), "{}", ended.stderr);
+    ended.stderr_has(hint);
     let ended = run(&mut opencode.run(["--startup-timeout=300ms"]));
     assert!(!ended.stderr.contains(hint), "{}", ended.stderr);
     assert!(ended.stderr.contains("next: if the CLI is just slow"));
@@ -227,7 +223,7 @@ fn a_file_that_cannot_be_changed_points_at_the_way_without_one() {
     let ended = run(&mut opencode.run(["--mcp=a=x", "--mcp-via=project-config"]));
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     let hint = "next: use --mcp-via private (the default), which changes no file; or ";
-    assert!(ended.stderr.contains(hint), "{}", ended.stderr);
+    ended.stderr_has(hint);
     assert!(!opencode.path("pid").exists(), "an agent was started");
 }
 

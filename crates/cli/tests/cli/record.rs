@@ -49,7 +49,7 @@ fn a_recording_is_not_overwritten() {
         "error: --record: {} already has a file meta.json",
         dir.display()
     );
-    assert!(ended.stderr.starts_with(&expected), "{}", ended.stderr);
+    ended.stderr_begins(&expected);
     assert!(!claude.path("report.json").exists(), "an agent was started");
     let meta: Value = serde_json::from_slice(&fs::read(dir.join("meta.json")).unwrap()).unwrap();
     assert_eq!(meta, serde_json::json!({}));

@@ -102,7 +102,7 @@ fn unwritable_file_is_an_error_before_the_start() {
     let ended = run(&mut claude.run(["hello", "-o", "/nowhere/answer.txt"]));
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
     let error = "error: --output: cannot write to /nowhere/answer.txt: No such file";
-    assert!(ended.stderr.starts_with(error), "{}", ended.stderr);
+    ended.stderr_begins(error);
     assert!(!claude.path("report.json").exists());
 }
 
@@ -233,11 +233,7 @@ fn an_invalid_parameter_is_2_and_named_by_its_flag() {
     let claude = Claude::plays("text", 0);
     let ended = run(&mut claude.run(["x", "--session-id", "nope"]));
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
-    assert!(
-        ended.stderr.starts_with("error: --session-id: "),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_begins("error: --session-id: ");
     let ended = run(&mut claude.run(["x", "--session-id", "nope", "--json"]));
     let message = &done(&ended.stdout).errors[0].message;
     assert!(message.starts_with("new_session_id: "), "{message}");
@@ -252,7 +248,7 @@ fn too_large_prompt_exits_with_2_without_advice() {
     let file = file.to_str().unwrap();
     let ended = run(&mut claude.run(["--prompt-file", file, "--prompt-via", "argv"]));
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    assert!(ended.stderr.contains("stdin"), "{}", ended.stderr);
+    ended.stderr_has("stdin");
     assert!(!ended.stderr.contains("next:"), "{}", ended.stderr);
 }
 
@@ -298,7 +294,7 @@ fn a_wrong_command_line_is_2_and_starts_nothing() {
     ] {
         let ended = run(&mut claude.run(wrong.iter().copied()));
         assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{wrong:?}");
-        assert!(ended.stderr.starts_with("error: "), "{}", ended.stderr);
+        ended.stderr_begins("error: ");
     }
     assert!(!claude.path("report.json").exists());
 }
@@ -345,12 +341,8 @@ fn a_limit_of_time_is_4() {
     let claude = Claude::new(&Script::new().forever());
     let ended = run(&mut claude.run(["x", "--startup-timeout", "200ms"]));
     assert_eq!((ended.code, &*ended.stdout), (Some(4), ""));
-    assert!(
-        ended.stderr.contains("--startup-timeout"),
-        "{}",
-        ended.stderr
-    );
-    assert!(ended.stderr.contains("✗ timed out"), "{}", ended.stderr);
+    ended.stderr_has("--startup-timeout");
+    ended.stderr_has("✗ timed out");
 
     let claude = Claude::new(&Script::new().play(recording("text").last(6)).forever());
     let ended = run(&mut claude.run(["x", "--idle-timeout", "200ms", "--json"]));
@@ -365,7 +357,7 @@ fn output_that_breaks_off_is_5() {
     let claude = Claude::new(&Script::new().play(recording("text").last(6)).exit(0));
     let ended = run(&mut claude.run(["x"]));
     assert_eq!(ended.code, Some(5), "{}", ended.stderr);
-    assert!(ended.stderr.contains("✗ incomplete"), "{}", ended.stderr);
+    ended.stderr_has("✗ incomplete");
 }
 
 #[test]
@@ -373,7 +365,7 @@ fn an_unknown_session_is_reported_with_the_likely_reason() {
     let claude = Claude::plays("resume_unknown", 1);
     let ended = run(&mut claude.run(["x", "--resume", "11111111-2222-4333-8444-555555555555"]));
     assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.contains("--cwd"), "{}", ended.stderr);
+    ended.stderr_has("--cwd");
     assert!(!ended.stderr.contains("resume with"), "{}", ended.stderr);
 }
 
@@ -412,7 +404,7 @@ fn too_few_descriptors_are_an_error_with_advice() {
             "{limit}: {}",
             ended.stderr
         );
-        assert!(ended.stderr.contains("`ulimit -n`"), "{}", ended.stderr);
+        ended.stderr_has("`ulimit -n`");
     }
 }
 
@@ -422,11 +414,7 @@ fn a_deleted_directory_is_reported() {
     let claude = Claude::plays("text", 0);
     let ended = run_after(&claude, "mkdir gone && cd gone && rmdir ../gone");
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("the current directory was deleted"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("the current directory was deleted");
     assert!(!claude.path("report.json").exists());
     for args in [["loop", "."], ["mcp", "check"], ["agents", "status"]] {
         let directory = tempfile::tempdir().unwrap();

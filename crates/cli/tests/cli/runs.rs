@@ -67,12 +67,12 @@ fn every_run_is_in_the_history() {
     for status in ["completed", "success"] {
         let only = runs(&claude, &["list", "--status", status]);
         assert_eq!(only.stdout.lines().count(), 2, "{}", only.stdout);
-        assert!(only.stdout.contains("  completed  "), "{}", only.stdout);
+        only.stdout_has("  completed  ");
     }
 
     let shown = runs(&claude, &["show", "fir"]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
-    assert!(shown.stdout.contains("completed"), "{}", shown.stdout);
+    shown.stdout_has("completed");
     let store = fs::read(claude.path("state/store.db")).unwrap();
     let wal = fs::read(claude.path("state/store.db-wal")).unwrap_or_default();
     for bytes in [store, wal] {
@@ -98,7 +98,7 @@ fn missing_runs_and_stores_are_reported() {
     ] {
         let named = runs(&claude, args);
         assert_eq!((named.code, &*named.stdout), (Some(1), ""), "{args:?}");
-        assert!(named.stderr.contains("no store"), "{}", named.stderr);
+        named.stderr_has("no store");
     }
     let ours = |command: &str| {
         let state = claude.path("state");
@@ -108,28 +108,20 @@ fn missing_runs_and_stores_are_reported() {
     };
     let list = ours("list");
     assert_eq!((list.code, &*list.stdout), (Some(0), ""));
-    assert!(list.stderr.contains("no store"), "{}", list.stderr);
+    list.stderr_has("no store");
     // Listing does not create the store.
     assert!(!claude.path("state").exists());
 
     agent(&claude, &["x"]);
     let empty = runs(&claude, &["list", "--status=error"]);
     assert_eq!((empty.code, &*empty.stdout), (Some(0), ""));
-    assert!(empty.stderr.contains("no such runs"), "{}", empty.stderr);
+    empty.stderr_has("no such runs");
     let missing = runs(&claude, &["show", "nothing"]);
     assert_eq!(missing.code, Some(1));
-    assert!(
-        missing.stderr.contains("teamster runs list"),
-        "{}",
-        missing.stderr
-    );
+    missing.stderr_has("teamster runs list");
     let nowhere = run(&mut teamster(["runs", "list"]));
     assert_eq!(nowhere.code, Some(1));
-    assert!(
-        nowhere.stderr.contains("TEAMSTER_STORE"),
-        "{}",
-        nowhere.stderr
-    );
+    nowhere.stderr_has("TEAMSTER_STORE");
 }
 
 #[test]
@@ -158,11 +150,7 @@ fn a_key_resumes_its_session() {
 
     let elsewhere = agent(&claude, &["x", "--session-key=slack:U42", "--cwd=/"]);
     assert_eq!((elsewhere.code, &*elsewhere.stdout), (Some(2), ""));
-    assert!(
-        elsewhere.stderr.contains("belongs to"),
-        "{}",
-        elsewhere.stderr
-    );
+    elsewhere.stderr_has("belongs to");
 }
 
 #[test]
@@ -172,7 +160,7 @@ fn a_key_needs_a_store() {
         .run(["x", "--session-key=slack"])
         .env("TEAMSTER_STORE", "off"));
     assert_eq!(off.code, Some(2));
-    assert!(off.stderr.contains("--session-key"), "{}", off.stderr);
+    off.stderr_has("--session-key");
     let empty = agent(&claude, &["x", "--session-key=_"]);
     assert_eq!(empty.code, Some(2));
     assert!(!claude.path("report.json").exists());
@@ -185,11 +173,7 @@ fn a_session_that_is_gone_is_forgotten() {
     let gone = Claude::plays("conformance_unknown_session", 1);
     let ended = run(with_store(&claude, &mut gone.run(["x", "--session-key=k"])));
     assert_eq!(ended.code, Some(1));
-    assert!(
-        ended.stderr.contains("to start a new one"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("to start a new one");
     fs::remove_file(claude.path("report.json")).unwrap();
     agent(&claude, &["x", "--session-key=k"]);
     let argv = claude.report().argv.join(" ");
@@ -202,20 +186,12 @@ fn a_store_that_cannot_be_used_costs_only_the_history() {
     fs::write(claude.path("state"), "a file").unwrap();
     let ended = agent(&claude, &["x"]);
     assert_eq!(ended.code, Some(0));
-    assert!(ended.stdout.contains("Hello"), "{}", ended.stdout);
-    assert!(
-        ended.stderr.contains("TEAMSTER_STORE=off"),
-        "{}",
-        ended.stderr
-    );
+    ended.stdout_has("Hello");
+    ended.stderr_has("TEAMSTER_STORE=off");
     // The user named the store, so the failure is reported also with -q.
     let quiet = agent(&claude, &["x", "-q"]);
     assert_eq!(quiet.code, Some(0));
-    assert!(
-        quiet.stderr.contains("TEAMSTER_STORE=off"),
-        "{}",
-        quiet.stderr
-    );
+    quiet.stderr_has("TEAMSTER_STORE=off");
     let ours = run(claude
         .run(["x", "-q"])
         .env("XDG_STATE_HOME", claude.path("state")));
@@ -227,7 +203,7 @@ fn a_store_that_cannot_be_used_costs_only_the_history() {
     ] {
         let keyed = agent(&claude, args);
         assert_eq!((keyed.code, &*keyed.stdout), (Some(2), ""));
-        assert!(keyed.stderr.starts_with("error: "), "{}", keyed.stderr);
+        keyed.stderr_begins("error: ");
     }
 }
 
@@ -240,9 +216,9 @@ fn a_silent_store_is_not_waited_for() {
     let url = format!("postgres://user:secret@{place}/db");
     let ended = run(claude.run(["x"]).env("TEAMSTER_STORE", url));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.stdout.contains("Hello"), "{}", ended.stdout);
+    ended.stdout_has("Hello");
     let warned = format!("the store postgres://{place}/db did not open");
-    assert!(ended.stderr.contains(&warned), "{}", ended.stderr);
+    ended.stderr_has(&warned);
     assert!(!ended.stderr.contains("secret"), "{}", ended.stderr);
 }
 
@@ -281,11 +257,7 @@ fn a_run_ends_though_its_store_is_locked() {
     let _lock = WriteLock::on(&claude);
     let ended = agent(&claude, &["x"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("did not write down a run"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("did not write down a run");
     running.signal(Signal::SIGKILL);
     running.wait();
 }
@@ -306,7 +278,7 @@ fn a_conversation_that_cannot_be_stored_is_not_started() {
         ended.stderr
     );
     let expected = "error: --session-key: the conversation could not be stored";
-    assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+    ended.stderr_has(expected);
     assert!(!claude.path("report.json").exists());
     drop(lock);
     let ended = agent(&claude, &["x", "--session-key=k"]);
@@ -371,7 +343,7 @@ fn an_invalid_run_id_is_refused_before_the_start() {
     ] {
         let again = agent(&claude, args);
         assert_eq!((again.code, &*again.stdout), (Some(2), ""));
-        assert!(again.stderr.contains("--run-id"), "{}", again.stderr);
+        again.stderr_has("--run-id");
     }
     assert!(!claude.path("report.json").exists());
     assert_eq!(agent(&claude, &["x", "--run-id=onc"]).code, Some(0));
@@ -403,7 +375,7 @@ fn a_run_is_forgotten_by_its_id() {
     // An unknown id deletes nothing.
     let ended = runs(&claude, &["forget", "one", "four"]);
     assert_eq!((ended.code, &*ended.stdout), (Some(1), ""));
-    assert!(ended.stderr.contains("no run \"four\""), "{}", ended.stderr);
+    ended.stderr_has("no run \"four\"");
     assert_eq!(listed(&claude).len(), 3);
     let ended = runs(&claude, &["forget", "one", "tw"]);
     assert_eq!(

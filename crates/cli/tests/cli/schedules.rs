@@ -67,11 +67,5 @@ fn schedule_that_is_wrong_is_refused_with_its_line() {
     fs::write(&config, text).unwrap();
     let ended = run(&mut teamster(["supervise", config.to_str().unwrap()]));
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    assert!(
-        ended
-            .stderr
-            .contains("agents.config.json:3: schedule \"a\": cron: "),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("agents.config.json:3: schedule \"a\": cron: ");
 }

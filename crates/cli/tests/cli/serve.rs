@@ -186,11 +186,8 @@ fn tokens_have_scopes_and_can_be_revoked() {
         .is_problem(403, "INSUFFICIENT_SCOPE");
 
     let listed = about(&claude, ["token", "list"]);
-    assert!(
-        listed.stdout.contains("phone") && listed.stdout.contains("answer"),
-        "{}",
-        listed.stdout
-    );
+    listed.stdout_has("phone");
+    listed.stdout_has("answer");
     let kept = fs::read_to_string(claude.path("state/teamster/server/tokens.json")).unwrap();
     assert!(!kept.contains(&reader) && !kept.contains(&runner), "{kept}");
     assert_eq!(
@@ -234,7 +231,7 @@ fn a_token_of_the_user_is_private_and_long() {
     let refused = |why: &str| {
         let ended = serve();
         assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
-        assert!(ended.stderr.contains(why), "{}", ended.stderr);
+        ended.stderr_has(why);
     };
     refused("cannot read");
     fs::write(&file, "0123456789abcdef\n").unwrap();
@@ -246,11 +243,7 @@ fn a_token_of_the_user_is_private_and_long() {
     // Beyond this machine, only on purpose.
     let beyond = about(&claude, ["serve", "--listen", "0.0.0.0:0"]);
     assert_eq!(beyond.code, Some(2));
-    assert!(
-        beyond.stderr.contains("--insecure-http"),
-        "{}",
-        beyond.stderr
-    );
+    beyond.stderr_has("--insecure-http");
     assert_eq!(
         about(
             &claude,

@@ -160,7 +160,7 @@ fn a_conversation_starts_over_with_new() {
     assert_ne!(sessions[0], sessions[2]);
     let alone = started(&agent, &["x", "--new"]);
     assert_eq!(alone.code, Some(2));
-    assert!(alone.stderr.contains("--session-key"), "{}", alone.stderr);
+    alone.stderr_has("--session-key");
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn a_folder_that_is_gone_is_never_advised() {
     let elsewhere = started(&agent, &["two", key]);
     assert_eq!(elsewhere.code, Some(2));
     let expected = format!("belongs to {}: run there", folder.display());
-    assert!(elsewhere.stderr.contains(&expected), "{}", elsewhere.stderr);
+    elsewhere.stderr_has(&expected);
 
     fs::remove_dir_all(&folder).unwrap();
     let gone = started(&agent, &["two", key]);
@@ -214,12 +214,8 @@ fn a_run_whose_session_is_in_use_leaves_no_row() {
         assert_eq!((second.code, &*second.stdout), (Some(2), ""));
         let (flag, _) = session.split_once('=').unwrap();
         let expected = format!("error: {flag}: process ");
-        assert!(second.stderr.starts_with(&expected), "{}", second.stderr);
-        assert!(
-            second.stderr.contains("works with session session-1"),
-            "{}",
-            second.stderr
-        );
+        second.stderr_begins(&expected);
+        second.stderr_has("works with session session-1");
     }
     let mut list = teamster(["runs", "list", "--json"]);
     agent.environment(&mut list);

@@ -76,7 +76,7 @@ fn a_stdin_that_stays_open_and_silent_does_not_hold_up_the_run() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let warning =
         "warning: stdin is open but sent nothing within 3.0s, so the run continues without it";
-    assert!(ended.stderr.starts_with(warning), "{}", ended.stderr);
+    ended.stderr_begins(warning);
     assert_eq!(prompt(&claude), "review this");
 }
 
@@ -125,7 +125,7 @@ fn binary_stdin_is_refused() {
         .run(["review this"])
         .stdin(File::open(claude.path("binary")).unwrap()));
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
-    assert!(ended.stderr.contains("not UTF-8 text"), "{}", ended.stderr);
+    ended.stderr_has("not UTF-8 text");
     assert!(!claude.path("report.json").exists());
 }
 
@@ -156,7 +156,7 @@ fn a_full_disk_is_an_error_and_ends_the_agent() {
     ] {
         let ended = run(teamster(args.iter().copied()).stdout(full()));
         assert_eq!(ended.code, Some(1), "{args:?}");
-        assert!(ended.stderr.contains("No space left"), "{}", ended.stderr);
+        ended.stderr_has("No space left");
     }
 }
 

@@ -97,7 +97,7 @@ fn the_end_of_a_stopped_run_is_reported() {
     teamster.signal(Signal::SIGINT);
     let ended = teamster.end();
     assert_eq!(ended.code, Some(130));
-    assert!(ended.stderr.contains("✗ stopped"), "{}", ended.stderr);
+    ended.stderr_has("✗ stopped");
     assert!(!ended.stderr.contains("error"), "{}", ended.stderr);
 }
 

@@ -83,11 +83,7 @@ fn limits_are_those_that_were_reported_last() {
     let home = tempfile::tempdir().unwrap();
     let none = usage(home.path(), ["--limits"]);
     assert_eq!((none.code, &*none.stdout), (Some(0), ""));
-    assert!(
-        none.stderr.starts_with("no limits found: "),
-        "{}",
-        none.stderr
-    );
+    none.stderr_begins("no limits found: ");
 
     let folder = home.path().join(".codex/sessions/2026/11/22");
     fs::create_dir_all(&folder).unwrap();
@@ -108,8 +104,8 @@ fn limits_are_those_that_were_reported_last() {
         ["codex", "week", "7%"],
     ];
     assert_eq!(rows, expected.map(Vec::from), "{}", table.stdout);
-    assert!(table.stdout.contains(" 34% "), "{}", table.stdout);
-    assert!(table.stdout.contains("2100-01-01"), "{}", table.stdout);
+    table.stdout_has(" 34% ");
+    table.stdout_has("2100-01-01");
     let json: Value =
         serde_json::from_str(&usage(home.path(), ["--limits", "--json"]).stdout).unwrap();
     let limit = json!({"provider": "codex", "windowMinutes": 300, "usedPercent": 34.0,
@@ -138,9 +134,5 @@ fn a_status_line_is_made_of_what_claude_writes() {
     );
     let refused = line("no JSON");
     assert_eq!((refused.code, &*refused.stdout), (Some(2), ""));
-    assert!(
-        refused.stderr.contains("teamster usage --statusline"),
-        "{}",
-        refused.stderr
-    );
+    refused.stderr_has("teamster usage --statusline");
 }

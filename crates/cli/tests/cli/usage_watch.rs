@@ -80,19 +80,11 @@ fn a_watch_goes_with_tables_only() {
     for args in [["--watch", "--json"], ["--watch", "--limits"]] {
         let ended = run(&mut command(home.path(), args));
         assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{args:?}");
-        assert!(
-            ended.stderr.contains("cannot be used with"),
-            "{}",
-            ended.stderr
-        );
+        ended.stderr_has("cannot be used with");
     }
     let ended = run(&mut command(home.path(), ["--watch=0s"]));
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
-    assert!(
-        ended.stderr.contains("between 1s and 24h"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("between 1s and 24h");
 }
 
 /// What the requests to claude-sonnet-4-5 are estimated at.
@@ -146,7 +138,7 @@ fn a_file_of_prices_that_is_wrong_is_an_error_with_its_line() {
     let ended = run(&mut command(home.path(), ["--prices", file]));
     assert_eq!((ended.code, &*ended.stdout), (Some(1), ""));
     let expected = format!("{file}:3: `output = \"2\"`: ");
-    assert!(ended.stderr.contains(&expected), "{}", ended.stderr);
+    ended.stderr_has(&expected);
     let missing = run(&mut command(home.path(), ["--prices", "/nowhere.toml"]));
     assert_eq!(missing.code, Some(1));
     // The cause once.

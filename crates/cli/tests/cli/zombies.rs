@@ -67,7 +67,7 @@ fn leftovers(killed: &str) -> Option<Vec<Vec<Value>>> {
     let ended = run(unshare(&["sh", "-c", SCRIPT, TEAMSTER, killed])
         .current_dir(claude.dir.path())
         .env("TEAMSTER_CLAUDE_BIN", claude.path("claude")));
-    assert!(ended.stderr.contains("Z (zombie)"), "{}", ended.stderr);
+    ended.stderr_has("Z (zombie)");
     let reports: Vec<Value> = serde_json::Deserializer::from_str(&ended.stdout)
         .into_iter()
         .collect::<Result<_, _>>()

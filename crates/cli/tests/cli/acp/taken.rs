@@ -108,9 +108,5 @@ fn a_fallback_that_cannot_be_one_is_refused_at_the_start() {
     );
     let ended = run(command.stdin(Stdio::null()));
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("--fallback codex"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("--fallback codex");
 }

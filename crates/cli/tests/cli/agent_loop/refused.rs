@@ -13,7 +13,7 @@ fn unusable_server_name_is_refused_before_the_first_tick() {
     let ended = run(agent.command().env("RUNTIME", "copilot"));
     assert_eq!(ended.code, Some(2), "{}", ended.stdout);
     let expected = "error: .mcp.json: a b/c: name: ";
-    assert!(ended.stderr.starts_with(expected), "{}", ended.stderr);
+    ended.stderr_begins(expected);
     assert!(!agent.log().contains("tick 1"), "{}", agent.log());
 }
 
@@ -31,7 +31,7 @@ fn invalid_setting_is_named_once() {
             let ended = run(command.env("ADAPTER", adapter));
             assert_eq!(ended.code, Some(2), "{}", ended.stdout);
             let expected = format!("error: {name}: ");
-            assert!(ended.stderr.starts_with(&expected), "{}", ended.stderr);
+            ended.stderr_begins(&expected);
             assert!(!ended.stdout.contains(name), "{}", ended.stdout);
         }
     }
@@ -45,7 +45,7 @@ fn an_agent_without_a_cli_cannot_be_recorded() {
     let ended = run(command.args(["--record", "recorded"]));
     assert_eq!(ended.code, Some(2), "{}", ended.stdout);
     let expected = "error: no CLI output to record";
-    assert!(ended.stderr.starts_with(expected), "{}", ended.stderr);
+    ended.stderr_begins(expected);
 }
 
 #[test]
@@ -59,6 +59,6 @@ fn cold_claude_is_not_started_as_root() {
     let ended = run(&mut command);
     assert_eq!(ended.code, Some(2), "{}", ended.stdout);
     let expected = "error: Claude Code refuses to bypass permissions as root; ";
-    assert!(ended.stderr.starts_with(expected), "{}", ended.stderr);
+    ended.stderr_begins(expected);
     assert!(agent.seen().is_empty());
 }

@@ -91,11 +91,7 @@ fn a_tick_has_a_log_and_a_row_in_the_history() {
     // By its directory the agent's last tick is meant, where none is played.
     let shown = agent.about(["attach", directory, "--json"]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
-    assert!(
-        shown.stderr.contains("showing its last one, tick 2"),
-        "{}",
-        shown.stderr
-    );
+    shown.stderr_has("showing its last one, tick 2");
     let first: Value = serde_json::from_str(shown.stdout.lines().next().unwrap()).unwrap();
     assert_eq!(first["runId"], ids[1]);
 
@@ -323,7 +319,7 @@ fn invalid_fallback_or_limit_is_reported_before_the_start() {
     ] {
         let ended = run(agent.command().env(name, value));
         assert_eq!(ended.code, Some(2), "{}", ended.stdout);
-        assert!(ended.stderr.starts_with(message), "{}", ended.stderr);
+        ended.stderr_begins(message);
     }
     assert!(agent.seen().is_empty());
 }
@@ -357,7 +353,7 @@ fn the_session_of_a_loop_is_resumed_by_no_one_else() {
             "the agent loop in {} works with session",
             directory.display()
         );
-        assert!(refused.stderr.contains(&holder), "{}", refused.stderr);
+        refused.stderr_has(&holder);
     }
     running.signal(Signal::SIGTERM);
     assert_eq!(running.wait().code(), Some(0));
@@ -415,5 +411,5 @@ fn an_agent_is_attached_to_by_its_name() {
     assert_eq!(shown.stdout, attach("agent").stdout);
     let unknown = attach("other");
     assert_eq!(unknown.code, Some(1));
-    assert!(unknown.stderr.contains("other"), "{}", unknown.stderr);
+    unknown.stderr_has("other");
 }

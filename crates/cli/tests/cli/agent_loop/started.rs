@@ -44,11 +44,7 @@ fn variables_from_a_pipe_are_read() {
     let ended = run(agent.command().env_remove("MIN_SLEEP"));
     writer.join().unwrap().unwrap();
     assert_eq!(ended.code, Some(2), "{}", ended.stdout);
-    assert!(
-        ended.stderr.starts_with("error: MIN_SLEEP: "),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_begins("error: MIN_SLEEP: ");
 }
 
 #[test]
@@ -57,11 +53,7 @@ fn a_file_without_an_end_is_not_read_for_ever() {
     std::os::unix::fs::symlink("/dev/zero", agent.directory().join(".env")).unwrap();
     let ended = run(&mut agent.command());
     assert_eq!(ended.code, Some(2), "{}", ended.stdout);
-    assert!(
-        ended.stderr.contains("neither a file nor a pipe"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("neither a file nor a pipe");
 }
 
 #[test]

@@ -118,5 +118,5 @@ fn an_estimate_is_made_with_the_users_prices() {
     let ended = run(agent.command().env("RUNTIME", "copilot"));
     assert_eq!(ended.code, Some(2), "{}", ended.stdout);
     let error = "error: the file of prices cannot be used: ";
-    assert!(ended.stderr.starts_with(error), "{}", ended.stderr);
+    ended.stderr_begins(error);
 }

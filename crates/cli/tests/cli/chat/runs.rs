@@ -18,13 +18,7 @@ fn a_turn_has_a_row_in_the_history_and_all_have_one_budget() {
         &["--store", &store, "--max-tokens", "30"],
     );
     assert_eq!(ended.stdout, "more\nagain\n");
-    assert!(
-        ended
-            .stderr
-            .contains("error: the budget of this session is spent (tokens): no turn can begin\n"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("error: the budget of this session is spent (tokens): no turn can begin\n");
     assert_eq!(ended.code, Some(1));
     let mut list = teamster(["runs", "list", "--json", "--store", &store]);
     agent.environment(&mut list);
@@ -64,7 +58,7 @@ fn no_turn_begins_once_the_budget_is_spent() {
     // The first turn costs $1.25, and is not cut off.
     let ended = agent.run_chat("one\ntwo\n", &["--max-budget-usd", "1"]);
     assert_eq!(ended.stdout, "one\n");
-    assert!(ended.stderr.contains("spent (USD)"), "{}", ended.stderr);
+    ended.stderr_has("spent (USD)");
     assert_ne!(ended.code, Some(0));
     assert!(!agent.received().contains("two"), "{}", agent.received());
 }
@@ -92,9 +86,5 @@ fn each_process_of_a_session_is_recorded() {
 
     // Nothing is overwritten.
     let ended = agent.run_chat("one\n", &record);
-    assert!(
-        ended.stderr.contains("overwrites nothing"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("overwrites nothing");
 }

@@ -87,13 +87,7 @@ fn killed_runner_leaves_no_agent_and_its_log_ends_once() {
             Some(if prompt == "wait" { 1.25 } else { 2.25 })
         );
         let shown = command(&agent, &["attach", &id]);
-        assert!(
-            shown
-                .stderr
-                .contains(&format!("--resume session-{process}")),
-            "{}",
-            shown.stderr
-        );
+        shown.stderr_has(&format!("--resume session-{process}"));
         assert_eq!(command(&agent, &["wait", &id]).code, Some(5));
     }
 }

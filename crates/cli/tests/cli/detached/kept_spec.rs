@@ -43,13 +43,9 @@ fn the_spec_of_a_detached_run_is_kept_without_secrets() {
     let error = refused.stderr;
     assert!(error.contains("'--store'"), "{error}");
     let again = about(&claude, ["runs", "again", &id]);
-    assert!(
-        again.stderr.contains("give env.API_KEY to"),
-        "{}",
-        again.stderr
-    );
+    again.stderr_has("give env.API_KEY to");
     let shown = about(&claude, ["runs", "show", &id, "--store", &store]);
-    assert!(shown.stdout.contains("Fix it please"), "{}", shown.stdout);
+    shown.stdout_has("Fix it please");
     let shown = about(&claude, ["runs", "show", &id, "--json", "--store", &store]);
     let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
     assert_eq!(shown["prompt"], "Fix it\nplease");
@@ -95,7 +91,7 @@ fn a_run_is_found_by_its_title_which_a_person_may_change() {
     assert_eq!(found("fix"), [(id.clone(), "Fix it".to_owned())]);
     let refused = rename(&id, &[" "]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("title"), "{}", refused.stderr);
+    refused.stderr_has("title");
 
     let mut again = teamster(["runs", "again", &id]);
     again.env("TEAMSTER_CLAUDE_BIN", claude.path("claude"));
@@ -110,11 +106,7 @@ fn a_run_is_found_by_its_title_which_a_person_may_change() {
     assert_ne!(second, id);
     assert_eq!(found("fix").len(), 2);
     let missing = rename("no-such-run", &["x"]);
-    assert!(
-        missing.stderr.contains("no run \"no-such-run\""),
-        "{}",
-        missing.stderr
-    );
+    missing.stderr_has("no run \"no-such-run\"");
 }
 
 #[test]
@@ -136,7 +128,7 @@ fn prompts_are_not_kept_if_the_environment_says_so() {
         "{text}"
     );
     let shown = about(&claude, ["runs", "show", &id, "--store", &store]);
-    assert!(shown.stdout.contains("sha256"), "{}", shown.stdout);
+    shown.stdout_has("sha256");
     // Neither is the first line a title, here or in the history.
     let about_it = fs::read_to_string(runs_folder(&claude).join(&id).join("run.json")).unwrap();
     assert!(!about_it.contains("private"), "{about_it}");
@@ -157,11 +149,5 @@ fn prompts_are_not_kept_if_the_environment_says_so() {
 
     let refused = start("no");
     assert_eq!((refused.code, &*refused.stdout), (Some(2), ""));
-    assert!(
-        refused
-            .stderr
-            .starts_with("error: TEAMSTER_KEEP_PROMPTS: \"no\" is neither"),
-        "{}",
-        refused.stderr
-    );
+    refused.stderr_begins("error: TEAMSTER_KEEP_PROMPTS: \"no\" is neither");
 }

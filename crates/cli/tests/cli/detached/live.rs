@@ -123,7 +123,7 @@ fn a_session_takes_turns_from_everybody_until_it_is_ended() {
     assert_eq!(run["status"]["usage"]["inputTokens"], 20);
     let table = command(&agent, &["runs", "list", "--live"]);
     for word in [&id[..13], "2 turns", "idle", "$2.25"] {
-        assert!(table.stdout.contains(word), "{}", table.stdout);
+        table.stdout_has(word);
     }
 
     let mut waiting = teamster(["wait", &id]);
@@ -152,7 +152,7 @@ fn a_session_takes_turns_from_everybody_until_it_is_ended() {
     );
     let late = say(&agent, &id, "more", &[]);
     assert_eq!((late.code, &*late.stdout), (Some(1), ""));
-    assert!(late.stderr.contains("has ended"), "{}", late.stderr);
+    late.stderr_has("has ended");
     assert_eq!(live(&agent, &id), None);
 }
 
@@ -168,7 +168,7 @@ fn second_speaker_is_refused_during_a_turn() {
     let second = say(&agent, &id, "more", &[]);
     assert_eq!((second.code, &*second.stdout), (Some(1), ""));
     for word in ["teamster say, process", "began a turn", "--queue"] {
-        assert!(second.stderr.contains(word), "{word}: {}", second.stderr);
+        second.stderr_has(word);
     }
     let mut queued = teamster(["say", &id, "more", "--queue"]);
     agent.environment(&mut queued);
@@ -229,20 +229,12 @@ fn a_turn_has_a_row_in_the_history() {
     // Ids of turns are shortened as those of sessions are.
     let turn = |number: u32| format!("{}.{number}", &id[..8]);
     let shown = command(&agent, &["runs", "show", &turn(2), "--store", &store]);
-    assert!(
-        shown.stdout.contains(&format!("{id}.2")),
-        "{}",
-        shown.stdout
-    );
+    shown.stdout_has(&format!("{id}.2"));
     assert_eq!(command(&agent, &["wait", &turn(1)]).code, Some(0));
     assert_eq!(command(&agent, &["wait", &turn(2)]).code, Some(1));
     let missing = command(&agent, &["wait", &turn(3)]);
     assert_eq!(missing.code, Some(1));
-    assert!(
-        missing.stderr.contains("ended without a turn"),
-        "{}",
-        missing.stderr
-    );
+    missing.stderr_has("ended without a turn");
     let whole = command(&agent, &["attach", &turn(1), "--json"]);
     assert_eq!(whole.stdout, log(&agent, &id));
 }
@@ -264,11 +256,7 @@ fn the_budget_of_a_session_is_that_of_all_its_turns() {
     assert_eq!(kinds.collect::<Vec<_>>(), [ErrorKind::Budget]);
     let spent = say(&agent, &id, "more", &[]);
     assert_eq!((spent.code, &*spent.stdout), (Some(1), ""));
-    assert!(
-        spent.stderr.contains("budget of this session is spent"),
-        "{}",
-        spent.stderr
-    );
+    spent.stderr_has("budget of this session is spent");
     assert_eq!(command(&agent, &["cancel", &id]).code, Some(0));
 }
 
@@ -367,7 +355,7 @@ fn a_session_is_shown_from_its_beginning() {
         "teamster say",
         "the session ended after 2 turns",
     ] {
-        assert!(shown.stderr.contains(text), "{}", shown.stderr);
+        shown.stderr_has(text);
     }
     let log = log(&agent, &id);
     assert_eq!(command(&agent, &["attach", &id, "--json"]).stdout, log);
@@ -415,7 +403,7 @@ fn a_session_in_the_history_is_its_turns() {
     command(&agent, &["wait", &other]);
     let both = runs(&["forget", &other, &id]);
     assert_eq!(both.code, Some(1), "{}", both.stdout);
-    assert!(both.stderr.contains("is live: stop it"), "{}", both.stderr);
+    both.stderr_has("is live: stop it");
     assert!(log_file(&agent, &other).exists());
     assert_eq!(runs(&["show", &format!("{other}.1")]).code, Some(0));
 

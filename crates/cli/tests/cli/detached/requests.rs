@@ -60,7 +60,7 @@ fn refused(ended: &Ended, why: &str) {
         "{}",
         ended.stderr
     );
-    assert!(ended.stderr.contains(why), "{}", ended.stderr);
+    ended.stderr_has(why);
 }
 
 #[test]
@@ -184,11 +184,7 @@ fn agent_without_requests_runs_without_them_unless_required() {
         &[&["run", "-d", "claude", "--ask-timeout", "1h"], &args[..]].concat(),
     );
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
-    assert!(
-        ended.stderr.contains("--ask-timeout: claude cannot ask"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("--ask-timeout: claude cannot ask");
     let id = detach(&agent, &args);
     command(&agent, &["wait", &id]);
     assert_eq!(decisions(&log(&agent, &id)), []);

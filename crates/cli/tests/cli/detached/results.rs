@@ -86,7 +86,7 @@ fn an_attached_run_has_its_workspace_in_done_and_in_the_history() {
     assert_eq!(shown["workspace"], workspace);
     let shown = ok(command(&repository, &["runs", "show", &id]));
     let line = "changes       4 files in 1 commit, +4 -0, not all committed";
-    assert!(shown.stdout.contains(line), "{}", shown.stdout);
+    shown.stdout_has(line);
 
     let open = ok(command(&repository, &["runs", "open", &id]));
     assert_eq!(open.stdout.trim_end(), workspace["directory"]);
@@ -156,7 +156,7 @@ fn detached_run_and_session_log_their_workspace() {
         (&1.into(), &true.into())
     );
     let stat = ok(command(&repository, &["runs", "diff", session, "--stat"]));
-    assert!(stat.stdout.contains("touched"), "{}", stat.stdout);
+    stat.stdout_has("touched");
 }
 
 #[test]
@@ -187,11 +187,7 @@ fn a_run_that_fails_or_is_stopped_keeps_what_it_has_done() {
     ));
     let live = command(&repository, &["runs", "apply", id]);
     assert_eq!(live.code, Some(1));
-    assert!(
-        live.stderr.contains("has not ended: `teamster wait"),
-        "{}",
-        live.stderr
-    );
+    live.stderr_has("has not ended: `teamster wait");
     ok(command(&repository, &["cancel", id]));
     assert_eq!(command(&repository, &["wait", id]).code, Some(130));
     let result = done(&log(&repository.agent, id));
@@ -205,13 +201,7 @@ fn changes_are_applied_here_or_not_at_all() {
     fs::write(repository.path().join("sub/file"), "mine\n").unwrap();
     let refused = command(&repository, &["runs", "apply", &id]);
     assert_eq!(refused.code, Some(1));
-    assert!(
-        refused
-            .stderr
-            .contains("nothing was changed:\n  sub/file: patch does not apply\n"),
-        "{}",
-        refused.stderr
-    );
+    refused.stderr_has("nothing was changed:\n  sub/file: patch does not apply\n");
     assert!(!repository.path().join("new.txt").exists());
     fs::write(repository.path().join("sub/file"), "one\n").unwrap();
     let applied = ok(command(&repository, &["runs", "apply", &id]));
@@ -260,14 +250,9 @@ fn changes_apply_where_large_files_cannot_be_read() {
     repository.agent.environment(&mut apply);
     let path = "/usr/local/bin:/usr/bin:/bin";
     let applied = ok(run(apply.env("PATH", path).current_dir(&other)));
-    assert!(
-        applied
-            .stderr
-            .contains("large files of Git LFS stay pointers: ")
-            && applied.stderr.ends_with("applied the changes to 1 file\n"),
-        "{}",
-        applied.stderr
-    );
+    applied.stderr_has("large files of Git LFS stay pointers: ");
+    let last = "applied the changes to 1 file\n";
+    assert!(applied.stderr.ends_with(last), "{}", applied.stderr);
     assert!(other.join("large.bin").is_file());
 }
 
@@ -278,38 +263,22 @@ fn commits_become_a_branch_here() {
     // That of the run is there already, and checked out in its worktree.
     ok(command(&repository, &["runs", "fetch", &id]));
     let fetched = ok(command(&repository, &["runs", "fetch", &id, "fix"]));
-    assert!(
-        fetched.stderr.contains("branch fix: 1 commit of run"),
-        "{}",
-        fetched.stderr
-    );
-    assert!(
-        fetched.stderr.contains("git cherry-pick --no-commit"),
-        "{}",
-        fetched.stderr
-    );
+    fetched.stderr_has("branch fix: 1 commit of run");
+    fetched.stderr_has("git cherry-pick --no-commit");
     assert_eq!(
         repository.git(&["rev-parse", "fix"]).trim_end(),
         workspace["head"]
     );
     let main = command(&repository, &["runs", "fetch", &id, "main"]);
     assert_eq!(main.code, Some(1));
-    assert!(
-        main.stderr.contains("the branch main is checked out in"),
-        "{}",
-        main.stderr
-    );
+    main.stderr_has("the branch main is checked out in");
     repository.git(&["branch", "other", "HEAD"]);
     repository.git(&["checkout", "-q", "other"]);
     repository.git(&["commit", "-q", "--allow-empty", "-m", "Mine"]);
     repository.git(&["checkout", "-q", "main"]);
     let other = command(&repository, &["runs", "fetch", &id, "other"]);
     assert_eq!(other.code, Some(1));
-    assert!(
-        other.stderr.contains("name another branch"),
-        "{}",
-        other.stderr
-    );
+    other.stderr_has("name another branch");
 }
 
 #[test]
@@ -340,7 +309,7 @@ fn a_run_without_a_worktree_or_without_changes_says_so() {
         } else {
             "the run has changed nothing"
         };
-        assert!(apply.stderr.contains(said), "{}", apply.stderr);
+        apply.stderr_has(said);
     }
 }
 
@@ -392,19 +361,9 @@ fn files_are_collected_at_the_end_before_a_worktree_is_removed() {
             first["runId"].as_str().unwrap().to_owned()
         };
         let listed = ok(command(&repository, &["runs", "files", &id]));
-        assert!(
-            listed.stdout.contains("out/report.html"),
-            "{}",
-            listed.stdout
-        );
+        listed.stdout_has("out/report.html");
         assert!(!listed.stdout.contains("passwd"), "{}", listed.stdout);
-        assert!(
-            listed
-                .stderr
-                .contains("out/passwd.html: it is a symbolic link"),
-            "{}",
-            listed.stderr
-        );
+        listed.stderr_has("out/passwd.html: it is a symbolic link");
         let folder = repository.agent.path(&format!("copies-{detach}"));
         let output = folder.display().to_string();
         let copy = ["runs", "files", &id, "--output", &output];
@@ -415,7 +374,7 @@ fn files_are_collected_at_the_end_before_a_worktree_is_removed() {
         );
         let again = command(&repository, &copy);
         assert_eq!(again.code, Some(1));
-        assert!(again.stderr.contains("exists already"), "{}", again.stderr);
+        again.stderr_has("exists already");
         ok(command(&repository, &["runs", "forget", &id]));
         let results = repository
             .agent
@@ -426,7 +385,7 @@ fn files_are_collected_at_the_end_before_a_worktree_is_removed() {
     }
     let refused = command(&repository, &["run", &reporter, "x", "--artifact", "../*"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("--artifact"), "{}", refused.stderr);
+    refused.stderr_has("--artifact");
 }
 
 #[test]
@@ -447,11 +406,7 @@ fn a_write_that_fails_half_way_changes_nothing() {
     let path = PathBuf::from(format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()));
     let ended = command_with(&repository, &["runs", "apply", &id], &[("PATH", &path)]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("nothing was changed"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("nothing was changed");
     assert_eq!(repository.git(&["status", "--porcelain"]), before);
     assert_eq!(
         fs::read_to_string(repository.path().join("sub/file")).unwrap(),
@@ -490,9 +445,5 @@ fn without_git_at_the_end_the_folder_stays() {
         fs::read_to_string(directory.join("new.txt")).unwrap(),
         "new\n"
     );
-    assert!(
-        ended.stdout.contains("git cannot read it"),
-        "{}",
-        ended.stdout
-    );
+    ended.stdout_has("git cannot read it");
 }

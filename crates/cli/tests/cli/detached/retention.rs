@@ -54,6 +54,6 @@ fn a_wrong_setting_is_reported_before_anything_starts() {
             .env(name, value));
         assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
         let start = format!("error: {name}: {message}");
-        assert!(ended.stderr.starts_with(&start), "{}", ended.stderr);
+        ended.stderr_begins(&start);
     }
 }

@@ -44,7 +44,7 @@ fn a_session_in_use_is_resumed_by_no_one_else() {
         let refused = command(&agent, args);
         assert_eq!((refused.code, &*refused.stdout), (Some(2), ""), "{args:?}");
         for word in [&*id, &session, "stop it", "fork"] {
-            assert!(refused.stderr.contains(word), "{}", refused.stderr);
+            refused.stderr_has(word);
         }
     }
     assert_eq!(agent.starts().len(), starts);

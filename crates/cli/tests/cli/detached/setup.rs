@@ -43,8 +43,8 @@ fn workspace_is_set_up_with_the_environment_of_its_agent() {
         }
         assert_eq!(ended.stdout, "none value unset\n", "{}", ended.stderr);
         // Its output is in the log.
-        assert!(ended.stderr.contains("  {model}\n"), "{}", ended.stderr);
-        assert!(ended.stderr.contains("  two\n"), "{}", ended.stderr);
+        ended.stderr_has("  {model}\n");
+        ended.stderr_has("  two\n");
     }
     // A session too, in its first turn; and a directory that nothing is made for.
     let setup = "echo x >> made";
@@ -133,16 +133,8 @@ fn the_set_up_of_a_repository_runs_once_it_is_trusted() {
     let run = ["run", "cmd:cat ../made", "x", "--worktree", "-C", "sub"];
     let refused = repository.command(&run);
     assert_eq!((refused.code, &*refused.stdout), (Some(2), ""));
-    assert!(
-        refused.stderr.contains("are not trusted on this machine"),
-        "{}",
-        refused.stderr
-    );
-    assert!(
-        refused.stderr.contains("teamster trust"),
-        "{}",
-        refused.stderr
-    );
+    refused.stderr_has("are not trusted on this machine");
+    refused.stderr_has("teamster trust");
     assert!(repository.left().is_empty());
     // Without a workspace of its own, nothing of the repository runs.
     assert_eq!(repository.command(&["run", "cmd:ls", "x"]).stdout, "sub\n");
@@ -151,13 +143,7 @@ fn the_set_up_of_a_repository_runs_once_it_is_trusted() {
 
     let trusted = repository.command(&["trust", "sub"]);
     assert_eq!(trusted.code, Some(0), "{}", trusted.stderr);
-    assert!(
-        trusted
-            .stdout
-            .contains("\n  echo one > made\n  cat sub/file >> made\n"),
-        "{}",
-        trusted.stdout
-    );
+    trusted.stdout_has("\n  echo one > made\n  cat sub/file >> made\n");
     assert_eq!(
         repository.command(&["trust", "--list"]).stdout,
         trusted.stdout
@@ -200,6 +186,6 @@ fn the_set_up_of_a_repository_runs_once_it_is_trusted() {
     commit("set_up = 1\n");
     let wrong = repository.command(&run);
     assert_eq!(wrong.code, Some(2));
-    assert!(wrong.stderr.contains("set_up"), "{}", wrong.stderr);
+    wrong.stderr_has("set_up");
     assert_eq!(repository.command(&["trust"]).code, Some(2));
 }

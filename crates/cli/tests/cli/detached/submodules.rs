@@ -56,11 +56,7 @@ fn submodules_are_checked_out_from_present_repositories() {
     // A change in one is a change of the worktree.
     let change = "cmd:sh -c 'echo 2 > libs/a/outer.txt'";
     let ended = repository.command(&["run", change, "x", "--worktree"]);
-    assert!(
-        ended.stderr.contains("worktree kept: 1 changed file"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("worktree kept: 1 changed file");
 
     // One that cannot be checked out is named, and the run continues.
     let head = repository.path().join(".git/modules/libs/b/HEAD");
@@ -73,7 +69,7 @@ fn submodules_are_checked_out_from_present_repositories() {
         ended.stderr
     );
     let expected = "warning: --worktree: the submodule libs/b is empty: git: ";
-    assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+    ended.stderr_has(expected);
 }
 
 #[test]

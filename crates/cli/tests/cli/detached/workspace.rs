@@ -39,7 +39,7 @@ fn a_worktree_starts_at_the_commit_that_is_named() {
         "--worktree-from, --repo or --empty-dir: the repository ",
         " has no commit \"nowhere\": fetch it first",
     ] {
-        assert!(refused.stderr.contains(expected), "{}", refused.stderr);
+        refused.stderr_has(expected);
     }
     assert!(repository.left().is_empty());
 }
@@ -49,11 +49,7 @@ fn an_empty_directory_is_kept_with_what_the_agent_has_made() {
     let repository = Repository::new();
     let ended = ran(&repository, &["run", "cmd:ls -A", "x", "--empty-dir"]);
     assert_eq!(ended.stdout, "");
-    assert!(
-        ended.stderr.contains("empty directory removed"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("empty directory removed");
     assert!(repository.left().is_empty());
     let ended = ran(&repository, &["run", "cmd:touch made", "x", "--empty-dir"]);
     let made = repository.left()[0].join("files/made");
@@ -62,7 +58,7 @@ fn an_empty_directory_is_kept_with_what_the_agent_has_made() {
         "directory kept: it has files, in {}",
         made.parent().unwrap().display()
     );
-    assert!(ended.stderr.contains(&expected), "{}", ended.stderr);
+    ended.stderr_has(&expected);
 }
 
 #[test]
@@ -90,7 +86,7 @@ printf '{"type":"result","subtype":"success","is_error":false,"session_id":"%s",
     let first = keyed(&["--worktree"]);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
     let kept = "1 changed file not committed, for the next run with the session key";
-    assert!(first.stderr.contains(kept), "{}", first.stderr);
+    first.stderr_has(kept);
     let (session, directory) = first.stdout.trim_end().split_once(' ').unwrap();
     // The same session, in the same place.
     let second = keyed(&["--worktree"]);
@@ -114,8 +110,8 @@ printf '{"type":"result","subtype":"success","is_error":false,"session_id":"%s",
     fs::remove_dir_all(other).unwrap();
     let refused = keyed(&["--worktree"]);
     assert_eq!(refused.code, Some(2));
-    assert!(refused.stderr.contains("is gone"), "{}", refused.stderr);
-    assert!(refused.stderr.contains("--new"), "{}", refused.stderr);
+    refused.stderr_has("is gone");
+    refused.stderr_has("--new");
     assert_eq!(keyed(&["--worktree", "--new"]).code, Some(0));
 }
 
@@ -208,7 +204,7 @@ fn a_git_that_is_too_old_is_named() {
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
     let expected =
         "--worktree: git 2.20 is too old: install 2.29 or a newer one: git: error: unknown option";
-    assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+    ended.stderr_has(expected);
     assert!(repository.left().is_empty());
 }
 
@@ -229,5 +225,5 @@ fn repository_of_another_user_is_named_with_the_command() {
         "the repository {0} belongs to another user, so git does not use it: if you trust it, run `git config --global --add safe.directory {0}`",
         path.display()
     );
-    assert!(ended.stderr.contains(&expected), "{}", ended.stderr);
+    ended.stderr_has(&expected);
 }

@@ -147,11 +147,7 @@ fn unchanged_worktree_is_removed() {
     let repository = Repository::new();
     let ended = repository.chat("more", &["-C", "sub", "--worktree"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("worktree without changes removed"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("worktree without changes removed");
     assert!(here(&repository).ends_with("repository/sub"));
     assert!(here(&repository).starts_with(repository.worktrees()));
     assert_eq!(repository.left(), Vec::<PathBuf>::new());
@@ -165,28 +161,18 @@ fn changed_worktree_is_kept_and_reported() {
     fs::write(repository.path().join("mine"), "not committed").unwrap();
     let ended = repository.chat("touch", &["--worktree=fix/it"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(
-        ended
-            .stderr
-            .contains("without the uncommitted changes to 1 file"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("without the uncommitted changes to 1 file");
     let place = here(&repository);
     let expected = format!(
         "1 changed file not committed on branch fix/it in {}",
         place.display()
     );
-    assert!(ended.stderr.contains(&expected), "{}", ended.stderr);
+    ended.stderr_has(&expected);
     assert!(place.join("touched").exists() && !place.join("mine").exists());
 
     let again = repository.chat("touch", &["--worktree=fix/it"]);
     assert_eq!((again.code, &*again.stdout), (Some(2), ""));
-    assert!(
-        again.stderr.contains("a branch \"fix/it\" exists already"),
-        "{}",
-        again.stderr
-    );
+    again.stderr_has("a branch \"fix/it\" exists already");
     // It is kept by the next one too.
     repository.chat("more", &["--worktree"]);
     assert!(place.join("touched").exists());
@@ -315,11 +301,7 @@ printf '{"type":"result","subtype":"success","is_error":false,"session_id":"sess
     );
     let gone = repository.command(&["run", "claude", "look", "--worktree"]);
     assert_eq!(gone.code, Some(0), "{}", gone.stderr);
-    assert!(
-        gone.stderr.contains("worktree without changes removed"),
-        "{}",
-        gone.stderr
-    );
+    gone.stderr_has("worktree without changes removed");
     assert!(!gone.stderr.contains("resume with"), "{}", gone.stderr);
     let kept = repository.command(&["run", "claude", "touch", "--worktree"]);
     let path = repository.left()[0]
@@ -328,14 +310,9 @@ printf '{"type":"result","subtype":"success","is_error":false,"session_id":"sess
         .to_string();
     let expected =
         format!("resume with: teamster run claude --cwd {path} --resume session-1 PROMPT");
-    assert!(kept.stderr.contains(&expected), "{}", kept.stderr);
+    kept.stderr_has(&expected);
     let here = repository.command(&["run", "claude", "look"]);
-    assert!(
-        here.stderr
-            .contains("resume with: teamster run claude --resume session-1"),
-        "{}",
-        here.stderr
-    );
+    here.stderr_has("resume with: teamster run claude --resume session-1");
 }
 
 #[test]
@@ -344,12 +321,7 @@ fn a_chat_shows_how_to_resume_only_in_a_worktree_that_stays() {
     let gone = repository.chat("more", &["--worktree"]);
     assert!(!gone.stderr.contains("resume with"), "{}", gone.stderr);
     let kept = repository.chat("touch", &["--worktree"]);
-    assert!(
-        kept.stderr
-            .contains("resume with: teamster chat claude --cwd "),
-        "{}",
-        kept.stderr
-    );
+    kept.stderr_has("resume with: teamster chat claude --cwd ");
 }
 
 /// The first run is killed while git creates its worktree: with files that are not there yet and git's lock, and before
@@ -411,5 +383,5 @@ fn a_session_collects_its_files_and_is_pushed_at_its_end() {
     // There is nothing to push from the user's own directory.
     let refused = repository.command(&["chat", "claude", "--push", "origin"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("--worktree"), "{}", refused.stderr);
+    refused.stderr_has("--worktree");
 }

@@ -96,12 +96,8 @@ fn a_cli_that_needs_a_newer_node_says_so() {
     assert!(!report.contains("install"), "{report}");
     let ended = with(&["run", "claude", "hi"]);
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    assert!(ended.stderr.contains(&problem), "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("install a newer Node.js"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has(&problem);
+    ended.stderr_has("install a newer Node.js");
     let ended = with(&["run", "claude", "hi", "--fallback", "cmd:echo ok"]);
     assert_eq!(
         (ended.code, ended.stdout.trim()),
@@ -123,13 +119,7 @@ fn a_cli_that_needs_a_newer_node_says_so() {
     );
     let ended = with(&["run", "claude", "hi"]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    assert!(
-        ended
-            .stderr
-            .contains("error: SyntaxError: no export named a\n"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("error: SyntaxError: no export named a\n");
 }
 
 #[test]
@@ -206,7 +196,7 @@ fn the_guard_of_a_shim_is_named_and_not_passed_on() {
         ("__MISE_SHIM_PATH", "mise"),
     ] {
         let note = format!("{name} is set by a shim of {manager}");
-        assert!(ended.stdout.contains(&note), "{}", ended.stdout);
+        ended.stdout_has(&note);
     }
     let ended = with(&["run", "claude", "x"]);
     assert_eq!(

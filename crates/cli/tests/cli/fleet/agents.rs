@@ -33,10 +33,10 @@ fn a_person_sees_the_agents_of_all_machines_and_their_limits() {
     };
     let none = fleet.run(["--fleet", "doctor"]);
     assert_eq!((none.code, &*none.stdout), (Some(3), ""));
-    assert!(none.stderr.contains("teamster worker"), "{}", none.stderr);
+    none.stderr_has("teamster worker");
     let none = fleet.run(["--fleet", "usage", "--limits"]);
     assert_eq!((none.code, &*none.stdout), (Some(0), ""));
-    assert!(none.stderr.contains("has reached"), "{}", none.stderr);
+    none.stderr_has("has reached");
 
     let _worker = fleet.worker("mini");
     let there = wait_until(LIMIT, || fleet.run(["--fleet", "doctor"]).code == Some(0));
@@ -82,7 +82,7 @@ fn editor_works_on_a_machine_with_its_folder_and_gets_a_branch() {
     let mut without = fleet.command(["--fleet", "acp", "claude", "--repo", "."]);
     let ended = crate::cli::run(&mut without);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    assert!(ended.stderr.contains("no worker"), "{}", ended.stderr);
+    ended.stderr_has("no worker");
 
     let _worker = fleet.worker_with("mini", &agent.path("claude"));
     let there = wait_until(LIMIT, || fleet.run(["--fleet", "doctor"]).code == Some(0));

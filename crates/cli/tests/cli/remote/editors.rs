@@ -76,7 +76,7 @@ fn a_thread_is_a_session_of_the_server() {
     let log = fs::read_to_string(log.join("events.ndjson")).unwrap();
     assert!(log.contains(r#""text":"hello","from":"test""#), "{log}");
     let live = run(&mut machine.remote(["runs", "list", "--live"]));
-    assert!(live.stdout.contains(&session[..8]), "{}", live.stdout);
+    live.stdout_has(&session[..8]);
     assert_eq!(editor.end(), Some(0));
     assert_eq!(machine.served.ended(&session)["status"], "completed");
 
@@ -152,11 +152,7 @@ fn missing_agent_of_the_server_is_an_error_in_the_editor() {
         "{}",
         ended.stderr
     );
-    assert!(
-        ended.stderr.contains("check TEAMSTER_REMOTE_TOKEN"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("check TEAMSTER_REMOTE_TOKEN");
 }
 
 #[test]
@@ -225,5 +221,5 @@ fn the_editor_s_repository_goes_along_and_its_branch_comes_back() {
 
     let here = run(&mut machine.local(["acp", "claude", "--repo", "."]));
     assert_eq!(here.code, Some(2), "{}", here.stderr);
-    assert!(here.stderr.contains("with --remote"), "{}", here.stderr);
+    here.stderr_has("with --remote");
 }

@@ -17,7 +17,7 @@ fn is_refused(ended: &Ended, code: i32, words: &[&str]) {
         ended.stderr
     );
     for word in words {
-        assert!(ended.stderr.contains(word), "{word}: {}", ended.stderr);
+        ended.stderr_has(word);
     }
 }
 

@@ -62,7 +62,7 @@ fn a_repository_goes_along_and_the_branch_comes_back() {
         "branch teamster/",
         ": 1 commit of run ",
     ] {
-        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+        ended.stderr_has(part);
     }
     let branches = repository.git(&["branch", "--list", "--format=%(refname:short)"]);
     let branches: Vec<_> = branches.lines().collect();
@@ -143,11 +143,7 @@ fn directory_without_a_repository_is_refused_before_the_start() {
     let folder = tempfile::tempdir().unwrap();
     let refused = two.remote(folder.path(), &["run", "cmd:cat", "x", "--repo", "."]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(
-        refused.stderr.contains("not in a git repository"),
-        "{}",
-        refused.stderr
-    );
+    refused.stderr_has("not in a git repository");
     let list = two.remote(folder.path(), &["requests"]);
     assert_eq!(list.code, Some(0), "{}", list.stderr);
     // What a refused run has sent does not count against the limit for a day.
@@ -163,7 +159,7 @@ fn directory_without_a_repository_is_refused_before_the_start() {
     let refused = two.remote(&two.repository.path(), &args);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     let sent = "repository submitted: ";
-    assert!(refused.stderr.contains(sent), "{}", refused.stderr);
+    refused.stderr_has(sent);
     let uploads = two.there.path().join("state/teamster/uploads");
     assert_eq!(fs::read_dir(uploads).unwrap().count(), 0);
     // Here, there is nothing to submit it to.
@@ -171,7 +167,7 @@ fn directory_without_a_repository_is_refused_before_the_start() {
         .repository
         .command(&["run", "cmd:cat", "x", "--repo", "."]);
     assert_eq!(here.code, Some(2), "{}", here.stderr);
-    assert!(here.stderr.contains("with --remote"), "{}", here.stderr);
+    here.stderr_has("with --remote");
 }
 
 #[test]
@@ -184,7 +180,7 @@ fn variables_go_along_where_the_server_allows_them() {
     assert_eq!((allowed.code, &*allowed.stdout), (Some(0), "it is green\n"));
     let refused = with("PATH=/");
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("set PATH"), "{}", refused.stderr);
+    refused.stderr_has("set PATH");
 }
 
 #[test]
@@ -203,7 +199,7 @@ fn a_push_goes_out_where_the_server_allows_it() {
         let ended = two.remote(folder.path(), &[&run, place].concat());
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         let said = format!("pushed to {push}");
-        assert!(ended.stderr.contains(&said), "{}", ended.stderr);
+        ended.stderr_has(&said);
     };
     let log = |branch: &str| {
         let git_dir = format!("--git-dir={remote}");
@@ -221,7 +217,7 @@ fn a_push_goes_out_where_the_server_allows_it() {
     let refused = two.remote(&repository.path(), &args);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     let problem = "push the branch that comes back";
-    assert!(refused.stderr.contains(problem), "{}", refused.stderr);
+    refused.stderr_has(problem);
 }
 
 #[test]

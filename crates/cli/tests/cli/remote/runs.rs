@@ -72,7 +72,7 @@ fn a_run_that_fails_has_the_same_error_and_exit_code() {
     let id = detach(&machine, &["hello"]);
     let waited = machine.same(["wait", &id]);
     assert_eq!(waited.code, Some(1), "{}", waited.stderr);
-    assert!(waited.stderr.starts_with("error: "), "{}", waited.stderr);
+    waited.stderr_begins("error: ");
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn a_detached_run_is_shown_waited_for_and_listed_the_same() {
     let listed = || run(&mut machine.local(["runs", "list", "--status", "success"])).stdout;
     assert!(wait_until(LIMIT, || listed().contains(&id[..13])));
     let shown = machine.same(["runs", "list"]);
-    assert!(shown.stdout.contains(&id[..13]), "{}", shown.stdout);
+    shown.stdout_has(&id[..13]);
     for args in [
         &["runs", "list", "--json", "--status", "success"][..],
         &["runs", "list", "--json", "--limit", "1", "--since", "1h"],
@@ -130,11 +130,7 @@ fn a_detached_run_is_shown_waited_for_and_listed_the_same() {
     }
     let missing = run(&mut machine.remote(["runs", "show", "unknown"]));
     assert_eq!(missing.code, Some(1));
-    assert!(
-        missing.stderr.contains("no run \"unknown\""),
-        "{}",
-        missing.stderr
-    );
+    missing.stderr_has("no run \"unknown\"");
 
     let forgotten = run(&mut machine.remote(["runs", "forget", &id]));
     assert_eq!(forgotten.code, Some(0), "{}", forgotten.stderr);
@@ -158,21 +154,17 @@ fn a_request_is_listed_and_answered_the_same() {
             .is_empty()
     }));
     let listed = machine.same(["requests"]);
-    assert!(
-        listed.stdout.contains(&format!("{}/1", &id[..13])),
-        "{}",
-        listed.stdout
-    );
+    listed.stdout_has(&format!("{}/1", &id[..13]));
     machine.same(["requests", &id, "--json"]);
     let live = machine.same(["runs", "list", "--live"]);
-    assert!(live.stdout.contains("an answer: Write"), "{}", live.stdout);
+    live.stdout_has("an answer: Write");
     machine.same(["answer", &id, "perhaps"]);
     machine.same(["answer", &format!("{id}/7"), "allow"]);
     let answered = run(&mut machine.remote(["answer", &id, "allow"]));
     assert_eq!(answered.code, Some(0), "{}", answered.stderr);
     assert_eq!(machine.same(["wait", &id]).code, Some(0));
     let late = machine.same(["answer", &format!("{id}/1"), "allow"]);
-    assert!(late.stderr.contains("has ended"), "{}", late.stderr);
+    late.stderr_has("has ended");
 }
 
 #[test]

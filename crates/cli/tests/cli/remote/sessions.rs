@@ -24,7 +24,7 @@ fn a_session_is_spoken_with_from_elsewhere() {
     assert_eq!(waiting.stdout, format!("{id}.3\n"));
     let busy = run(&mut machine.remote(["say", id, "more"]));
     assert_eq!(busy.code, Some(1));
-    assert!(busy.stderr.contains("--queue waits"), "{}", busy.stderr);
+    busy.stderr_has("--queue waits");
     let live = run(&mut machine.remote(["runs", "list", "--live", "--json"])).stdout;
     assert!(
         live.contains(r#""turns":2"#) && live.contains(r#""state":"running""#),
@@ -51,7 +51,7 @@ fn a_session_is_spoken_with_from_elsewhere() {
     assert!(agent.received().contains("iVBORw0KGgo="), "no image came");
     let missing = run(&mut machine.remote(["say", id, "look", "--image", "none.png"]));
     assert_eq!(missing.code, Some(2), "{}", missing.stderr);
-    assert!(missing.stderr.contains("none.png"), "{}", missing.stderr);
+    missing.stderr_has("none.png");
 
     let ended = run(&mut machine.remote(["cancel", id]));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);

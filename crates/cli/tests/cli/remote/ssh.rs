@@ -161,7 +161,7 @@ fn requests_are_answered_and_sessions_are_spoken_with() {
     assert!(wait_until(LIMIT, received));
     let busy = machine.run(["say", id, "more"]);
     assert_eq!(busy.code, Some(1));
-    assert!(busy.stderr.contains("--queue waits"), "{}", busy.stderr);
+    busy.stderr_has("--queue waits");
     let mut queued =
         Running::start(&mut machine.command(["say", id, "next", "--queue", "--quiet"]));
     waiting.signal(Signal::SIGINT);
@@ -263,7 +263,7 @@ fn the_doctor_shows_the_agents_there_before_anything_is_started() {
     for flag in [&["--kill-leftovers"][..], &["--try", "acp:x"]] {
         let refused = machine.run([&["doctor"], flag].concat());
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-        assert!(refused.stderr.contains(flag[0]), "{}", refused.stderr);
+        refused.stderr_has(flag[0]);
     }
     assert!(!claude.path("report.json").exists(), "an agent was started");
 }
@@ -281,7 +281,7 @@ fn missing_remote_program_is_an_error_with_the_next_step() {
         "not found",
         "~/.cargo/bin/teamster",
     ] {
-        assert!(missing.stderr.contains(word), "{word}: {}", missing.stderr);
+        missing.stderr_has(word);
     }
     assert_eq!(missing.stderr.lines().count(), 1, "{}", missing.stderr);
     // The address names it.
@@ -298,7 +298,7 @@ fn missing_remote_program_is_an_error_with_the_next_step() {
     ] {
         let refused = run(&mut teamster(["--remote", url, "runs", "list"]));
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-        assert!(refused.stderr.contains(word), "{}", refused.stderr);
+        refused.stderr_has(word);
         assert!(!refused.stderr.contains("secret"), "{}", refused.stderr);
     }
     let mut without = teamster(["--remote", "ssh:box", "runs", "list"]);
@@ -307,7 +307,7 @@ fn missing_remote_program_is_an_error_with_the_next_step() {
     let without = run(without.env("PATH", empty.path()));
     assert_eq!(without.code, Some(1));
     let word = "ssh is not installed on this machine";
-    assert!(without.stderr.contains(word), "{}", without.stderr);
+    without.stderr_has(word);
 }
 
 #[test]
@@ -389,19 +389,11 @@ fn a_real_server_of_ssh_takes_runs_and_leaves_nothing() {
     fs::remove_file(path("authorized")).unwrap();
     let denied = run(&mut command(&["runs", "list"]));
     assert_eq!((denied.code, denied.stderr.lines().count()), (Some(1), 1));
-    assert!(
-        denied.stderr.contains("Permission denied (publickey)"),
-        "{}",
-        denied.stderr
-    );
+    denied.stderr_has("Permission denied (publickey)");
     fs::write(path("known"), "").unwrap();
     let unknown = run(&mut command(&["runs", "list"]));
     assert_eq!((unknown.code, unknown.stderr.lines().count()), (Some(1), 1));
-    assert!(
-        unknown.stderr.contains("Host key verification failed"),
-        "{}",
-        unknown.stderr
-    );
+    unknown.stderr_has("Host key verification failed");
 }
 
 /// Writes keys and the configuration of a server of ssh in the folder of a machine. Returns the program, if there is one

@@ -79,6 +79,6 @@ fn a_certificate_is_checked_and_a_ca_of_ones_own_can_be_named() {
     let refused = remote(&["runs", "list"], false);
     assert_eq!((refused.code, &*refused.stdout), (Some(1), ""));
     for word in ["certificate", "SSL_CERT_FILE"] {
-        assert!(refused.stderr.contains(word), "{}", refused.stderr);
+        refused.stderr_has(word);
     }
 }

@@ -45,7 +45,7 @@ fn a_unix_socket_is_for_its_owner_who_needs_no_token() {
     // Another one does not take it away.
     let ended = serve().end();
     assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.contains("is in use"), "{}", ended.stderr);
+    ended.stderr_has("is in use");
     // What a server that was killed has left is replaced; one that ends removes it.
     running.signal(Signal::SIGKILL);
     running.wait();
@@ -63,7 +63,7 @@ fn a_unix_socket_is_for_its_owner_who_needs_no_token() {
         (ended.code, fs::read_to_string(&socket).unwrap()),
         (Some(1), "mine".to_owned())
     );
-    assert!(ended.stderr.contains("not a socket"), "{}", ended.stderr);
+    ended.stderr_has("not a socket");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_port_that_is_taken_is_an_error() {
     let served = Served::of(&claude, &[]);
     let ended = super::about(&claude, ["serve", "--listen", &served.address]);
     assert_eq!((ended.code, &*ended.stdout), (Some(1), ""));
-    assert!(ended.stderr.contains("is in use"), "{}", ended.stderr);
+    ended.stderr_has("is in use");
     for wrong in ["127.0.0.1", "unix:", "example.com:80"] {
         assert_eq!(
             super::about(&claude, ["serve", "--listen", wrong]).code,

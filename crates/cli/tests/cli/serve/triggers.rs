@@ -37,11 +37,5 @@ fn trigger_that_cannot_be_used_is_refused_at_the_start() {
     let mut serve = teamster(["serve", "--agents", config.to_str().unwrap()]);
     let ended = run(serve.env("XDG_STATE_HOME", claude.path("state")));
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    assert!(
-        ended
-            .stderr
-            .contains("agents.config.json: missing field `run`"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("agents.config.json: missing field `run`");
 }

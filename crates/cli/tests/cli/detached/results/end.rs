@@ -27,13 +27,7 @@ fn a_push_is_a_step_of_its_own() {
     let worker = worker(&repository);
     let args = ["run", &*worker, "x", "--worktree", "--push", "nowhere"];
     let ended = ok(command(&repository, &args));
-    assert!(
-        ended
-            .stderr
-            .contains("not pushed, the commits are kept here"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("not pushed, the commits are kept here");
     // One that hangs is ended.
     repository.git(&["remote", "add", "hung", "ext::sh -c exec% sleep% 1000"]);
     repository.git(&["config", "protocol.ext.allow", "always"]);
@@ -41,7 +35,7 @@ fn a_push_is_a_step_of_its_own() {
     let limit = [("TEAMSTER_GIT_SILENCE", Path::new("1s"))];
     let ended = ok(command_with(&repository, &args, &limit));
     let expected = "not pushed, the commits are kept here: git printed nothing for 1 s";
-    assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+    ended.stderr_has(expected);
     let refused = command(&repository, &["run", &worker, "x", "--push", "origin"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
 }
@@ -111,7 +105,7 @@ fn a_filter_that_hangs_holds_no_run() {
     let args = ["run", &*agent, "x", "--worktree", "--json"];
     let ended = ok(command_with(&repository, &args, &limit));
     let stuck = "git did nothing for 1 s, so it was ended: a filter";
-    assert!(ended.stdout.contains(stuck), "{}", ended.stdout);
+    ended.stdout_has(stuck);
     let left = repository.left();
     let [folder] = &left[..] else {
         panic!("{left:?}");
@@ -121,6 +115,6 @@ fn a_filter_that_hangs_holds_no_run() {
     // At its start: refused, and nothing is left of it.
     let refused = command_with(&repository, &args, &limit);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains(stuck), "{}", refused.stderr);
+    refused.stderr_has(stuck);
     assert_eq!(repository.left().len(), 1);
 }
