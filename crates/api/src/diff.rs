@@ -51,6 +51,7 @@ impl WorkspaceDiff {
 }
 
 /// A changed file.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -61,28 +62,21 @@ pub struct DiffFile {
     /// Path in the repository, the old one if the file was deleted. Bytes that are not UTF-8 are replaced by `U+FFFD`.
     pub path: String,
     /// The path before a rename.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_path: Option<String>,
     /// The exact path where it is not UTF-8, percent-encoded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_path: Option<String>,
     /// The exact old path where it is not UTF-8, percent-encoded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw_old_path: Option<String>,
     /// Git's mode before, such as `100644`, `100755` (executable), `120000` (symbolic link) or `160000` (submodule).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub old_mode: Option<String>,
     /// Git's mode after.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_mode: Option<String>,
     /// True if git regards the content as binary: it has neither hunks nor numbers of lines.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub binary: bool,
     /// Number of added lines.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub insertions: Option<u64>,
     /// Number of deleted lines.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletions: Option<u64>,
     /// The changed places.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -65,21 +65,19 @@ pub struct FleetAgent {
 }
 
 /// The runs that wait for a pool or a machine.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct FleetQueue {
     /// Name of the pool; absent for the runs of one machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
     /// Name of the machine's worker; absent for the runs of a pool.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
     /// Number of runs that wait.
     pub waiting: u64,
     /// Time since which the oldest one waits, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_at: Option<u64>,
 }
 

@@ -8,6 +8,7 @@ use teamster_core::time::epoch_ms;
 use crate::Grants;
 
 /// Description of a run. It is written when the run is accepted and never changed.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -17,29 +18,22 @@ pub struct RunInfo {
     pub run_id: String,
     /// Title of the run: that of its spec, or else the first line of its prompt. A person may change it later; then the views of
     /// the run have the new one. `None` where titles are not kept, and for a session before its first prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Kind of the run.
     pub kind: RunKind,
     /// First provider of the run.
     pub provider: String,
     /// The requested model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Working directory of the agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
     /// The directory of another machine that was submitted for the run, as that machine names it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submitted_from: Option<String>,
     /// Branch of the git worktree that was created for the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
     /// Id of the run whose log has the beginning of this session's conversation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<String>,
     /// Grants of a session. `None` if they were not recorded: for a run, and by an earlier version.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grants: Option<Grants>,
     /// Time of acceptance, in milliseconds since the Unix epoch.
     #[serde(rename = "acceptedAt")]

@@ -6,20 +6,19 @@ use teamster_core::{AgentError, PermissionMode};
 use crate::{RunSpec, SessionSpec, Spec};
 
 /// The machines of a fleet that may carry a run or session out. Default: those of the default pool.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Placement {
     /// The pool whose machines may take it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
         schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
     )]
     pub pool: Option<String>,
     /// The only machine that may take it. Excludes `pool`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
         schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))

@@ -6,6 +6,7 @@ use teamster_core::{Image, PermissionMode};
 use crate::{Answer, LiveStatus, PendingRequest};
 
 /// Command of a client to a runner.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     tag = "command",
@@ -42,10 +43,8 @@ pub enum Command {
         #[serde(default, with = "crate::image", skip_serializing_if = "Vec::is_empty")]
         images: Vec<Image>,
         /// Name of the sender, for the log and other clients.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<String>,
         /// Idempotency key, chosen by the client: the same prompt with the same key begins only one turn.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
     },
     /// Send text to the agent during the turn in progress of a session.
@@ -53,7 +52,6 @@ pub enum Command {
         /// The text.
         text: String,
         /// Name of the sender.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<String>,
     },
     /// Interrupt the turn in progress and keep the session.

@@ -62,6 +62,7 @@ impl ProviderReport {
 }
 
 /// The report of `teamster doctor --json` about an agent.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -77,28 +78,22 @@ pub struct ProviderFacts {
     /// The agent has no program and runs in the process of the run.
     pub in_process: bool,
     /// The path of the program.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<PathBuf>,
     /// The path of the program that a run starts, if it differs from `path`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved_path: Option<PathBuf>,
     /// The version that the program reports.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// The `package.json` that has the version of a program that was not started.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version_from: Option<PathBuf>,
     /// The decoder is tested with recordings of this version.
     pub tested: bool,
     /// The versions whose recordings the decoder is tested with.
     pub tested_versions: Vec<String>,
     /// The oldest supported version.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oldest_version: Option<String>,
     /// The version is older than `oldestVersion`.
     pub too_old: bool,
     /// The reason why the agent cannot be used.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// The program was found where its installer puts it, in a folder that is not on `PATH`.
     #[serde(default, skip_serializing_if = "crate::is_default")]

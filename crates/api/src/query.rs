@@ -7,33 +7,27 @@ use serde::{Deserialize, Serialize};
 use crate::{RunInfo, RunKind, RunSummary, ViewState, has_words};
 
 /// A selection of runs.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RunQuery {
     /// Only runs of this kind.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<RunKind>,
     /// Only the session with this id, and those that [continue](RunInfo::continues) its conversation.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub thread: Option<String>,
     /// Only runs whose first agent is this one, such as `claude`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// Only runs in this directory or below it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
     /// Only runs whose title has these words, in any order and case.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Look for `text` in prompts too, where they are kept, which takes longer.
     #[serde(skip_serializing_if = "crate::is_default")]
     pub prompts: bool,
     /// Only runs in this state.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<ViewState>,
     /// Only runs of this machine of a fleet.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
     /// Only runs that have not ended, each with its live status.
     #[serde(skip_serializing_if = "crate::is_default")]
@@ -42,13 +36,10 @@ pub struct RunQuery {
     #[serde(skip_serializing_if = "crate::is_default")]
     pub live_status: bool,
     /// Only runs that were accepted at this time or later, in milliseconds since the Unix epoch.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,
     /// The maximum number of runs in the page, from 1 to 1000. Default: 50.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<usize>,
     /// The `next` of the previous page.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
 }
 

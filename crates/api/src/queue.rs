@@ -3,20 +3,19 @@
 use serde::{Deserialize, Serialize};
 
 /// The reason for which a run of a fleet was not started yet.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct QueueStatus {
     /// The pool whose machines may take it; absent if it is queued for one machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
     /// The reason, for programs.
     pub reason: QueueReason,
     /// The reason, for people.
     pub detail: String,
     /// The end of the reason, such as the reset of a limit, in milliseconds since the Unix epoch. Absent if unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<u64>,
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use teamster_core::{Id, PermissionAnswer, PermissionRequest, ToolKind};
 
 /// Request that waits for an answer: permission for a tool, or the question of an MCP server.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -19,17 +20,14 @@ pub struct PendingRequest {
     /// The tool, as the CLI names it.
     pub tool_name: String,
     /// Id of the tool call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<Id>,
     /// Kind of the tool.
     pub kind: ToolKind,
     /// Input of the tool.
     pub input: Value,
     /// The CLI's own text about the request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The JSON Schema of the answer that an MCP server asks for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schema: Option<Value>,
     /// An answer can have an input.
     pub takes_input: bool,
@@ -40,7 +38,7 @@ pub struct PendingRequest {
     #[serde(rename = "askedAt")]
     pub asked_at_ms: u64,
     /// Time at which the request is denied without an answer, in milliseconds since the Unix epoch.
-    #[serde(rename = "expiresAt", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "expiresAt")]
     pub expires_at_ms: Option<u64>,
 }
 

@@ -16,6 +16,7 @@ use crate::{AgentDepth, Placement, Trusted, Workspace, Worktree};
 pub use session::SessionSpec;
 
 /// A run to start.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(extend("not" = schema::excluded_in_run())))]
@@ -40,28 +41,24 @@ pub struct RunSpec {
     pub images: Vec<Image>,
     /// The title of the run, under which the agent's CLI lists its session, too. Default: the first line of the prompt, for the
     /// run alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
         schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
     )]
     pub title: Option<String>,
     /// The model, by the CLI's own name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
         schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
     )]
     pub model: Option<String>,
     /// Reasoning effort, in the CLI's own words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
         schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
     )]
     pub effort: Option<String>,
     /// The model to which the CLI itself changes while its own is overloaded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
         schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
@@ -98,20 +95,16 @@ pub struct RunSpec {
     )]
     pub working_directory: Option<PathBuf>,
     /// Run in a new git worktree: `true`, or the name of its branch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<Worktree>,
     /// Where the agent works, in the long form. Excludes `workingDirectory` and `worktree`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Workspace>,
     /// The session to resume.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
         schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
     )]
     pub session_id: Option<String>,
     /// The conversation, such as `slack:U42`: its session is resumed, or started by the first run with this key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
         schemars(length(max = 500), regex(pattern = schema::SESSION_KEY_PATTERN))
@@ -124,38 +117,30 @@ pub struct RunSpec {
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub fork: bool,
     /// Replaces the CLI's system prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
     /// Text that is appended to the CLI's system prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub append_system_prompt: Option<String>,
     /// The JSON Schema of the answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
         schemars(with = "Option<serde_json::Map<String, Value>>")
     )]
     pub output_schema: Option<Value>,
     /// The maximum number of turns.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub max_turns: Option<u32>,
     /// The maximum cost in US dollars.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub max_budget_usd: Option<f64>,
     /// The maximum number of tokens.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
     /// The maximum duration in milliseconds, including waits. 0: no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_time_ms: Option<u64>,
     /// The number of retries after transient failures.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub retries: u32,
     /// The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn
     /// fails. 0 is no limit. Default: 5 minutes with `retries`, else no wait.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_wait_ms: Option<u64>,
     /// Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -174,7 +159,6 @@ pub struct RunSpec {
     pub accounts: Vec<String>,
     /// The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once.
     /// Default: 1 hour.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_timeout_ms: Option<u64>,
     /// Files that are collected from the working directory at the end: paths in it with `*`, `**` and `?`, or
     /// directories. Symbolic links are not followed.
@@ -182,11 +166,9 @@ pub struct RunSpec {
     #[cfg_attr(feature = "schema", schemars(inner(length(min = 1))))]
     pub artifacts: Vec<String>,
     /// A URL that receives a request when the run ends or needs an answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(url, regex(pattern = "^https?://")))]
     pub callback: Option<String>,
     /// The depth of the agent, if another agent starts it. It only restricts: the machine's own limit counts, too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<AgentDepth>,
     /// The machines of a fleet that may carry it out. A server without a fleet refuses it.
     #[serde(default, skip_serializing_if = "crate::is_default")]

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use teamster_core::{CostSource, Id, PermissionMode, Usage};
 
 /// Status of a live run or session.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -16,32 +17,23 @@ pub struct LiveStatus {
     /// Number of ended turns of a session. 0 for a run.
     pub turns: u64,
     /// The turn in progress.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<TurnStatus>,
     /// Provider in use, which may be a fallback.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// Model in use.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Id of the provider's session, to resume it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<Id>,
     /// Usage so far, as reported.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Cost so far in USD.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// The source of the cost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_source: Option<CostSource>,
     /// Permission mode of a session, if it was changed after the start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub permission: Option<PermissionMode>,
     /// Process id of a runner that does not answer, if it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
 }
 

@@ -12,6 +12,7 @@ use teamster_core::{McpDelivery, McpServer, PromptDelivery, SubAgent, Timeouts};
 ///
 /// It is absent from the JSON of a spec when nothing is set, and from its JSON Schema. A server refuses a body with
 /// such a field, by its name ([`names`](Self::names)).
+#[serde_with::skip_serializing_none]
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
@@ -66,20 +67,15 @@ pub struct Trusted {
     pub record_to: Option<PathBuf>,
     /// The name of the remote, and the branch after a `:`, that the commits of a run are pushed to at its end. Without a
     /// branch, it is that of the run's worktree.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub push: Option<String>,
     /// The store of sessions and history: a file, the URL of a database, or `off`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
     /// The id of a new session of the agent: a UUID.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub new_session_id: Option<String>,
     /// A shell command that sets the workspace up before the agent starts, or `off` for none. Default: the commands of the
     /// repository's `.teamster.toml`, if the workspace is made for the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub setup: Option<String>,
     /// The time limit of the set-up in milliseconds. 0: no limit. Default: 10 minutes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub setup_timeout_ms: Option<u64>,
     /// How the CLI gets the prompt.
     #[serde(skip_serializing_if = "crate::is_default")]
@@ -91,14 +87,12 @@ pub struct Trusted {
     #[serde(skip_serializing_if = "crate::is_default")]
     pub keep_background: bool,
     /// Limit of the CLI's own retries of a failed request.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cli_retries: Option<u32>,
     /// Limits of the CLI's silence.
     #[serde(skip_serializing_if = "crate::is_default")]
     pub timeouts: Timeouts,
     /// Ends the process of a session's agent after this time without a message, in milliseconds. The next message
     /// starts it again.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_exit_ms: Option<u64>,
 }
 

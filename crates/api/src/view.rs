@@ -26,6 +26,7 @@ pub enum ViewState {
 }
 
 /// A run, without its events.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -37,50 +38,37 @@ pub struct RunSummary {
     /// The run's state.
     pub state: ViewState,
     /// The start of the state `queued` or `unknown`, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,
     /// The reason for which it is `queued`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueStatus>,
     /// The machine of a fleet that has the run, or the only one that may take it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
     /// The outcome; absent while the run is live.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<RunStatus>,
     /// The `seq` of the newest log entry.
     pub seq: u64,
     /// The time of the last write to the log, in milliseconds since the Unix epoch.
-    #[serde(rename = "changedAt", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "changedAt")]
     pub changed_at_ms: Option<u64>,
     /// The agent's session, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// The tokens used so far, if the agent reports them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// The cost so far in US dollars, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// The source of the cost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_source: Option<CostSource>,
     /// The duration in milliseconds; absent while the run is live.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// The number of attempts that an ended run took, if there were several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
     /// The error of a failed run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<AgentError>,
     /// What the run has left in its workspace; absent while it is live, and if it had none of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<WorkspaceResult>,
     /// The requests that wait for an answer.
     pub requests: Vec<PendingRequest>,
     /// The live status, if it was requested; absent once the run has ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveStatus>,
 }
 
@@ -111,6 +99,7 @@ impl RunSummary {
 }
 
 /// A run and its result.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -120,10 +109,8 @@ pub struct RunView {
     #[serde(flatten)]
     pub summary: Arc<RunSummary>,
     /// The prompt of a detached run; absent for sessions, and where prompts are not kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// The result; absent while the run is live.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RunResult>>,
 }
 

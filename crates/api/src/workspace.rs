@@ -8,6 +8,7 @@ use teamster_core::AgentError;
 use crate::{RunSpec, SessionSpec, Worktree};
 
 /// Where an agent works: the long form of `workingDirectory` and `worktree`.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
@@ -39,14 +40,12 @@ pub enum Workspace {
         )]
         directory: Option<PathBuf>,
         /// The commit at which the worktree starts, as git names it. Default: `HEAD`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(
             feature = "schema",
             schemars(length(min = 1), regex(pattern = r"^[^-\s]"))
         )]
         from: Option<String>,
         /// The name of its new branch. Default: `teamster/` and the run's id.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
         branch: Option<String>,
     },
@@ -65,7 +64,6 @@ pub enum Workspace {
         )]
         commit: String,
         /// The agent's directory in the repository, a relative path. Default: its root.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
         subdirectory: Option<String>,
     },
@@ -86,7 +84,6 @@ pub enum Workspace {
         commit: String,
         /// The commit on which that one has the uncommitted files, and which the submitter has: what comes back begins
         /// there. Default: the same commit.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(
             feature = "schema",
             schemars(regex(pattern = "^([0-9a-f]{40}|[0-9a-f]{64})$"))
@@ -94,25 +91,21 @@ pub enum Workspace {
         head: Option<String>,
         /// The full hash of a commit of files that git ignores, which are copied into the worktree. The file `included` of
         /// the run is its bundle. Default: none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(
             feature = "schema",
             schemars(regex(pattern = "^([0-9a-f]{40}|[0-9a-f]{64})$"))
         )]
         included: Option<String>,
         /// The name of the worktree's folder. Default: the first commit.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(
             feature = "schema",
             schemars(length(min = 1, max = 200), regex(pattern = "^[^/.][^/]*$"))
         )]
         name: Option<String>,
         /// The agent's directory in the repository, a relative path. Default: its root.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
         subdirectory: Option<String>,
         /// The directory that was submitted, as its machine names it. It is shown with the session and changes nothing else.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
         submitted_from: Option<String>,
         /// The worktree stays at the end of the session, for those that continue it (`continued`). It goes

@@ -25,17 +25,16 @@ const HOME_AGE: Duration = Duration::from_hours(90 * 24);
 pub(crate) struct ConversationKey(String);
 
 /// An entry, as the bucket has it. Fields are only added.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Entry {
     version: u32,
     worker: String,
     /// The random number of that worker's state directory; `None` of an older program.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     machine: Option<Tag>,
     run: String,
     /// Where a session began on the worker's machine. The key of a conversation has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     directory: Option<PathBuf>,
 }
 

@@ -36,6 +36,7 @@ pub const LOGGED_OUT: &str = "is not logged in";
 pub const NOT_ALLOWED: &str = "is not allowed";
 
 /// A worker that is there.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -45,7 +46,6 @@ pub struct PresentWorker {
     /// Its process.
     pub instance: Tag,
     /// Random number of its state directory; `None` of an older program.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Tag>,
     /// Pools from which it takes runs.
     pub pools: Vec<String>,
@@ -67,7 +67,6 @@ pub struct PresentWorker {
     #[serde(default = "first_version")]
     pub spec_version: u32,
     /// How far its clock is ahead of the server's, in milliseconds, if that is more than 5 s.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_ms: Option<i64>,
 }
 
@@ -85,6 +84,7 @@ pub(crate) struct Refusal {
 }
 
 /// An agent of a worker.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -94,13 +94,10 @@ pub struct PresentAgent {
     /// It is installed, and not known to be logged out.
     pub ready: bool,
     /// Version of its program, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// What keeps it from being ready, such as [`LOGGED_OUT`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// Mark of its login, if that is known to be the same elsewhere; see [`Hold`](crate::Hold).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<String>,
 }
 

@@ -22,54 +22,43 @@ const RESULT_BYTES: usize = 256 * 1024;
 const RECORD_BYTES: usize = 900 * 1024;
 
 /// A run, as the bucket has it. Fields are only added.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Record {
     /// Version of the spec. A worker leaves a newer one to others.
     pub(crate) version: u32,
     pub(crate) state: State,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claim: Option<Claim>,
     /// The worker that has claimed the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) worker: Option<String>,
     /// The random number of that worker's state directory; `None` of an older program.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) worker_machine: Option<Tag>,
     /// The results of this worker have the number of its claim. Those of older programs have none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) marks_results: bool,
     /// The longest time that this worker allows, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) max_time_ms: Option<u64>,
     /// Where the agent works on this worker's machine, if the run does not name it: where its session began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) directory: Option<PathBuf>,
     /// The only worker that may take the run: it was named, or has its session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) machine: Option<String>,
     pub(crate) pool: String,
     pub(crate) provider: String,
     /// What is to be done, read by workers that know its version.
     pub(crate) spec: Value,
     /// The file with all of it, if it is too large for a record.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) spec_file: Option<SpecFile>,
     /// Times of the server in milliseconds since the Unix epoch: the clocks of machines may be wrong.
     pub(crate) times: Times,
     /// A person wants the run to stop, and its machine could not be reached.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) stop: Option<Stop>,
     /// The title that the run got after its start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) title: Option<String>,
     /// What is shown of an ended run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) summary: Option<Box<RunSummary>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<Box<RunResult>>,
     /// What the end of the log has beside the result; `None` of an older program, and of a run that was not started.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) end: Option<End>,
     /// Of a run that was given up, nothing is left to do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -79,15 +68,13 @@ pub(crate) struct Record {
     pub(crate) newer: Map<String, Value>,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Times {
     pub(crate) queued: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) claimed: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) started: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended: Option<u64>,
 }
 

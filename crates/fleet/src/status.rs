@@ -31,15 +31,14 @@ pub struct FleetStatus {
 }
 
 /// The runs that wait for a pool or a machine.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct QueueOf {
     /// The pool; `None` of the runs for one machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
     /// The machine; `None` of the runs of a pool.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
     /// Number of runs that wait.
     pub waiting: usize,

@@ -57,23 +57,18 @@ pub(crate) enum Answered {
 }
 
 /// An error of a service as data, without the processes of its machine.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Failure {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     code: Option<ProblemCode>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     kind: Option<ErrorKind>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     parameter: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     agent_error: Option<Box<AgentError>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     run_id: Option<String>,
     message: String,
     retryable: bool,
     /// In milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     retry_after: Option<u64>,
 }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use teamster_core::ErrorKind;
 
 /// `sleep.json`: current status of the loop.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -16,18 +17,15 @@ pub struct SleepFile {
     /// Reason of the state, for people, with the last error.
     pub reason: String,
     /// `reason` without the last error, if `reason` has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plain_reason: Option<String>,
     /// Time of writing, in seconds since the Unix epoch.
     pub updated_at_epoch: i64,
     /// End of the sleep, in seconds since the Unix epoch; only while the loop sleeps.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sleep_until_epoch: Option<i64>,
     /// Failed ticks and starts in a row; left out at 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed_ticks: u32,
     /// Error of the last of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<TickError>,
 }
 

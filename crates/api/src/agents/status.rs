@@ -69,6 +69,7 @@ impl SupervisorStatus {
 }
 
 /// Status of an agent.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -77,13 +78,10 @@ pub struct AgentStatus {
     /// Id of the agent.
     pub id: String,
     /// Name that other agents use for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
     /// Role of the agent, for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// Runtime of its loop, if the configuration names one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<String>,
     /// Working directory.
     pub working_dir: PathBuf,
@@ -92,10 +90,8 @@ pub struct AgentStatus {
     /// State of its loop.
     pub state: AgentState,
     /// Process id of its loop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
     /// Start time of its loop, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started_at_ms: Option<u64>,
     /// The agent is no longer in the configuration and disappears when its loop has ended.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -106,28 +102,21 @@ pub struct AgentStatus {
     /// Automatic restarts since the last requested start.
     pub restarts: u32,
     /// Time of the next automatic start, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_at_ms: Option<u64>,
     /// Reason of the last change, such as the exit of its loop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The loop ended cleanly after a request: `reason` adds nothing to `state`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopped_in_order: bool,
     /// Last error, of its tick or its loop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<LastError>,
     /// Last heartbeat of its loop, in milliseconds since the Unix epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heartbeat_ms: Option<u64>,
     /// Last tick.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_tick: Option<TickRecord>,
     /// The agent's own status: its `status.json`, if that is valid JSON of at most 64 KiB.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<serde_json::Value>,
     /// The loop's own status, while it runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<SleepFile>,
 }
 

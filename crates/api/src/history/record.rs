@@ -11,6 +11,7 @@ use super::RunState;
 use crate::{Attempt, has_words};
 
 /// A run in the history. A figure that no CLI reported is absent, never 0.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -19,23 +20,18 @@ pub struct RunRecord {
     /// Id of the run.
     pub run_id: String,
     /// Title of the run, if it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// State of the run.
     pub status: RunState,
     /// The current or last provider of the run.
     pub provider: String,
     /// The model as reported by the agent, else as requested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The session of the run, or the one to resume.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// The conversation that it belongs to, as text.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conversation: Option<String>,
     /// Working directory of the agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub working_directory: Option<PathBuf>,
     /// SHA-256 of the prompt, in hexadecimal.
     pub prompt_hash: String,
@@ -43,28 +39,20 @@ pub struct RunRecord {
     pub started_at: u64,
     /// End time, in milliseconds since the Unix epoch. For an interrupted run it is the last heartbeat, once that was
     /// recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<u64>,
     /// Duration of the run, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     /// Usage of all attempts together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Cost of all attempts together, in USD.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// The source of the cost. Absent in a record of an earlier version, which kept reported costs only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_source: Option<CostSource>,
     /// Turns of all attempts, as the CLIs count them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_turns: Option<u32>,
     /// The error of a run that failed. Its code and details are known if it is the error of the last attempt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<AgentError>,
     /// What the run has left in its workspace. Absent if it had none of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<WorkspaceResult>,
     /// Number of attempts; 0 while the run is running.
     pub attempts: u32,

@@ -11,6 +11,7 @@ use crate::schema;
 use crate::{AgentDepth, Placement, Trusted, Workspace, Worktree};
 
 /// A session to start.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(extend("not" = schema::excluded_in_session())))]
@@ -25,28 +26,24 @@ pub struct SessionSpec {
     pub provider: String,
     /// The title of the session, under which the agent's CLI lists it, too. Default: the first line of the first prompt, here
     /// alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
         schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
     )]
     pub title: Option<String>,
     /// The model, by the CLI's own name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
         schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
     )]
     pub model: Option<String>,
     /// Reasoning effort, in the CLI's own words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
         schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
     )]
     pub effort: Option<String>,
     /// The model to which the CLI itself changes while its own is overloaded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
         schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
@@ -83,13 +80,10 @@ pub struct SessionSpec {
     )]
     pub working_directory: Option<PathBuf>,
     /// Work in a new git worktree: `true`, or the name of its branch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<Worktree>,
     /// Where the agent works, in the long form. Excludes `workingDirectory` and `worktree`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Workspace>,
     /// The agent's session to resume.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
         schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
@@ -97,7 +91,6 @@ pub struct SessionSpec {
     pub session_id: Option<String>,
     /// The conversation, such as `slack:U42`: its session is resumed, or started by the first run or session with this
     /// key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
         schemars(length(max = 500), regex(pattern = schema::SESSION_KEY_PATTERN))
@@ -105,7 +98,6 @@ pub struct SessionSpec {
     pub session_key: Option<String>,
     /// The id of the session whose log has the beginning of this conversation. It is shown with the session, and the workspace
     /// `continued` is that of it: `sessionId` is the session that the agent resumes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",
         schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
@@ -115,28 +107,22 @@ pub struct SessionSpec {
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub fork: bool,
     /// Replaces the CLI's system prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
     /// Text that is appended to the CLI's system prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub append_system_prompt: Option<String>,
     /// The maximum cost of all turns together, in US dollars.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub max_budget_usd: Option<f64>,
     /// The maximum number of tokens of all turns together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub max_tokens: Option<u64>,
     /// The maximum duration of all turns together, in milliseconds. 0: no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_time_ms: Option<u64>,
     /// The number of retries of a turn after transient failures.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub retries: u32,
     /// The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn
     /// fails. 0 is no limit. Default: 5 minutes with `retries`, else no wait.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_wait_ms: Option<u64>,
     /// Agents that take over when the previous ones fail in the first turn, such as `codex` or `codex:gpt-5.1`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -155,7 +141,6 @@ pub struct SessionSpec {
     pub accounts: Vec<String>,
     /// The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once.
     /// Default: 1 hour.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_timeout_ms: Option<u64>,
     /// Files that are collected from the working directory at the end of the session: paths in it with `*`, `**` and `?`, or
     /// directories. Symbolic links are not followed.
@@ -163,14 +148,11 @@ pub struct SessionSpec {
     #[cfg_attr(feature = "schema", schemars(inner(length(min = 1))))]
     pub artifacts: Vec<String>,
     /// End the session after this time without a turn, in milliseconds. 0: never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_idle_ms: Option<u64>,
     /// A URL that receives a request when the session ends or needs an answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(url, regex(pattern = "^https?://")))]
     pub callback: Option<String>,
     /// The depth of the agent, if another agent starts it. It only restricts: the machine's own limit counts, too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<AgentDepth>,
     /// The machines of a fleet that may carry it out. A server without a fleet refuses it.
     #[serde(default, skip_serializing_if = "crate::is_default")]

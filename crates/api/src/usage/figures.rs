@@ -56,6 +56,7 @@ impl fmt::Display for Dimension {
 }
 
 /// Sums. Unknown figures are absent, never 0.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -68,25 +69,19 @@ pub struct Figures {
     /// Tokens.
     pub usage: Usage,
     /// Tokens that are cached for an hour, among those that were written to a cache.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_1h_tokens: Option<u64>,
     /// Cost reported by the CLIs in USD, for those requests that have one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported_cost_usd: Option<f64>,
     /// Cost by the price table in USD, for those requests whose model it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimated_cost_usd: Option<f64>,
     /// Cost in USD: for each request the reported cost, or else the estimate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent_usd: Option<f64>,
     /// Web searches that the services made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web_searches: Option<u64>,
     /// Requests that are not in the estimate, because their model is unknown or has no price. A run in the history
     /// without a number of requests counts as one.
     pub unpriced_requests: u64,
     /// Premium requests as counted by Copilot.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub premium_requests: Option<f64>,
 }
 

@@ -13,6 +13,7 @@ pub struct LimitList {
 }
 
 /// A limit of a subscription, and how much of it is used.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -21,12 +22,10 @@ pub struct UsageLimit {
     /// The CLI whose service has the limit.
     pub provider: String,
     /// The length of the window in minutes: 300 for five hours, 10,080 for a week.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_minutes: Option<u64>,
     /// The used part of the limit, in percent.
     pub used_percent: f64,
     /// Time at which the window ends and the limit resets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub resets_at: Option<Timestamp>,
     /// Time at which the service reported the limit.

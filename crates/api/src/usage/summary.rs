@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::figures::{Diagnostics, Dimension, Figures};
 
 /// Usage of agents, in groups.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -14,15 +15,12 @@ pub struct UsageSummary {
     /// Dimension of the groups.
     pub by: Dimension,
     /// Start of the counted period.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub since: Option<Timestamp>,
     /// End of the counted period.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
     pub until: Option<Timestamp>,
     /// Time zone of the days, by its IANA name. Absent if it has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
     /// The groups. Days and sessions are in chronological order, others by cost in descending order.
     pub groups: Vec<UsageGroup>,
@@ -57,13 +55,13 @@ impl UsageSummary {
 }
 
 /// The figures of one group.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UsageGroup {
     /// Name of the group. Absent if the files do not have it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Figures of the group.
     #[serde(flatten)]
@@ -73,7 +71,6 @@ pub struct UsageGroup {
     /// The models with figures in the group.
     pub models: Vec<String>,
     /// The directory in which a session began.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<String>,
     /// The time of the first request.
     #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]

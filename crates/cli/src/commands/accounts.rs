@@ -45,22 +45,18 @@ async fn list(args: &AccountsListArgs) -> anyhow::Result<u8> {
 }
 
 /// An account that has a name, or has reached a limit.
+#[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Row<'a> {
     /// The agent.
     provider: &'a str,
     /// The account's name in `accounts.toml`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     account: Option<&'a str>,
     /// Whether a named account has a login.
-    #[serde(skip_serializing_if = "Option::is_none")]
     has_login: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     until_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a AgentError>,
 }
 

@@ -24,21 +24,19 @@ const OWNER_VARIABLE: &str = "TEAMSTER_FLEET_OWNER";
 const INBOX_VARIABLE: &str = "TEAMSTER_FLEET_INBOX";
 
 /// Settings of a user's fleet.
+#[serde_with::skip_serializing_none]
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Settings {
     /// Its servers, separated by commas. There may be a password in it.
     pub(crate) url: String,
     /// A file of credentials.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) credentials: Option<PathBuf>,
     /// A file with the certificate of the servers' authority.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ca: Option<PathBuf>,
     /// The owner of the runs.
     pub(crate) owner: String,
     /// The prefix of the subjects of answers, if permissions require one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) inbox: Option<String>,
 }
 

@@ -23,6 +23,7 @@ use crate::{exit_code, words};
 const TITLE_WIDTH: usize = 40;
 
 /// A running detached run and its pending requests.
+#[serde_with::skip_serializing_none]
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Live {
@@ -31,21 +32,17 @@ struct Live {
     /// State of the run.
     state: ViewState,
     /// Start of the state `queued` or `unknown`, in milliseconds since the Unix epoch.
-    #[serde(skip_serializing_if = "Option::is_none")]
     since: Option<u64>,
     /// Reason for which it is `queued`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     queue: Option<QueueStatus>,
     /// Machine of a fleet that has the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     machine: Option<String>,
     /// Sequence number of the newest log entry.
     seq: u64,
     /// Time of the last write to the log, in milliseconds since the Unix epoch.
-    #[serde(rename = "changedAt", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "changedAt")]
     changed_at_ms: Option<u64>,
     /// Current status; `None` if the runner is of an older version.
-    #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<LiveStatus>,
     /// Pending requests.
     requests: Vec<PendingRequest>,
