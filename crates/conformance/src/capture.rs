@@ -77,6 +77,7 @@ fn providers(name: &str) -> Result<Providers, String> {
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let mut scenarios: Vec<_> = scenario::read(&args.scenarios)?
         .into_iter()
+        .filter(Scenario::is_recorded)
         .map(Arc::new)
         .collect();
     let clis = args

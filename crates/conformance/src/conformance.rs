@@ -18,7 +18,7 @@ use crate::played::{Played, Which};
 use crate::results::{self, Cells, Results};
 use crate::scenario::{self, Scenario};
 use crate::schedule::{self, Done};
-use crate::{acp, hot, matrix, say, story, times};
+use crate::{acp, conversation, hot, matrix, say, story, times};
 
 /// Play every scenario with the real CLIs and compare their stories.
 ///
@@ -286,15 +286,7 @@ fn show(column: Column, scenario: &str, played: &Played, actual: &story::Story) 
         say(format_args!("   {fact} = {value}"));
     }
     for request in &played.requests {
-        say(format_args!(
-            "   asked: {} {} {:?} turn {:?} attempt {:?} -> {}",
-            request.method,
-            request.path,
-            request.cli.map(Cli::id),
-            request.turn,
-            request.attempt,
-            request.status
-        ));
+        say(format_args!("   {}", conversation::line(request)));
     }
     for error in &played.result.errors {
         say(format_args!(

@@ -52,6 +52,14 @@ pub(crate) const FACTS: &[(&str, &str)] = &[
     ),
     ("structured", "the answer by a JSON Schema"),
     ("image", "whether the image reached the model"),
+    (
+        "answered",
+        "whether the caller's answer to a question reached the model as the result of the call",
+    ),
+    (
+        "remembered",
+        "how often the prompt of the run before is in the last request to the model",
+    ),
     ("processes", "processes that were left after the end"),
     (
         "rules",

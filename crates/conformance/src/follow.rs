@@ -336,7 +336,7 @@ fn note(
         .map_err(|error| anyhow::anyhow!("{error:#}"))
         .and_then(|played| {
             row.shapes.unknown.append(&mut unknown(played));
-            if !done.column.hot {
+            if !done.column.hot && done.scenario.is_recorded() {
                 row.shapes.append(changes(bench, done, known)?);
             }
             conformance::judge(differences, done.column, &done.scenario, played, false)
@@ -383,7 +383,10 @@ fn changes(bench: &Bench, done: &Done, known: &Known) -> anyhow::Result<ShapeCha
     let mut same = Shapes::default();
     for number in 0..played.len() {
         let name = recorded_name(&done.scenario.name, number);
-        now.append(Shapes::of(&fs::read(raw.join(&name).join(STDOUT))?));
+        let path = raw.join(&name).join(STDOUT);
+        now.append(Shapes::of(
+            &fs::read(&path).with_context(|| path.display().to_string())?,
+        ));
         if let Some(shapes) = known.by_scenario.get(&name) {
             same.append(shapes.clone());
         }

@@ -127,10 +127,15 @@ pub(crate) fn open(
     let runtime = agent.sessions(play::config(bench, agent))?;
     let mut options = SessionOptions::new(params);
     if let Some(answer) = answer {
-        let answer = answer.to_owned();
-        options.permissions = PermissionPolicy::decide(move |request| answered(request, &answer));
+        options.permissions = answering(answer);
     }
     Ok(runtime.open(options)?)
+}
+
+/// Returns the policy that gives this answer to all questions.
+pub(crate) fn answering(answer: &str) -> PermissionPolicy {
+    let answer = answer.to_owned();
+    PermissionPolicy::decide(move |request| answered(request, &answer))
 }
 
 /// Answers a request: a question in every field of its form, and anything else by permission.

@@ -13,6 +13,7 @@ mod bench;
 mod capture;
 mod column;
 mod conformance;
+mod conversation;
 mod differences;
 mod fact;
 mod follow;

@@ -13,6 +13,8 @@ use teamster_mock_model::{Cli, MockModel, MockModelSettings, Part, Pointing, Req
 use crate::accounts;
 use crate::agent::Agent;
 use crate::bench::{Bench, COPILOT_PACKAGES};
+use crate::conversation;
+use crate::hot;
 use crate::image;
 use crate::install;
 use crate::json::holds;
@@ -116,9 +118,11 @@ pub(crate) async fn play(
             ),
             Resume::Unknown => Some(unknown_session(agent)),
         };
-        let params = params(bench, agent, run, &stage.place, &stage.pointing, session)?;
+        let mut params = params(bench, agent, run, &stage.place, &stage.pointing, session)?;
         let mut config = config(bench, agent);
-        if let Some(folder) = &bench.record {
+        if let Some(answer) = run.answer.as_deref().filter(|_| run.answers_run) {
+            params.permissions = Some(hot::answering(answer));
+        } else if let Some(folder) = &bench.record {
             let folder = folder.join(agent.id());
             let folder = folder.join(recorded_name(&scenario.name, number));
             config.record_to = Some(folder.into());
@@ -315,6 +319,18 @@ pub(crate) fn played(
             requests
                 .iter()
                 .any(|request| holds(&request.body, image::PNG))
+        }),
+        answered: run.story.contains_key("answered").then(|| {
+            let answer = run.answer.as_deref().unwrap_or_default();
+            conversation::results(&requests).contains(answer)
+        }),
+        remembered: run.story.contains_key("remembered").then(|| {
+            let before = number.checked_sub(1).map(|it| &scenario.test.run[it]);
+            let prompt = before.map_or("", |run| run.prompt.as_str());
+            let last = conversation::of_the_conversation(&requests).pop();
+            last.map_or(0, |last| {
+                conversation::times(&conversation::texts(last), prompt)
+            })
         }),
         processes_left: Vec::new(),
         texts_of_model: texts_of_model(scenario, number),

@@ -44,6 +44,10 @@ pub(crate) struct Played {
     pub(crate) prompt_arrived: Option<bool>,
     /// True if the image of the run reached the model; `None` without an image.
     pub(crate) image_arrived: Option<bool>,
+    /// True if the caller's answer to a question reached the model; `None` if the story does not ask for it.
+    pub(crate) answered: Option<bool>,
+    /// Number of times that the prompt of the run before is in the last request; `None` if the story does not ask for it.
+    pub(crate) remembered: Option<usize>,
     pub(crate) processes_left: Vec<String>,
     /// All that the script lets the model write. `None` if the scenario expects text of the CLI itself.
     pub(crate) texts_of_model: Option<String>,

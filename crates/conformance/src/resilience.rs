@@ -2,7 +2,6 @@
 
 mod abort;
 mod answers;
-pub(crate) mod asked;
 mod case;
 mod checks;
 mod facts;

@@ -104,6 +104,9 @@ pub(crate) struct Run {
     pub(crate) mcp: Option<Vec<String>>,
     /// The caller's answer to a question, in a session.
     pub(crate) answer: Option<String>,
+    /// True if the answer is also given in a run, which then is a session of one turn.
+    #[serde(default)]
+    pub(crate) answers_run: bool,
     /// True if the prompt has an image.
     #[serde(default)]
     pub(crate) image: bool,
@@ -141,6 +144,7 @@ impl Run {
             cli_retries: None,
             mcp: None,
             answer: None,
+            answers_run: false,
             image: false,
             output_schema: None,
             slash_commands: false,
@@ -232,6 +236,9 @@ impl Scenario {
             if run.fork && run.resume == Resume::New {
                 bail!("`fork` needs a session to `resume`");
             }
+            if run.answers_run && run.answer.is_none() {
+                bail!("`answers_run` needs an `answer`");
+            }
             if !run.story.contains_key("status") {
                 bail!("the story must say the `status`");
             }
@@ -293,6 +300,11 @@ impl Scenario {
     /// Returns its description.
     pub(crate) fn description(&self) -> &str {
         self.script.description.as_deref().unwrap_or_default()
+    }
+
+    /// Returns whether its runs can be recorded: not where requests are answered.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.test.run.iter().all(|run| !run.answers_run)
     }
 
     /// Returns whether the script has background work.

@@ -169,6 +169,12 @@ pub(crate) fn actual(played: &Played, expected: &Story) -> Story {
     if let Some(arrived) = played.image_arrived {
         story.insert("image".into(), arrived.into());
     }
+    if let Some(arrived) = played.answered {
+        story.insert("answered".into(), arrived.into());
+    }
+    if let Some(times) = played.remembered {
+        story.insert("remembered".into(), times.into());
+    }
     if played.sent_again {
         story.insert("retried".into(), true.into());
     }

@@ -15,7 +15,7 @@ use teamster_mock_model::{Cli, Part, Request, Script, Tokens, Turn};
 use super::checks::{Check, Findings};
 use super::stage::{FOREIGN_SKILL, OWN_SKILL, SLEEPS, Stage};
 use crate::bench::Bench;
-use crate::resilience::asked::{texts, times};
+use crate::conversation::{self, texts, times};
 
 /// Number of ticks.
 pub(crate) const TICKS: usize = 7;
@@ -197,7 +197,7 @@ pub(crate) async fn play(bench: &Bench, cli: Cli, program: &Path) -> anyhow::Res
         .extend(stage.log().lines().map(str::to_owned));
     for (at, tick) in ticks.iter().enumerate() {
         for request in &tick.asked {
-            let line = crate::resilience::asked::line(request);
+            let line = conversation::line(request);
             findings.details.push(format!("tick {}: {line}", at + 1));
         }
     }

@@ -11,8 +11,8 @@ use teamster_mock_model::{Cli, Part, Script, Tokens, Turn};
 use super::checks::{Check, Findings};
 use super::stage::{LIMIT, POLL, SLEEPS, Stage};
 use crate::bench::Bench;
+use crate::conversation::{self, texts};
 use crate::place;
-use crate::resilience::asked::texts;
 
 /// Text of the model in the first tick and in the tick after the kill.
 const TEXTS: [&str; 2] = ["The first is done.", "What was broken off is done."];
@@ -178,9 +178,7 @@ async fn play_one(
         .details
         .extend(stage.log().lines().map(str::to_owned));
     for request in &requests {
-        findings
-            .details
-            .push(crate::resilience::asked::line(request));
+        findings.details.push(conversation::line(request));
     }
     findings
         .details

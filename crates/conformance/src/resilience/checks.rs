@@ -4,10 +4,10 @@ use teamster::RunStatus;
 use teamster_api::RunEvent;
 use teamster_mock_model::Cli;
 
-use super::asked;
 use super::case::Case;
 use super::facts::Fact;
 use super::stage::{Ran, Stage};
+use crate::conversation;
 
 /// Findings of a case.
 #[derive(Debug, Default)]
@@ -116,7 +116,7 @@ impl Findings {
 pub(crate) fn record(findings: &mut Findings, ran: &Ran, stages: &[&Stage]) {
     for (number, stage) in stages.iter().enumerate() {
         for request in ran.asked(number) {
-            let line = asked::line(request);
+            let line = conversation::line(request);
             findings.details.push(format!("{} {line}", stage.cli));
         }
     }

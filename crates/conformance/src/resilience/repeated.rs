@@ -6,12 +6,12 @@ use teamster_mock_model::{Cli, Part, Turn};
 use teamster_orchestrator::RetryPolicy;
 
 use super::answers::{ANSWER, PROMPT, text};
-use super::asked::{of_the_conversation, texts, times};
 use super::case::Case;
 use super::checks::{Findings, record};
 use super::failures;
 use super::stage::{Ran, Stage, is_retry, nothing, orchestrator, perform, tried_again};
 use crate::bench::Bench;
+use crate::conversation::{of_the_conversation, texts, times};
 
 /// An existing file and its content.
 const NOTES: (&str, &str) = ("notes.txt", "The list is in the second drawer.\n");

@@ -7,13 +7,13 @@ use teamster_mock_model::{Cli, Part};
 use teamster_orchestrator::{Action, RetryPolicy};
 
 use super::answers::{ANSWER, EFFECTS, PROMPT, only, runs, text};
-use super::asked::{of_the_conversation, texts, times};
 use super::case::Case;
 use super::checks::{Findings, record};
 use super::facts;
 use super::failures;
 use super::stage::{Ran, Stage, in_tool, is_retry, nothing, orchestrator, perform, tried_again};
 use crate::bench::Bench;
+use crate::conversation::{of_the_conversation, texts, times};
 
 /// The command of the model.
 const COMMAND: &str = "echo x >> effects.txt; wc -l effects.txt";
