@@ -1,7 +1,7 @@
 //! `teamster loop` for a long time with agents that die, hang and leave processes behind, and is killed
 //! itself again and again: no flag is lost, no wake, no session, and nothing is left at the end.
 //!
-//! Thirty ticks each here; `cargo xtask soak ticks` plays more and prints what it counted. The agents are stand-ins
+//! Thirty ticks each here; `cargo xtask soak ticks` plays more and prints what it counted. The agents are a stand-in
 //! (`teamster_testkit::stand_in`), all processes are real.
 #![cfg(target_os = "linux")]
 #![expect(
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use teamster_testkit::proc::wait_until;
 use teamster_testkit::soak::Held;
 use teamster_testkit::stand_in::witness::What;
-use teamster_testkit::stand_in::{Act, Chance, StandIn};
+use teamster_testkit::stand_in::{Act, Chance};
 
 use truth::{Set, Truth};
 use world::{AGENT_KILLED, LIMIT, World};
@@ -51,7 +51,7 @@ const LOG_SLACK: u64 = 16 * 1024;
 
 #[test]
 fn a_hot_agent() {
-    soak(StandIn::Claude, SET);
+    soak(SET);
 }
 
 #[test]
@@ -60,12 +60,12 @@ fn a_hot_agent_whose_clears_are_held_back() {
         clear_min_gap_ms: 1000,
         ..SET
     };
-    soak(StandIn::Claude, set);
+    soak(set);
 }
 
 #[test]
 fn a_cold_agent() {
-    soak(StandIn::Copilot, Set { hot: false, ..SET });
+    soak(Set { hot: false, ..SET });
 }
 
 /// A number from the environment.
@@ -75,8 +75,9 @@ fn number(name: &str) -> Option<u64> {
 
 fn settings(set: Set) -> String {
     format!(
-        "MIN_SLEEP={}\nIDLE_STEP={}\nMAX_SLEEP={}\nCLEAR_MIN_GAP={}\nTIMEOUT_SECS=2\n\
+        "ADAPTER={}\nMIN_SLEEP={}\nIDLE_STEP={}\nMAX_SLEEP={}\nCLEAR_MIN_GAP={}\nTIMEOUT_SECS=2\n\
          LOG_MAX_BYTES={LOG_MAX_BYTES}\n",
+        if set.hot { "hot" } else { "cold" },
         set.min_sleep,
         set.idle_step,
         set.max_sleep,
@@ -84,11 +85,11 @@ fn settings(set: Set) -> String {
     )
 }
 
-fn soak(cli: StandIn, set: Set) {
+fn soak(set: Set) {
     let ticks = number("TEAMSTER_TEST_SOAK").unwrap_or(30);
     let seed = number("TEAMSTER_TEST_SOAK_SEED").unwrap_or(1);
     let begun = Instant::now();
-    let world = World::new(cli, &settings(set), |mut plan| {
+    let world = World::new(&settings(set), |mut plan| {
         plan.turn_ms = [1, 60];
         plan.seed(seed)
             .chance(Act::DidWork, 0.4)
@@ -120,7 +121,7 @@ fn soak(cli: StandIn, set: Set) {
     let last = soak.world.uses();
     soak.end();
     eprintln!(
-        "{cli:?}, seed {seed}: {} s; the loop at its first rest: {}; at its last: {last}",
+        "{set:?}, seed {seed}: {} s; the loop at its first rest: {}; at its last: {last}",
         begun.elapsed().as_secs(),
         soak.first_use
             .map_or_else(|| "-".to_owned(), |held| held.to_string()),

@@ -1,5 +1,4 @@
-//! Stand-ins for two CLIs that act as agents in a loop: `claude`, which keeps one process for many turns, and
-//! `copilot`, with one process per turn.
+//! A stand-in for Claude Code that acts as an agent in a loop, with one process for many turns or one for each.
 //!
 //! The program is the fake agent with a [`Plan`] in the environment variable [`PLAN_ENV`] instead of a
 //! script. The variable holds the plan in TOML, or `@` and the path of a file with it. The output is
@@ -10,9 +9,9 @@
 //! log ([`witness`]) records the events, so that a test can compare them with its observations.
 //!
 //! ```
-//! use teamster_fakes::stand_in::{Act, Plan, StandIn};
+//! use teamster_fakes::stand_in::{Act, Plan};
 //!
-//! let plan = Plan::new(StandIn::Claude, "/tmp/state")
+//! let plan = Plan::new("/tmp/state")
 //!     .seed(7)
 //!     .turn([Act::DidWork])
 //!     .turn([Act::ClearSession, Act::Die])
@@ -24,7 +23,6 @@
 mod act;
 mod chance;
 mod claude;
-mod copilot;
 mod lines;
 mod plan;
 mod signals;
@@ -38,7 +36,7 @@ use std::process::ExitCode;
 
 pub use act::Act;
 pub use chance::Chance;
-pub use plan::{PLAN_ENV, Plan, PlanError, StandIn};
+pub use plan::{PLAN_ENV, Plan, PlanError};
 
 use crate::fake_agent::FakeAgent;
 use state::State;
@@ -72,21 +70,12 @@ fn play(agent: &FakeAgent, value: &OsStr, args: Vec<OsString>) -> Ending {
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();
     if args.first().is_some_and(|arg| arg == "--version") {
-        let version = match plan.cli {
-            StandIn::Claude => "2.1.197 (Claude Code)",
-            StandIn::Copilot => "GitHub Copilot CLI 1.0.102.",
-        };
-        return match writeln!(io::stdout(), "{version}") {
+        return match writeln!(io::stdout(), "2.1.197 (Claude Code)") {
             Ok(()) => Ok(0),
             Err(error) => Err(error.to_string()),
         };
     }
-    let cli = plan.cli;
-    let state = State::open(agent, plan, args)?;
-    match cli {
-        StandIn::Claude => claude::run(state),
-        StandIn::Copilot => copilot::run(state),
-    }
+    claude::run(State::open(agent, plan, args)?)
 }
 
 /// Returns the value of a flag, either joined to it or as the next word.

@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use teamster_process::{ProcessIdentity, ProcessSignal};
 use teamster_testkit::proc::wait_until;
-use teamster_testkit::stand_in::{Plan, StandIn};
+use teamster_testkit::stand_in::Plan;
 use tempfile::TempDir;
 
 use crate::agents::LIMIT;
@@ -50,7 +50,7 @@ impl Company {
         }
         let config = serde_json::json!({"companyName": "Example", "agents": entries});
         fs::write(company.config(), config.to_string()).unwrap();
-        let plan = plan(Plan::new(StandIn::Claude, company.path("state")));
+        let plan = plan(Plan::new(company.path("state")));
         plan.install(&company.path("bin"), &format!("'{TEAMSTER}' fake-agent"))
             .unwrap();
         company

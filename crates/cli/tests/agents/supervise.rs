@@ -6,7 +6,7 @@ use std::io::Write;
 use nix::sys::signal::Signal;
 use serde_json::json;
 use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
-use teamster_testkit::stand_in::{Act, Plan, StandIn};
+use teamster_testkit::stand_in::{Act, Plan};
 
 use crate::agents::LIMIT;
 use crate::agents::company::{Company, TEAMSTER, is_private, pid};
@@ -200,7 +200,7 @@ fn agents_are_not_bound_to_the_git_repository_of_a_hook() {
         "/bin/sh -c 'printf \"<%s>\" \"$GIT_INDEX_FILE\" > \"{}\"; exec \"$@\"' sh '{TEAMSTER}' fake-agent",
         seen.display()
     );
-    let plan = Plan::new(StandIn::Claude, company.path("state")).turn([Act::DidWork]);
+    let plan = Plan::new(company.path("state")).turn([Act::DidWork]);
     plan.install(&company.path("bin"), &record).unwrap();
     let mut command = company.teamster(["supervise"]);
     command.env("GIT_INDEX_FILE", company.path("index"));

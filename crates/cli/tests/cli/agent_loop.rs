@@ -20,10 +20,10 @@ use teamster::agent_loop::UsageRecord;
 use teamster_api::agents::SleepFile;
 use teamster_testkit::proc::{wait_gone, wait_until};
 use teamster_testkit::stand_in::witness::{self, Kind, What};
-use teamster_testkit::stand_in::{Act, Plan, StandIn};
+use teamster_testkit::stand_in::{Act, Plan};
 use tempfile::TempDir;
 
-use crate::cli::{LIMIT, Running, TEAMSTER, run, teamster};
+use crate::cli::{LIMIT, Running, TEAMSTER, program, recorded, run, teamster};
 
 /// An agent in its directory, with a home and a CLI that are its own.
 struct Agent {
@@ -34,18 +34,21 @@ struct Agent {
 impl Agent {
     /// One that follows its plan.
     fn new(plan: impl FnOnce(Plan) -> Plan) -> Self {
-        Self::of(StandIn::Claude, plan)
-    }
-
-    fn of(cli: StandIn, plan: impl FnOnce(Plan) -> Plan) -> Self {
         let root = tempfile::tempdir().unwrap();
-        let plan = plan(Plan::new(cli, root.path().join("state")));
+        let plan = plan(Plan::new(root.path().join("state")));
         for folder in ["agent", "home", "state"] {
             fs::create_dir(root.path().join(folder)).unwrap();
         }
         let command = format!("'{TEAMSTER}' fake-agent");
         plan.install(&root.path().join("bin"), &command).unwrap();
         Self { root, plan }
+    }
+
+    /// Installs a `copilot` that does this and plays a recorded run, which has no cost.
+    fn copilot(&self, script: &str) {
+        let played = recorded("copilot", "1.0.92", "conformance_text");
+        let script = format!("{script}\nexec cat '{}'", played.display());
+        program(&self.root.path().join("bin/copilot"), &script);
     }
 
     fn directory(&self) -> PathBuf {

@@ -1,14 +1,15 @@
 //! A session with which the agent dies again and again.
 
+use teamster_testkit::stand_in::Act;
 use teamster_testkit::stand_in::witness::What;
-use teamster_testkit::stand_in::{Act, StandIn};
 
 use crate::soak::world::World;
 
 #[test]
 fn a_session_that_fails_twice_in_a_row_is_given_up() {
-    for cli in [StandIn::Claude, StandIn::Copilot] {
-        let mut world = World::new(cli, "MIN_SLEEP=300\nIDLE_STEP=0\n", |plan| {
+    for adapter in ["hot", "cold"] {
+        let settings = format!("ADAPTER={adapter}\nMIN_SLEEP=300\nIDLE_STEP=0\n");
+        let mut world = World::new(&settings, |plan| {
             plan.turn([])
                 .turn([Act::Die])
                 .turn([Act::DieAfter])
@@ -47,9 +48,9 @@ fn a_session_that_fails_twice_in_a_row_is_given_up() {
         assert_eq!((first, first), (second, third));
         assert_ne!(first, fresh);
         let first = Some(first.clone());
-        let wanted = match cli {
+        let wanted = match adapter {
             // The process of the first turn plays the second one too.
-            StandIn::Claude => vec![None, first, None],
+            "hot" => vec![None, first, None],
             _ => vec![None, first.clone(), first, None],
         };
         assert_eq!(resumed, wanted);

@@ -3,8 +3,8 @@
 use std::fs;
 use std::process::Command;
 
+use teamster_testkit::stand_in::Act;
 use teamster_testkit::stand_in::witness::What;
-use teamster_testkit::stand_in::{Act, StandIn};
 
 use crate::soak::world::World;
 
@@ -31,7 +31,7 @@ fn last_start(world: &mut World) -> (String, Option<String>) {
 
 #[test]
 fn servers_are_looked_for_whenever_a_process_is_started() {
-    let mut world = World::new(StandIn::Claude, SETTINGS, |plan| {
+    let mut world = World::new(SETTINGS, |plan| {
         plan.turn([Act::ResetSession]).turn([Act::ResetSession])
     });
     let servers = world.path("agent/.mcp.json");
@@ -47,34 +47,11 @@ fn servers_are_looked_for_whenever_a_process_is_started() {
     tick(&mut world);
     assert!(!has(&mut world), "{}", world.tail());
     assert_eq!(world.end().code(), Some(0));
-
-    // Another agent gets what is in the file. While that cannot be read, it is what it was.
-    let mut world = World::new(StandIn::Copilot, SETTINGS, |plan| plan);
-    let servers = world.path("agent/.mcp.json");
-    let named =
-        |name: &str| format!("{{\"mcpServers\": {{\"{name}\": {{\"command\": \"true\"}}}}}}");
-    fs::write(&servers, named("tracker")).unwrap();
-    world.start();
-    world.until("the first tick", |world| world.ticks() == 1);
-    world.rest();
-    assert!(last_start(&mut world).0.contains("tracker"));
-    fs::write(&servers, named("calendar")).unwrap();
-    for _ in 0..2 {
-        tick(&mut world);
-        let argv = last_start(&mut world).0;
-        let changed = argv.contains("calendar") && !argv.contains("tracker");
-        assert!(changed, "{argv}\n{}", world.tail());
-        fs::write(&servers, "{").unwrap();
-    }
-    let log = fs::read_to_string(world.orchestrator("agent-loop.log")).unwrap();
-    let reports = log.matches("the previous values are kept").count();
-    assert_eq!(reports, 1, "{log}");
-    assert_eq!(world.end().code(), Some(0));
 }
 
 #[test]
 fn abandoned_session_stays_so_after_a_full_disk() {
-    let mut world = World::new(StandIn::Claude, SETTINGS, |plan| plan);
+    let mut world = World::new(SETTINGS, |plan| plan);
     world.start();
     world.until("the first tick", |world| world.ticks() == 1);
     world.rest();

@@ -3,13 +3,12 @@
 use std::fs;
 
 use teamster_testkit::proc::wait_until;
-use teamster_testkit::stand_in::StandIn;
 
 use crate::soak::world::{LIMIT, World};
 
 #[test]
 fn an_agent_that_prints_without_end_is_interrupted_and_ended() {
-    let mut world = World::new(StandIn::Claude, "TIMEOUT_SECS=1\n", |plan| plan);
+    let mut world = World::new("TIMEOUT_SECS=1\n", |plan| plan);
     // It hears nothing any more after the first signal.
     let script = "#!/bin/sh\nread -r line\nexec yes 'this is no JSON at all'\n";
     fs::write(world.path("bin/claude"), script).unwrap();

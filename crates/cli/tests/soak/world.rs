@@ -11,8 +11,8 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use teamster_testkit::proc::wait_until;
 use teamster_testkit::soak::Held;
+use teamster_testkit::stand_in::Plan;
 use teamster_testkit::stand_in::witness::{Seen, What, Witness};
-use teamster_testkit::stand_in::{Plan, StandIn};
 use tempfile::TempDir;
 
 use crate::soak::readers::Readers;
@@ -50,9 +50,9 @@ pub(crate) struct World {
 
 impl World {
     /// A folder for an agent with these settings in its `.env`.
-    pub(crate) fn new(cli: StandIn, settings: &str, plan: impl FnOnce(Plan) -> Plan) -> Self {
+    pub(crate) fn new(settings: &str, plan: impl FnOnce(Plan) -> Plan) -> Self {
         let dir = tempfile::Builder::new().prefix("soak-").tempdir().unwrap();
-        let plan = plan(Plan::new(cli, dir.path().join("state")));
+        let plan = plan(Plan::new(dir.path().join("state")));
         for folder in ["agent/.claude/skills/deploy", "home", "state", "tmp"] {
             fs::create_dir_all(dir.path().join(folder)).unwrap();
         }
@@ -102,10 +102,6 @@ impl World {
     /// A file that may not grow is an error then, as a full disk is, and not the end.
     pub(crate) fn start(&mut self) {
         self.outside(STARTED);
-        let runtime = match self.plan.cli {
-            StandIn::Claude => "claude",
-            _ => "copilot",
-        };
         let output = File::options()
             .create(true)
             .append(true)
@@ -126,7 +122,6 @@ impl World {
             .env("HOME", self.path("home"))
             .env("TMPDIR", self.path("tmp"))
             .env("IS_SANDBOX", "1")
-            .env("RUNTIME", runtime)
             .env(MARK, self.dir.path())
             .stdin(Stdio::null())
             .stdout(output.try_clone().unwrap())

@@ -1,8 +1,8 @@
-//! Claude Code, with one process for many turns.
+//! The stand-in's process: turns from stdin, or one from the arguments.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::exit;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -97,6 +97,11 @@ pub(super) fn run(mut state: State) -> Ending {
         has("--include-partial-messages"),
         has("--replay-user-messages"),
     );
+    let input = if has("--input-format=stream-json") {
+        read()
+    } else {
+        prompt(&state.args)?
+    };
     let session = match (resumes, flag(&state.args, "--session-id")) {
         (Some(id), _) => id,
         (None, Some(id)) => id.to_owned(),
@@ -104,7 +109,7 @@ pub(super) fn run(mut state: State) -> Ending {
     };
     let claude = Claude {
         ears,
-        input: read(),
+        input,
         waiting: VecDeque::new(),
         model,
         folder: state.folder.display().to_string(),
@@ -146,6 +151,22 @@ fn read() -> Receiver<Input> {
         }
     });
     receiver
+}
+
+/// Returns the only message of a process without `--input-format`: the words after `--`, or all of stdin.
+fn prompt(args: &[String]) -> Result<Receiver<Input>, String> {
+    let mut text = match args.iter().position(|arg| arg == "--") {
+        Some(at) => args[at + 1..].join(" "),
+        None => String::new(),
+    };
+    if text.is_empty() {
+        (io::stdin().read_to_string(&mut text))
+            .map_err(|error| format!("cannot read the prompt: {error}"))?;
+    }
+    let (sender, receiver) = channel();
+    // The receiver is here.
+    let _ = sender.send(Input::Message { uuid: None, text });
+    Ok(receiver)
 }
 
 /// Parses a line. Returns `None` for an unknown type.

@@ -12,24 +12,11 @@ use crate::write_program;
 /// The environment variable that holds the plan, or `@` and the path of a file with it.
 pub const PLAN_ENV: &str = "TEAMSTER_FAKE_PLAN";
 
-/// CLI of a stand-in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum StandIn {
-    /// Claude Code, with one process for many turns: `claude -p --input-format stream-json …`.
-    Claude,
-    /// GitHub Copilot CLI, with one process per turn: `copilot --prompt=… --output-format=json …`.
-    Copilot,
-}
-
 /// Actions of a stand-in in its turns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Plan {
-    /// The CLI that it replaces.
-    pub cli: StandIn,
     /// Folder for data that outlives a process: the log, sessions, counters. It is outside of the agent's
     /// folder.
     pub state: PathBuf,
@@ -78,9 +65,8 @@ pub enum PlanError {
 
 impl Plan {
     /// Creates a plan whose turns only answer.
-    pub fn new(cli: StandIn, state: impl Into<PathBuf>) -> Self {
+    pub fn new(state: impl Into<PathBuf>) -> Self {
         Self {
-            cli,
             state: state.into(),
             seed: 0,
             full_mark: full_mark(),
@@ -145,7 +131,7 @@ impl Plan {
         toml::to_string(self).map_err(|error| PlanError::Write(Box::new(error)))
     }
 
-    /// Writes a program with the CLI's name into a folder, for the `PATH` of a program under test. It
+    /// Writes the program `claude` into a folder, for the `PATH` of a program under test. It
     /// executes this plan.
     ///
     /// `command` is the shell command of the fake agent. The program gets the plan in a file next to it, and
@@ -155,12 +141,8 @@ impl Plan {
     ///
     /// A file cannot be written.
     pub fn install(&self, folder: &Path, command: &str) -> Result<PathBuf, PlanError> {
-        let name = match self.cli {
-            StandIn::Claude => "claude",
-            StandIn::Copilot => "copilot",
-        };
-        let program = folder.join(name);
-        let plan = folder.join(format!("{name}.toml"));
+        let program = folder.join("claude");
+        let plan = folder.join("claude.toml");
         let toml = self.to_toml()?;
         let script = format!(
             "#!/bin/sh\n{PLAN_ENV}='@{}' exec {command} \"$@\"\n",

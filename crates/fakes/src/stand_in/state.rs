@@ -1,4 +1,4 @@
-//! State that outlives a process of a stand-in, and behaviour shared by all stand-ins.
+//! State that outlives a process of the stand-in.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, Write};
@@ -213,12 +213,6 @@ impl State {
             .map(|c| if c.is_alphanumeric() { c } else { '-' })
             .collect();
         self.plan.state.join("sessions").join(name)
-    }
-
-    /// Returns a generator whose ids no other process uses.
-    pub(super) fn ids(&mut self) -> Chance {
-        let seed = self.ids.number();
-        Chance::of(seed, OF_IDS, self.start)
     }
 
     pub(super) fn uuid(&mut self) -> String {

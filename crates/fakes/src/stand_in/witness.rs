@@ -116,7 +116,7 @@ pub struct TurnFigures {
     pub output_tokens: u64,
     /// Tokens read from a cache.
     pub cache_read_tokens: u64,
-    /// The price, in millionths of a dollar; 0 if the CLI prints none.
+    /// The price, in millionths of a dollar.
     pub cost_micro_usd: u64,
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use teamster::ExecuteParams;
 use teamster_runner::SessionLocks;
 use teamster_testkit::proc::wait_until;
-use teamster_testkit::stand_in::{Act, Plan, StandIn};
+use teamster_testkit::stand_in::Act;
 
 use super::Agent;
 use crate::cli::{Ended, LIMIT, Running, run, teamster};
@@ -265,13 +265,7 @@ fn a_tick_is_retried_as_a_run_is() {
 #[test]
 fn a_fallback_plays_a_tick_and_the_next_is_the_agents_again() {
     let agent = Agent::new(|plan| plan.turn([Act::Die]).turn([Act::DidWork]));
-    let state = agent.root.path().join("copilot");
-    fs::create_dir(&state).unwrap();
-    let other = Plan::new(StandIn::Copilot, &state).turn([Act::DidWork]);
-    let command = format!("'{}' fake-agent", crate::cli::TEAMSTER);
-    other
-        .install(&agent.root.path().join("bin"), &command)
-        .unwrap();
+    agent.copilot("");
     let mut command = agent.command();
     command.env("FALLBACK", "copilot").env("MIN_SLEEP", "0");
     let ended = run(command.args(["--ticks", "2"]));

@@ -1,10 +1,11 @@
 //! `--ticks`: whether it works.
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
-use teamster_testkit::stand_in::{Act, StandIn};
+use teamster_testkit::stand_in::Act;
 
 use super::Agent;
-use crate::cli::{program, run};
+use crate::cli::{Running, program, run};
 
 #[test]
 fn the_code_is_that_of_the_last_tick() {
@@ -33,18 +34,15 @@ fn the_code_is_that_of_the_last_tick() {
 
 #[test]
 fn each_process_of_the_agent_is_recorded() {
-    // Two loops of two ticks each. Claude Code has a process for all ticks, GitHub Copilot CLI one for each.
-    for (cli, name, processes) in [
-        (StandIn::Claude, "claude", 2),
-        (StandIn::Copilot, "copilot", 4),
-    ] {
-        let agent = Agent::of(cli, |plan| plan.turn([Act::DidWork]));
+    // Two loops of two ticks each.
+    for (adapter, processes) in [("hot", 2), ("cold", 4)] {
+        let agent = Agent::new(|plan| plan.turn([Act::DidWork]));
         for _ in 0..2 {
             let mut command = agent.command();
             // The folder is relative to that of the command, not to the agent's.
             command
                 .current_dir(agent.root.path())
-                .envs([("RUNTIME", name), ("MIN_SLEEP", "0"), ("IDLE_STEP", "0")])
+                .envs([("ADAPTER", adapter), ("MIN_SLEEP", "0"), ("IDLE_STEP", "0")])
                 .args(["--ticks", "2", "--record", "recorded"]);
             assert_eq!(run(&mut command).code, Some(0), "{}", agent.log());
         }
@@ -52,7 +50,7 @@ fn each_process_of_the_agent_is_recorded() {
         for number in 1..=processes {
             let meta = std::fs::read(folder(number).join("meta.json")).unwrap();
             let meta: Value = serde_json::from_slice(&meta).unwrap();
-            assert_eq!(meta["cli"], name);
+            assert_eq!(meta["cli"], "claude");
             assert_eq!(meta["exit_code"], 0, "{meta}");
             let output = std::fs::read(folder(number).join("stdout.ndjson")).unwrap();
             assert_ne!(output, b"");
@@ -81,7 +79,8 @@ fn the_program_of_the_agents_file() {
 
 #[test]
 fn an_estimate_is_made_with_the_users_prices() {
-    let agent = Agent::of(StandIn::Copilot, |plan| plan.turn([Act::DidWork]));
+    let agent = Agent::new(|plan| plan);
+    agent.copilot("");
     let tick = || {
         let mut command = agent.command();
         command.env("RUNTIME", "copilot").args(["--ticks", "1"]);
@@ -119,4 +118,40 @@ fn an_estimate_is_made_with_the_users_prices() {
     assert_eq!(ended.code, Some(2), "{}", ended.stdout);
     let error = "error: the file of prices cannot be used: ";
     ended.stderr_begins(error);
+}
+
+#[test]
+fn servers_of_an_agent_are_read_for_each_process() {
+    let agent = Agent::new(|plan| plan);
+    let started = agent.root.path().join("started");
+    agent.copilot(&format!("echo \"started: $*\" >> '{}'", started.display()));
+    let servers = agent.directory().join(".mcp.json");
+    let named =
+        |name: &str| format!("{{\"mcpServers\": {{\"{name}\": {{\"command\": \"true\"}}}}}}");
+    std::fs::write(&servers, named("tracker")).unwrap();
+    let mut running = Running::start(agent.command().env("RUNTIME", "copilot"));
+    let mut ticks = 0;
+    let mut tick = || {
+        ticks += 1;
+        let ended = format!("tick {ticks} ok in ");
+        agent.waits_for("the sleep after a tick", || {
+            agent.path("agent-loop.log").exists() && agent.log().contains(&ended) && agent.sleeps()
+        });
+        let started = std::fs::read_to_string(&started).unwrap();
+        started.rsplit("started: ").next().unwrap().to_owned()
+    };
+    assert!(tick().contains("tracker"));
+    std::fs::write(&servers, named("calendar")).unwrap();
+    for _ in 0..2 {
+        running.signal(Signal::SIGUSR1);
+        let argv = tick();
+        let changed = argv.contains("calendar") && !argv.contains("tracker");
+        assert!(changed, "{argv}\n{}", agent.log());
+        // While it cannot be read, the servers are what they were.
+        std::fs::write(&servers, "{").unwrap();
+    }
+    running.signal(Signal::SIGTERM);
+    assert_eq!(running.wait().code(), Some(0));
+    let reports = agent.log().matches("the previous values are kept").count();
+    assert_eq!(reports, 1, "{}", agent.log());
 }
