@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 /// Depth of an agent among agents that start agents, and its limit.
 ///
 /// An agent without one was started by no other, or by one whose depth is unknown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct AgentDepth {

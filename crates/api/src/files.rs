@@ -34,8 +34,7 @@ const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
 const LONGEST_NAME: usize = 4096;
 
 /// A file of a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunFile {
@@ -58,8 +57,7 @@ impl RunFile {
 }
 
 /// The files of a run, in the order of their names.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct FileList {
@@ -82,21 +80,20 @@ impl FileList {
 }
 
 /// The content of a file, by hashes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct FileManifest {
     /// Name of the file.
-    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    #[schemars(length(min = 1))]
     pub name: String,
     /// Size of the file, in bytes.
     pub bytes: u64,
     /// SHA-256 of the file, in hexadecimal.
-    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[0-9a-f]{64}$")))]
+    #[schemars(regex(pattern = "^[0-9a-f]{64}$"))]
     pub sha256: String,
     /// Size of every part but the last, in bytes: 524288.
-    #[cfg_attr(feature = "schema", schemars(range(min = 524_288, max = 524_288)))]
+    #[schemars(range(min = 524_288, max = 524_288))]
     pub part_bytes: u64,
     /// SHA-256 of each part, in hexadecimal. An empty file has none.
     pub parts: Vec<String>,

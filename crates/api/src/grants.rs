@@ -6,8 +6,7 @@ use teamster_core::PermissionMode;
 /// Actions that the agent of a session may perform without a request, as the session was started.
 ///
 /// Each turn has these grants, no matter who sends the prompt.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Grants {

@@ -15,24 +15,17 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 const MEDIA_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// An image of a prompt, in JSON.
-#[derive(Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(feature = "schema", schemars(rename = "Image"))]
+#[schemars(rename = "Image")]
 pub(crate) struct ImageData {
     /// The media type: `image/png`, `image/jpeg`, `image/gif` or `image/webp`.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(regex(pattern = "^image/(png|jpeg|gif|webp)$"))
-    )]
+    #[schemars(regex(pattern = "^image/(png|jpeg|gif|webp)$"))]
     media_type: String,
     /// The content of the image in base64.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(
-            length(min = 4),
-            regex(pattern = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$")
-        )
+    #[schemars(
+        length(min = 4),
+        regex(pattern = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$")
     )]
     data: String,
 }
@@ -42,7 +35,6 @@ pub(crate) struct ImageData {
 #[serde(transparent)]
 pub struct Images(#[serde(with = "crate::image")] pub Vec<Image>);
 
-#[cfg(feature = "schema")]
 impl schemars::JsonSchema for Images {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Images".into()

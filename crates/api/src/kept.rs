@@ -25,19 +25,15 @@ pub enum KeptTexts {
 ///
 /// What is withheld is empty in the spec, and is named in [`withheld`](Self::withheld): a run of this spec needs it
 /// from somewhere else.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct KeptSpec {
     /// Version of the spec.
     pub version: u32,
     /// The spec: `run` has the body that starts a run, `session` that of a session. What was withheld is empty in it.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(
-            with = "std::collections::BTreeMap<String, serde_json::Map<String, serde_json::Value>>"
-        )
+    #[schemars(
+        with = "std::collections::BTreeMap<String, serde_json::Map<String, serde_json::Value>>"
     )]
     pub what: Spec,
     /// Names of what was withheld, such as `prompt`, `env.API_KEY` and `mcpServers.github.headers.Authorization`.

@@ -25,7 +25,6 @@ mod provider;
 mod query;
 mod queue;
 mod request;
-#[cfg(feature = "schema")]
 mod schema;
 mod service;
 mod settled;
@@ -66,7 +65,6 @@ pub use provider::{ProviderFacts, ProviderList, ProviderLogin, ProviderReport};
 pub use query::RunQuery;
 pub use queue::{QueueReason, QueueStatus};
 pub use request::{Answer, PendingRequest, TypedAnswerError, typed_answer};
-#[cfg(feature = "schema")]
 pub use schema::SESSION_KEY_PATTERN;
 pub use service::{Accepted, RunService, RunnerProcess, ServiceError, ServiceFuture};
 pub use settled::{AppliedChanges, DiscardedChanges};

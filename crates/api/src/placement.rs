@@ -7,22 +7,15 @@ use crate::{RunSpec, SessionSpec, Spec};
 
 /// The machines of a fleet that may carry a run or session out. Default: those of the default pool.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Placement {
     /// The pool whose machines may take it.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
+    #[schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))]
     pub pool: Option<String>,
     /// The only machine that may take it. Excludes `pool`.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
+    #[schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))]
     pub machine: Option<String>,
 }
 

@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::RefusalCode;
 
 /// An error of the API: problem details of RFC 9457.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct Problem {
     /// Always `about:blank`; `code` has the error type.
@@ -22,8 +21,7 @@ pub struct Problem {
 }
 
 /// A stable error code of the API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 #[non_exhaustive]
 pub enum ProblemCode {

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use teamster_core::Capabilities;
 
 /// The agents of a machine.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct ProviderList {
     /// The version of teamster on the machine; absent if that is too old to report it.
@@ -28,8 +27,7 @@ impl ProviderList {
 }
 
 /// An agent of a machine and its capabilities.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ProviderReport {
@@ -63,8 +61,7 @@ impl ProviderReport {
 
 /// The report of `teamster doctor --json` about an agent.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ProviderFacts {
@@ -111,8 +108,7 @@ pub struct ProviderFacts {
 }
 
 /// The login state of an agent, from its files and the environment.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct ProviderLogin {
     /// `yes`, `no`, or `unknown` where it cannot be seen, as in a keychain.

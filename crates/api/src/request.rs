@@ -8,8 +8,7 @@ use teamster_core::{Id, PermissionAnswer, PermissionRequest, ToolKind};
 
 /// Request that waits for an answer: permission for a tool, or the question of an MCP server.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct PendingRequest {
@@ -67,8 +66,7 @@ impl PendingRequest {
 }
 
 /// Answer to a request.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
     tag = "decision",
     rename_all = "snake_case",

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teamster_core::{Image, PermissionMode};
 
-#[cfg(feature = "schema")]
 use crate::schema;
 use crate::{AgentDepth, Placement, Trusted, Workspace, Worktree};
 
@@ -17,52 +16,33 @@ pub use session::SessionSpec;
 
 /// A run to start.
 #[serde_with::skip_serializing_none]
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(extend("not" = schema::excluded_in_run())))]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(extend("not" = schema::excluded_in_run()))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RunSpec {
     /// The agent, such as `claude`.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
+    #[schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))]
     pub provider: String,
     /// The prompt.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
+    #[schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))]
     pub prompt: String,
     /// Images that go with the prompt.
     #[serde(default, with = "crate::image", skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(with = "crate::Images"))]
+    #[schemars(with = "crate::Images")]
     pub images: Vec<Image>,
     /// The title of the run, under which the agent's CLI lists its session, too. Default: the first line of the prompt, for the
     /// run alone.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
+    #[schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))]
     pub title: Option<String>,
     /// The model, by the CLI's own name.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
+    #[schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))]
     pub model: Option<String>,
     /// Reasoning effort, in the CLI's own words.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
+    #[schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))]
     pub effort: Option<String>,
     /// The model to which the CLI itself changes while its own is overloaded.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
+    #[schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))]
     pub fallback_model: Option<String>,
     /// What the agent may do without approval. A server accepts `bypass` only if it allows it, and from a token with the
     /// scope `admin`.
@@ -71,17 +51,11 @@ pub struct RunSpec {
     /// Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and
     /// `answer`, or `admin`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
-    )]
+    #[schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))]
     pub allowed_tools: Vec<String>,
     /// Tools that are forbidden, in the CLI's own syntax.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
-    )]
+    #[schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))]
     pub denied_tools: Vec<String>,
     /// The agent's working directory, an absolute path. Default: that of the server.
     #[serde(
@@ -89,26 +63,17 @@ pub struct RunSpec {
         with = "crate::path::optional",
         skip_serializing_if = "Option::is_none"
     )]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "Option<PathBuf>", regex(pattern = "^/"))
-    )]
+    #[schemars(with = "Option<PathBuf>", regex(pattern = "^/"))]
     pub working_directory: Option<PathBuf>,
     /// Run in a new git worktree: `true`, or the name of its branch.
     pub worktree: Option<Worktree>,
     /// Where the agent works, in the long form. Excludes `workingDirectory` and `worktree`.
     pub workspace: Option<Workspace>,
     /// The session to resume.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
+    #[schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))]
     pub session_id: Option<String>,
     /// The conversation, such as `slack:U42`: its session is resumed, or started by the first run with this key.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(max = 500), regex(pattern = schema::SESSION_KEY_PATTERN))
-    )]
+    #[schemars(length(max = 500), regex(pattern = schema::SESSION_KEY_PATTERN))]
     pub session_key: Option<String>,
     /// With `sessionKey`: forget the session and start the conversation over.
     #[serde(default, skip_serializing_if = "crate::is_default")]
@@ -121,16 +86,13 @@ pub struct RunSpec {
     /// Text that is appended to the CLI's system prompt.
     pub append_system_prompt: Option<String>,
     /// The JSON Schema of the answer.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "Option<serde_json::Map<String, Value>>")
-    )]
+    #[schemars(with = "Option<serde_json::Map<String, Value>>")]
     pub output_schema: Option<Value>,
     /// The maximum number of turns.
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    #[schemars(range(min = 1))]
     pub max_turns: Option<u32>,
     /// The maximum cost in US dollars.
-    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_budget_usd: Option<f64>,
     /// The maximum number of tokens.
     pub max_tokens: Option<u64>,
@@ -144,18 +106,12 @@ pub struct RunSpec {
     pub max_wait_ms: Option<u64>,
     /// Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
-    )]
+    #[schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))]
     pub fallback: Vec<String>,
     /// Accounts of the agents, by their names on the machine (`teamster accounts list`), in order of preference: the next
     /// one of an agent takes over when the limit of the previous one is reached. Of an agent without one, its own login is used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
-    )]
+    #[schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))]
     pub accounts: Vec<String>,
     /// The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once.
     /// Default: 1 hour.
@@ -163,10 +119,10 @@ pub struct RunSpec {
     /// Files that are collected from the working directory at the end: paths in it with `*`, `**` and `?`, or
     /// directories. Symbolic links are not followed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(inner(length(min = 1))))]
+    #[schemars(inner(length(min = 1)))]
     pub artifacts: Vec<String>,
     /// A URL that receives a request when the run ends or needs an answer.
-    #[cfg_attr(feature = "schema", schemars(url, regex(pattern = "^https?://")))]
+    #[schemars(url, regex(pattern = "^https?://"))]
     pub callback: Option<String>,
     /// The depth of the agent, if another agent starts it. It only restricts: the machine's own limit counts, too.
     pub depth: Option<AgentDepth>,
@@ -176,10 +132,7 @@ pub struct RunSpec {
     /// Names of the secrets that the agent gets as variables, such as `NPM_TOKEN`. The values are on the machines of the
     /// fleet, each of which decides who may use them. A server without a fleet refuses it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(inner(regex(pattern = r"^[A-Za-z_][A-Za-z0-9_]*$")))
-    )]
+    #[schemars(inner(regex(pattern = r"^[A-Za-z_][A-Za-z0-9_]*$")))]
     pub secrets: Vec<String>,
     /// Start it over, as a new run that may cost twice, if its machine is lost. Requires the permission mode `read-only`
     /// without `allowedTools`. A server without a fleet refuses it.
@@ -187,7 +140,7 @@ pub struct RunSpec {
     pub rerun_if_lost: bool,
     /// The part that no stranger may choose.
     #[serde(default, skip_serializing_if = "Trusted::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(skip))]
+    #[schemars(skip)]
     pub trusted: Trusted,
 }
 
@@ -210,40 +163,7 @@ impl RunSpec {
         Self {
             provider: provider.into(),
             prompt: prompt.into(),
-            images: Vec::new(),
-            title: None,
-            model: None,
-            effort: None,
-            fallback_model: None,
-            permission: PermissionMode::Default,
-            allowed_tools: Vec::new(),
-            denied_tools: Vec::new(),
-            working_directory: None,
-            worktree: None,
-            workspace: None,
-            session_id: None,
-            session_key: None,
-            new_session: false,
-            fork: false,
-            system_prompt: None,
-            append_system_prompt: None,
-            output_schema: None,
-            max_turns: None,
-            max_budget_usd: None,
-            max_tokens: None,
-            max_time_ms: None,
-            retries: 0,
-            max_wait_ms: None,
-            fallback: Vec::new(),
-            accounts: Vec::new(),
-            ask_timeout_ms: None,
-            artifacts: Vec::new(),
-            callback: None,
-            depth: None,
-            placement: Placement::default(),
-            secrets: Vec::new(),
-            rerun_if_lost: false,
-            trusted: Trusted::default(),
+            ..Self::default()
         }
     }
 

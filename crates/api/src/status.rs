@@ -5,8 +5,7 @@ use teamster_core::{CostSource, Id, PermissionMode, Usage};
 
 /// Status of a live run or session.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct LiveStatus {
@@ -31,7 +30,7 @@ pub struct LiveStatus {
     /// The source of the cost.
     pub cost_source: Option<CostSource>,
     /// Permission mode of a session, if it was changed after the start.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    #[schemars(with = "Option<String>")]
     pub permission: Option<PermissionMode>,
     /// Process id of a runner that does not answer, if it is known.
     pub pid: Option<u32>,
@@ -58,8 +57,7 @@ impl LiveStatus {
 }
 
 /// Status of a live run or session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LiveState {
@@ -79,8 +77,7 @@ pub enum LiveState {
 }
 
 /// Turn in progress.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TurnStatus {

@@ -9,8 +9,7 @@ use crate::{RunSpec, SessionSpec, Worktree};
 
 /// Where an agent works: the long form of `workingDirectory` and `worktree`.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(
     tag = "kind",
     rename_all = "camelCase",
@@ -23,7 +22,7 @@ pub enum Workspace {
     Directory {
         /// An absolute path.
         #[serde(with = "crate::path::required")]
-        #[cfg_attr(feature = "schema", schemars(with = "PathBuf", regex(pattern = "^/")))]
+        #[schemars(with = "PathBuf", regex(pattern = "^/"))]
         path: PathBuf,
     },
     /// A new git worktree of a directory's repository.
@@ -34,79 +33,52 @@ pub enum Workspace {
             with = "crate::path::optional",
             skip_serializing_if = "Option::is_none"
         )]
-        #[cfg_attr(
-            feature = "schema",
-            schemars(with = "Option<PathBuf>", regex(pattern = "^/"))
-        )]
+        #[schemars(with = "Option<PathBuf>", regex(pattern = "^/"))]
         directory: Option<PathBuf>,
         /// The commit at which the worktree starts, as git names it. Default: `HEAD`.
-        #[cfg_attr(
-            feature = "schema",
-            schemars(length(min = 1), regex(pattern = r"^[^-\s]"))
-        )]
+        #[schemars(length(min = 1), regex(pattern = r"^[^-\s]"))]
         from: Option<String>,
         /// The name of its new branch. Default: `teamster/` and the run's id.
-        #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+        #[schemars(length(min = 1))]
         branch: Option<String>,
     },
     /// A new git worktree of a repository that is fetched.
     Repository {
         /// The repository's URL, without a user's password or token in it.
-        #[cfg_attr(
-            feature = "schema",
-            schemars(length(min = 1), regex(pattern = r"^[^-\s]"))
-        )]
+        #[schemars(length(min = 1), regex(pattern = r"^[^-\s]"))]
         url: String,
         /// The commit at which the worktree starts: its full hash.
-        #[cfg_attr(
-            feature = "schema",
-            schemars(regex(pattern = "^([0-9a-f]{40}|[0-9a-f]{64})$"))
-        )]
+        #[schemars(regex(pattern = "^([0-9a-f]{40}|[0-9a-f]{64})$"))]
         commit: String,
         /// The agent's directory in the repository, a relative path. Default: its root.
-        #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+        #[schemars(length(min = 1))]
         subdirectory: Option<String>,
     },
     /// A new git worktree of the repository that was uploaded for this run. Its file `bundle` has the commits that the
     /// machine did not have; without it, the machine has all.
     Upload {
         /// The full hash of the repository's first commit, by which the machine knows copies of it.
-        #[cfg_attr(
-            feature = "schema",
-            schemars(regex(pattern = "^([0-9a-f]{40}|[0-9a-f]{64})$"))
-        )]
+        #[schemars(regex(pattern = "^([0-9a-f]{40}|[0-9a-f]{64})$"))]
         repository: String,
         /// The commit at which the worktree starts: its full hash.
-        #[cfg_attr(
-            feature = "schema",
-            schemars(regex(pattern = "^([0-9a-f]{40}|[0-9a-f]{64})$"))
-        )]
+        #[schemars(regex(pattern = "^([0-9a-f]{40}|[0-9a-f]{64})$"))]
         commit: String,
         /// The commit on which that one has the uncommitted files, and which the submitter has: what comes back begins
         /// there. Default: the same commit.
-        #[cfg_attr(
-            feature = "schema",
-            schemars(regex(pattern = "^([0-9a-f]{40}|[0-9a-f]{64})$"))
-        )]
+        #[schemars(regex(pattern = "^([0-9a-f]{40}|[0-9a-f]{64})$"))]
         head: Option<String>,
         /// The full hash of a commit of files that git ignores, which are copied into the worktree. The file `included` of
         /// the run is its bundle. Default: none.
-        #[cfg_attr(
-            feature = "schema",
-            schemars(regex(pattern = "^([0-9a-f]{40}|[0-9a-f]{64})$"))
-        )]
+        #[schemars(regex(pattern = "^([0-9a-f]{40}|[0-9a-f]{64})$"))]
         included: Option<String>,
         /// The name of the worktree's folder. Default: the first commit.
-        #[cfg_attr(
-            feature = "schema",
-            schemars(length(min = 1, max = 200), regex(pattern = "^[^/.][^/]*$"))
-        )]
+        #[schemars(length(min = 1, max = 200), regex(pattern = "^[^/.][^/]*$"))]
         name: Option<String>,
         /// The agent's directory in the repository, a relative path. Default: its root.
-        #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+        #[schemars(length(min = 1))]
         subdirectory: Option<String>,
         /// The directory that was submitted, as its machine names it. It is shown with the session and changes nothing else.
-        #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+        #[schemars(length(min = 1))]
         submitted_from: Option<String>,
         /// The worktree stays at the end of the session, for those that continue it (`continued`). It goes
         /// when they are forgotten. Default: it is removed if nothing was changed.

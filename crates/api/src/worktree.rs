@@ -3,14 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 /// A new git worktree for a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub enum Worktree {
     /// `true` for a worktree on a new branch that is named after the run.
     Switch(bool),
     /// A worktree on a new branch of this name.
-    Branch(#[cfg_attr(feature = "schema", schemars(length(min = 1)))] String),
+    Branch(#[schemars(length(min = 1))] String),
 }
 
 impl Worktree {

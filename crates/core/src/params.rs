@@ -42,7 +42,7 @@ use crate::{Image, McpDelivery, McpServer, PermissionPolicy, SubAgent};
 /// # }
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Default)]
 #[cfg_attr(
     feature = "config",
     derive(Deserialize),
@@ -189,12 +189,6 @@ impl fmt::Debug for ExecuteParams {
 }
 
 /// Creates parameters with an empty prompt, to be set later.
-impl Default for ExecuteParams {
-    fn default() -> Self {
-        Self::new("")
-    }
-}
-
 impl ExecuteParams {
     /// Names of all parameters, as in [`ErrorDetail::Parameter`](crate::ErrorDetail).
     pub const NAMES: &'static [&'static str] = &[
@@ -252,39 +246,7 @@ impl ExecuteParams {
     pub fn new(prompt: impl Into<String>) -> Self {
         Self {
             prompt: prompt.into(),
-            prompt_delivery: PromptDelivery::default(),
-            slash_commands: false,
-            session_id: None,
-            new_session_id: None,
-            fork: false,
-            working_directory: None,
-            add_dirs: Vec::new(),
-            skills: Vec::new(),
-            sub_agents: Vec::new(),
-            env: BTreeMap::new(),
-            system_prompt: None,
-            title: None,
-            model: None,
-            effort: None,
-            fallback_model: None,
-            permission: PermissionMode::default(),
-            permissions: None,
-            allowed_tools: Vec::new(),
-            denied_tools: Vec::new(),
-            max_turns: None,
-            max_budget_usd: None,
-            output_schema: None,
-            images: Vec::new(),
-            mcp_servers: Vec::new(),
-            mcp_delivery: McpDelivery::default(),
-            mcp_strict: false,
-            cli_retries: None,
-            extra_args: Vec::new(),
-            include_native: false,
-            usage_updates: false,
-            keep_background: false,
-            timeouts: Timeouts::default(),
-            cancel: CancellationToken::new(),
+            ..Self::default()
         }
     }
 

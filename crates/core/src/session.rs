@@ -141,7 +141,7 @@ pub trait AgentSession: Send + Sync {
 /// # }
 /// # Ok::<(), serde_json::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 #[cfg_attr(
     feature = "config",
     derive(serde::Deserialize),
@@ -184,18 +184,8 @@ impl SessionOptions {
     pub fn new(params: ExecuteParams) -> Self {
         Self {
             params,
-            permissions: PermissionPolicy::default(),
-            idle: None,
-            restarted: false,
-            session_cost_usd: None,
-            one_turn: false,
+            ..Self::default()
         }
-    }
-}
-
-impl Default for SessionOptions {
-    fn default() -> Self {
-        Self::new(ExecuteParams::new(""))
     }
 }
 

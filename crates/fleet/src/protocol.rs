@@ -90,11 +90,14 @@ impl TryFrom<String> for Tag {
 }
 
 /// State of a record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum State {
     /// The run waits for a worker.
+    #[default]
     Queued,
     /// A worker prepares the run. Nothing was started.
     Claimed,

@@ -23,7 +23,7 @@ const RECORD_BYTES: usize = 900 * 1024;
 
 /// A run, as the bucket has it. Fields are only added.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Record {
     /// Version of the spec. A worker leaves a newer one to others.
@@ -69,7 +69,7 @@ pub(crate) struct Record {
 }
 
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Times {
     pub(crate) queued: u64,
@@ -89,31 +89,10 @@ impl Record {
     pub(crate) fn new(pool: &str, spec: &Spec) -> Self {
         Self {
             version: Spec::VERSION,
-            state: State::Queued,
-            claim: None,
-            worker: None,
-            worker_machine: None,
-            marks_results: false,
-            max_time_ms: None,
-            directory: None,
-            machine: None,
             pool: pool.to_owned(),
             provider: spec.provider().to_owned(),
             spec: serde_json::to_value(spec).unwrap_or_default(),
-            spec_file: None,
-            times: Times {
-                queued: 0,
-                claimed: None,
-                started: None,
-                ended: None,
-            },
-            stop: None,
-            title: None,
-            summary: None,
-            result: None,
-            end: None,
-            settled: false,
-            newer: Map::new(),
+            ..Self::default()
         }
     }
 
@@ -243,26 +222,13 @@ impl Record {
         let spec_file = self.spec_file.clone();
         Self {
             spec_file: spec_file.map(|file| file.of(run)),
-            state: State::Queued,
-            claim: None,
-            worker: None,
-            worker_machine: None,
-            marks_results: false,
-            max_time_ms: None,
-            directory: None,
-            times: Times {
-                queued: 0,
-                claimed: None,
-                started: None,
-                ended: None,
-            },
-            stop: None,
-            summary: None,
-            result: None,
-            end: None,
-            settled: false,
-            newer: Map::new(),
-            ..self.clone()
+            version: self.version,
+            machine: self.machine.clone(),
+            pool: self.pool.clone(),
+            provider: self.provider.clone(),
+            spec: self.spec.clone(),
+            title: self.title.clone(),
+            ..Self::default()
         }
     }
 

@@ -35,7 +35,7 @@ pub fn prompt_hash(prompt: &str) -> String {
 }
 
 /// The record of a run's start.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NewRun {
     /// Unique id of the run.
@@ -63,14 +63,9 @@ impl NewRun {
     pub fn new(run_id: impl Into<String>, provider: impl Into<String>, prompt: &str) -> Self {
         Self {
             run_id: run_id.into(),
-            title: None,
             prompt_hash: prompt_hash(prompt),
             provider: provider.into(),
-            model: None,
-            session_id: None,
-            conversation: None,
-            working_directory: None,
-            started_at: None,
+            ..Self::default()
         }
     }
 

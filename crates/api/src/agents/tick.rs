@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 use teamster_core::{CostSource, ErrorKind};
 
 /// One line of `ticks.jsonl`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct TickRecord {
     /// Number of the tick since the start of its loop, from 1.
@@ -19,10 +18,10 @@ pub struct TickRecord {
     /// Prompt of the tick.
     pub prompt: Prompt,
     /// Time of its start.
-    #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
+    #[schemars(with = "String", extend("format" = "date-time"))]
     pub begin: Timestamp,
     /// Time of its end. If its loop was killed: the start of the next loop.
-    #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
+    #[schemars(with = "String", extend("format" = "date-time"))]
     pub end: Timestamp,
     /// Outcome of the tick.
     pub result: TickResult,
@@ -85,8 +84,7 @@ impl TickRecord {
 }
 
 /// Outcome of a tick.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TickResult {
@@ -114,12 +112,8 @@ pub enum TickResult {
 }
 
 /// Prompt of a tick.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(
-    feature = "schema",
-    derive(schemars::JsonSchema),
-    schemars(rename = "TickPrompt")
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(rename = "TickPrompt")]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Prompt {

@@ -3,17 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 /// Runs and logs to delete. Live runs are kept.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[cfg_attr(
-    feature = "schema",
-    schemars(extend("not" = {"type": "object", "properties": {
-        "ids": {"type": "array", "items": {"type": "string"}, "maxItems": 0},
-        "olderThanMs": {"type": "null"},
-        "logsOver": {"type": "null"},
-    }}))
-)]
+#[schemars(extend("not" = {"type": "object", "properties": {
+    "ids": {"type": "array", "items": {"type": "string"}, "maxItems": 0},
+    "olderThanMs": {"type": "null"},
+    "logsOver": {"type": "null"},
+}}))]
 #[non_exhaustive]
 pub struct ForgetRuns {
     /// Ids or unique id prefixes of runs to delete. If one of them cannot be deleted, none is.
@@ -31,8 +27,9 @@ pub struct ForgetRuns {
 }
 
 /// The number of deleted runs and logs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Forgotten {

@@ -6,48 +6,31 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use teamster_core::PermissionMode;
 
-#[cfg(feature = "schema")]
 use crate::schema;
 use crate::{AgentDepth, Placement, Trusted, Workspace, Worktree};
 
 /// A session to start.
 #[serde_with::skip_serializing_none]
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(extend("not" = schema::excluded_in_session())))]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[schemars(extend("not" = schema::excluded_in_session()))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SessionSpec {
     /// The agent, such as `claude`.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
+    #[schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))]
     pub provider: String,
     /// The title of the session, under which the agent's CLI lists it, too. Default: the first line of the first prompt, here
     /// alone.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
+    #[schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))]
     pub title: Option<String>,
     /// The model, by the CLI's own name.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
+    #[schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))]
     pub model: Option<String>,
     /// Reasoning effort, in the CLI's own words.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
+    #[schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))]
     pub effort: Option<String>,
     /// The model to which the CLI itself changes while its own is overloaded.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
+    #[schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))]
     pub fallback_model: Option<String>,
     /// What the agent may do without approval. A server accepts `bypass` only if it allows it, and from a token with the
     /// scope `admin`.
@@ -56,17 +39,11 @@ pub struct SessionSpec {
     /// Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and
     /// `answer`, or `admin`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
-    )]
+    #[schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))]
     pub allowed_tools: Vec<String>,
     /// Tools that are forbidden, in the CLI's own syntax.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
-    )]
+    #[schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))]
     pub denied_tools: Vec<String>,
     /// The agent's working directory, an absolute path. Default: that of the server.
     #[serde(
@@ -74,34 +51,22 @@ pub struct SessionSpec {
         with = "crate::path::optional",
         skip_serializing_if = "Option::is_none"
     )]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "Option<PathBuf>", regex(pattern = "^/"))
-    )]
+    #[schemars(with = "Option<PathBuf>", regex(pattern = "^/"))]
     pub working_directory: Option<PathBuf>,
     /// Work in a new git worktree: `true`, or the name of its branch.
     pub worktree: Option<Worktree>,
     /// Where the agent works, in the long form. Excludes `workingDirectory` and `worktree`.
     pub workspace: Option<Workspace>,
     /// The agent's session to resume.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
+    #[schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))]
     pub session_id: Option<String>,
     /// The conversation, such as `slack:U42`: its session is resumed, or started by the first run or session with this
     /// key.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(max = 500), regex(pattern = schema::SESSION_KEY_PATTERN))
-    )]
+    #[schemars(length(max = 500), regex(pattern = schema::SESSION_KEY_PATTERN))]
     pub session_key: Option<String>,
     /// The id of the session whose log has the beginning of this conversation. It is shown with the session, and the workspace
     /// `continued` is that of it: `sessionId` is the session that the agent resumes.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
+    #[schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))]
     pub continues: Option<String>,
     /// With `sessionId`: continue in a new session and leave that one unchanged.
     #[serde(default, skip_serializing_if = "crate::is_default")]
@@ -111,10 +76,10 @@ pub struct SessionSpec {
     /// Text that is appended to the CLI's system prompt.
     pub append_system_prompt: Option<String>,
     /// The maximum cost of all turns together, in US dollars.
-    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
+    #[schemars(extend("exclusiveMinimum" = 0))]
     pub max_budget_usd: Option<f64>,
     /// The maximum number of tokens of all turns together.
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    #[schemars(range(min = 1))]
     pub max_tokens: Option<u64>,
     /// The maximum duration of all turns together, in milliseconds. 0: no limit.
     pub max_time_ms: Option<u64>,
@@ -126,18 +91,12 @@ pub struct SessionSpec {
     pub max_wait_ms: Option<u64>,
     /// Agents that take over when the previous ones fail in the first turn, such as `codex` or `codex:gpt-5.1`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
-    )]
+    #[schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))]
     pub fallback: Vec<String>,
     /// Accounts of the agents, by their names on the machine (`teamster accounts list`), in order of preference: the next
     /// one of an agent takes over when the limit of the previous one is reached. Of an agent without one, its own login is used.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
-    )]
+    #[schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))]
     pub accounts: Vec<String>,
     /// The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once.
     /// Default: 1 hour.
@@ -145,12 +104,12 @@ pub struct SessionSpec {
     /// Files that are collected from the working directory at the end of the session: paths in it with `*`, `**` and `?`, or
     /// directories. Symbolic links are not followed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(inner(length(min = 1))))]
+    #[schemars(inner(length(min = 1)))]
     pub artifacts: Vec<String>,
     /// End the session after this time without a turn, in milliseconds. 0: never.
     pub end_idle_ms: Option<u64>,
     /// A URL that receives a request when the session ends or needs an answer.
-    #[cfg_attr(feature = "schema", schemars(url, regex(pattern = "^https?://")))]
+    #[schemars(url, regex(pattern = "^https?://"))]
     pub callback: Option<String>,
     /// The depth of the agent, if another agent starts it. It only restricts: the machine's own limit counts, too.
     pub depth: Option<AgentDepth>,
@@ -160,14 +119,11 @@ pub struct SessionSpec {
     /// Names of the secrets that the agent gets as variables, such as `NPM_TOKEN`. The values are on the machines of the
     /// fleet, each of which decides who may use them. A server without a fleet refuses it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(inner(regex(pattern = r"^[A-Za-z_][A-Za-z0-9_]*$")))
-    )]
+    #[schemars(inner(regex(pattern = r"^[A-Za-z_][A-Za-z0-9_]*$")))]
     pub secrets: Vec<String>,
     /// The part that no stranger may choose.
     #[serde(default, skip_serializing_if = "Trusted::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(skip))]
+    #[schemars(skip)]
     pub trusted: Trusted,
 }
 
@@ -188,37 +144,7 @@ impl SessionSpec {
     pub fn new(provider: impl Into<String>) -> Self {
         Self {
             provider: provider.into(),
-            title: None,
-            model: None,
-            effort: None,
-            fallback_model: None,
-            permission: PermissionMode::Default,
-            allowed_tools: Vec::new(),
-            denied_tools: Vec::new(),
-            working_directory: None,
-            worktree: None,
-            workspace: None,
-            session_id: None,
-            session_key: None,
-            continues: None,
-            fork: false,
-            system_prompt: None,
-            append_system_prompt: None,
-            max_budget_usd: None,
-            max_tokens: None,
-            max_time_ms: None,
-            retries: 0,
-            max_wait_ms: None,
-            fallback: Vec::new(),
-            accounts: Vec::new(),
-            ask_timeout_ms: None,
-            artifacts: Vec::new(),
-            end_idle_ms: None,
-            callback: None,
-            depth: None,
-            placement: Placement::default(),
-            secrets: Vec::new(),
-            trusted: Trusted::default(),
+            ..Self::default()
         }
     }
 }

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use teamster_core::Usage;
 
 /// Dimension by which figures are grouped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dimension {
     /// The day of the request, `2026-11-22`, in the zone of the accounts.
@@ -57,8 +56,7 @@ impl fmt::Display for Dimension {
 
 /// Sums. Unknown figures are absent, never 0.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Figures {
@@ -118,8 +116,7 @@ impl Figures {
 const EXAMPLES: usize = 8;
 
 /// Statistics and problems of reading. None of them ends a scan.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 #[non_exhaustive]
 pub struct Diagnostics {
@@ -141,7 +138,7 @@ pub struct Diagnostics {
     pub unreadable: u64,
     /// Examples of unreadable paths, at most 8.
     #[serde(serialize_with = "lossy")]
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
+    #[schemars(with = "Vec<String>")]
     pub unreadable_examples: Vec<PathBuf>,
 }
 

@@ -4,8 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 /// The limits of subscriptions: the JSON of `teamster usage --limits --json` and of `GET /v1/limits`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct LimitList {
     /// The limits in the files that the CLIs left on disk.
@@ -14,8 +13,7 @@ pub struct LimitList {
 
 /// A limit of a subscription, and how much of it is used.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UsageLimit {
@@ -26,10 +24,10 @@ pub struct UsageLimit {
     /// The used part of the limit, in percent.
     pub used_percent: f64,
     /// Time at which the window ends and the limit resets.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub resets_at: Option<Timestamp>,
     /// Time at which the service reported the limit.
-    #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
+    #[schemars(with = "String", extend("format" = "date-time"))]
     pub at: Timestamp,
 }
 

@@ -11,8 +11,7 @@ pub const PROVIDERS: [&str; 11] = [
 ];
 
 /// A query of the usage report.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct UsageQuery {
@@ -20,13 +19,13 @@ pub struct UsageQuery {
     pub by: Option<Dimension>,
     /// Start of the period: a date such as `2026-11-01`, a time, `today`, `yesterday`, or a duration before now such as
     /// `7d`.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::time"))]
+    #[schemars(schema_with = "schema::time")]
     pub since: Option<String>,
     /// End of the period, in the same formats, after `since`. A day is included.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::time"))]
+    #[schemars(schema_with = "schema::time")]
     pub until: Option<String>,
     /// Only these CLIs, comma-separated.
-    #[cfg_attr(feature = "schema", schemars(schema_with = "schema::names"))]
+    #[schemars(schema_with = "schema::names")]
     pub provider: Option<String>,
     /// Include the models of each group.
     #[serde(default)]
@@ -34,7 +33,6 @@ pub struct UsageQuery {
 }
 
 /// Patterns of the fields.
-#[cfg(feature = "schema")]
 mod schema {
     use schemars::{Schema, SchemaGenerator, json_schema};
 

@@ -7,18 +7,17 @@ use super::figures::{Diagnostics, Dimension, Figures};
 
 /// Usage of agents, in groups.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UsageSummary {
     /// Dimension of the groups.
     pub by: Dimension,
     /// Start of the counted period.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub since: Option<Timestamp>,
     /// End of the counted period.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<String>", extend("format" = "date-time")))]
+    #[schemars(with = "Option<String>", extend("format" = "date-time"))]
     pub until: Option<Timestamp>,
     /// Time zone of the days, by its IANA name. Absent if it has none.
     pub time_zone: Option<String>,
@@ -56,8 +55,7 @@ impl UsageSummary {
 
 /// The figures of one group.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct UsageGroup {
@@ -73,10 +71,10 @@ pub struct UsageGroup {
     /// The directory in which a session began.
     pub directory: Option<String>,
     /// The time of the first request.
-    #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
+    #[schemars(with = "String", extend("format" = "date-time"))]
     pub first: Timestamp,
     /// The time of the last request.
-    #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
+    #[schemars(with = "String", extend("format" = "date-time"))]
     pub last: Timestamp,
     /// The models within the group, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -100,8 +98,7 @@ impl UsageGroup {
 }
 
 /// The figures of a model within a group.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ModelFigures {
@@ -128,8 +125,7 @@ impl ModelFigures {
 }
 
 /// A model with requests that have no price.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct UnpricedModel {
     /// The model. Empty if the files do not have it.
@@ -152,8 +148,7 @@ impl UnpricedModel {
 }
 
 /// Source of the prices for estimates.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[non_exhaustive]
 pub struct PriceSource {
     /// The origin of the built-in table.
@@ -177,8 +172,9 @@ impl PriceSource {
 }
 
 /// The share of the history of runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct HistoryShare {
