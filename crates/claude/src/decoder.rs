@@ -95,10 +95,11 @@ impl Decoder for ClaudeDecoder {
             self.settle_pending(out);
             match delta {
                 FastDelta::Text(index, text) => {
-                    self.lanes[0].delta(index, BlockKind::Text, text.as_bytes(), out);
+                    self.lanes[0].text_delta(index, BlockKind::Text, text.into_owned(), out);
                 }
                 FastDelta::Thinking(index, text) => {
-                    self.lanes[0].delta(index, BlockKind::Thinking, text.as_bytes(), out);
+                    let text = text.into_owned();
+                    self.lanes[0].text_delta(index, BlockKind::Thinking, text, out);
                 }
                 FastDelta::Input(index, piece) => {
                     self.written_calls.piece(0, index, piece.as_bytes());

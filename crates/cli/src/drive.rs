@@ -32,6 +32,11 @@ pub(crate) trait Feed {
     /// Returns the next entry; `None` after the last.
     async fn next(&mut self) -> Option<RunLogEntry>;
 
+    /// Returns the next entry if it has arrived together with the last one. `next` returns it as well.
+    fn next_arrived(&mut self) -> Option<RunLogEntry> {
+        None
+    }
+
     /// Returns a handle that stops the run.
     fn abort_handle(&self) -> AbortHandle;
 }
@@ -39,6 +44,10 @@ pub(crate) trait Feed {
 impl Feed for HostedRun {
     async fn next(&mut self) -> Option<RunLogEntry> {
         HostedRun::next(self).await
+    }
+
+    fn next_arrived(&mut self) -> Option<RunLogEntry> {
+        HostedRun::next_arrived(self)
     }
 
     fn abort_handle(&self) -> AbortHandle {
@@ -196,38 +205,46 @@ pub(crate) async fn show<F: Feed>(
     let stdout = stdout_pipe();
     let mut lost: Option<io::Error> = None;
     let (mut error, mut result) = (None, None);
+    let mut now = Duration::ZERO;
     loop {
-        let next = tokio::select! {
-            biased;
-            entry = log.next() => entry,
-            // No entry is ready: flush, then wait.
-            () = ready(()) => {
-                if lost.is_none() && let Err(error) = sink.flush() {
-                    lost = Some(error);
-                    abort.abort();
-                }
-                loop {
-                    tokio::select! {
-                        biased;
-                        entry = log.next() => break entry,
-                        () = signals.stop_requested() => sink.stopping(start.elapsed()),
-                        _ = ticks.tick() => if lost.is_none() {
-                            if stdout.as_ref().is_some_and(reader_is_gone) {
-                                // A silent agent causes no write that would fail, and the run would continue
-                                // at a cost.
-                                lost = Some(io::ErrorKind::BrokenPipe.into());
-                                abort.abort();
-                            } else {
-                                sink.tick(start.elapsed());
+        let next = match log.next_arrived() {
+            Some(entry) => Some(entry),
+            None => {
+                let entry = tokio::select! {
+                    biased;
+                    entry = log.next() => entry,
+                    // No entry is ready: flush, then wait.
+                    () = ready(()) => {
+                        if lost.is_none() && let Err(error) = sink.flush() {
+                            lost = Some(error);
+                            abort.abort();
+                        }
+                        loop {
+                            tokio::select! {
+                                biased;
+                                entry = log.next() => break entry,
+                                () = signals.stop_requested() => sink.stopping(start.elapsed()),
+                                _ = ticks.tick() => if lost.is_none() {
+                                    if stdout.as_ref().is_some_and(reader_is_gone) {
+                                        // A silent agent causes no write that would fail, and the run would
+                                        // continue at a cost.
+                                        lost = Some(io::ErrorKind::BrokenPipe.into());
+                                        abort.abort();
+                                    } else {
+                                        sink.tick(start.elapsed());
+                                    }
+                                },
                             }
-                        },
+                        }
                     }
-                }
+                };
+                now = start.elapsed();
+                entry
             }
         };
         let Some(entry) = next else { break };
         let was_lost = lost.is_some();
-        if !was_lost && let Err(error) = sink.entry(&entry, start.elapsed()) {
+        if !was_lost && let Err(error) = sink.entry(&entry, now) {
             lost = Some(error);
             abort.abort();
         }

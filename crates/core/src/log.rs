@@ -71,6 +71,32 @@ impl LogEntry {
         let own = size_of::<Self>() - size_of::<AgentEvent>();
         self.event.approximate_bytes() + native + own
     }
+
+    /// Appends the JSON of the entry, which is also what its `Serialize` writes.
+    fn append_json(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        // Written piece by piece, because `flatten` costs a third of the time of a short event.
+        out.extend_from_slice(br#"{"seq":"#);
+        serde_json::to_writer(&mut *out, &self.seq)?;
+        out.extend_from_slice(br#","atMs":"#);
+        serde_json::to_writer(&mut *out, &self.at_ms)?;
+        if let Some(run_id) = &self.run_id {
+            out.extend_from_slice(br#","runId":"#);
+            serde_json::to_writer(&mut *out, run_id)?;
+        }
+        out.extend_from_slice(br#","attempt":"#);
+        serde_json::to_writer(&mut *out, &self.attempt)?;
+        // Every event is an object that has at least its `type`.
+        let event = out.len();
+        serde_json::to_writer(&mut *out, &self.event)?;
+        out[event] = b',';
+        if let Some(native) = &self.native {
+            out.pop();
+            out.extend_from_slice(br#","native":"#);
+            out.extend_from_slice(native.get().as_bytes());
+            out.push(b'}');
+        }
+        Ok(())
+    }
 }
 
 impl From<AgentEvent> for LogEntry {
@@ -128,6 +154,14 @@ mod tests {
         LogEntry::new(7, 1_760_000_000_123, event)
     }
 
+    /// Returns the JSON of an entry, which is the same in both ways.
+    fn written(entry: &LogEntry) -> String {
+        let json = RunLogEntry::Agent(entry.clone()).to_json().unwrap();
+        let json = String::from_utf8(json).unwrap();
+        assert_eq!(json, serde_json::to_string(entry).unwrap());
+        json
+    }
+
     #[test]
     fn the_event_is_flat_between_the_fields_of_the_entry() {
         let mut entry = entry(AgentEvent::notice(
@@ -138,7 +172,7 @@ mod tests {
         entry.run_id = Some("r".into());
         entry.attempt = 2;
         entry.native = Some(raw(r#"{"a":  1}"#));
-        let wire = serde_json::to_string(&entry).unwrap();
+        let wire = written(&entry);
         assert_eq!(
             wire,
             r#"{"seq":7,"atMs":1760000000123,"runId":"r","attempt":2,"type":"notice","level":"info","message":"x","source":"runtime","native":{"a":  1}}"#
@@ -151,7 +185,7 @@ mod tests {
         let entry = entry(AgentEvent::Unknown(Unknown {
             native: raw(r#"{"new":1}"#),
         }));
-        let wire = serde_json::to_string(&entry).unwrap();
+        let wire = written(&entry);
         assert_eq!(
             wire,
             r#"{"seq":7,"atMs":1760000000123,"attempt":1,"type":"unknown","native":{"new":1}}"#
@@ -177,7 +211,7 @@ mod tests {
         ];
         for event in events {
             let entry = entry(event);
-            let wire = serde_json::to_string(&entry).unwrap();
+            let wire = written(&entry);
             assert_eq!(wire.matches("\"attempt\":").count(), 1, "{wire}");
             assert_eq!(serde_json::from_str::<LogEntry>(&wire).unwrap(), entry);
         }

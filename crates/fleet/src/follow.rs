@@ -251,10 +251,8 @@ pub(crate) fn lines(
                         yield earlier;
                     }
                 }
-                if line.seq() > from
-                    && let Some(reset) = reset(line.seq() - 1, &key.run)
-                {
-                    yield reset;
+                if line.seq() > from {
+                    yield reset(line.seq() - 1, &key.run);
                 }
                 from = line.seq().saturating_add(1);
                 is_silent = false;
@@ -268,13 +266,9 @@ pub(crate) fn lines(
     })
 }
 
-fn line(entry: &RunLogEntry, run: &str) -> Option<LogLine> {
-    LogLine::from_json(serde_json::to_vec(entry).ok()?, run)
-}
-
-fn reset(seq: u64, run: &str) -> Option<LogLine> {
+fn reset(seq: u64, run: &str) -> LogLine {
     let reset = LifecycleEntry::new(RunEvent::reset(run.into()));
-    line(&reset.seq(seq).at_ms(epoch_ms()).into(), run)
+    LogLine::of_entry(reset.seq(seq).at_ms(epoch_ms()).into(), run)
 }
 
 /// The last entry of a machine's log, without its number and its result.
@@ -320,7 +314,7 @@ pub(crate) fn end_of(record: &Record, run: &str, next: u64) -> Vec<LogLine> {
         (entry.at_ms, entry.attempt) = (end.at_ms, end.attempt);
     }
     entry.run_id = Some(run.into());
-    line(&RunLogEntry::Agent(entry), run).into_iter().collect()
+    vec![LogLine::of_entry(RunLogEntry::Agent(entry), run)]
 }
 
 /// Returns the result of an ended run that was too long for its record, and is gone with its log.

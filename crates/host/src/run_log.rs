@@ -84,6 +84,15 @@ impl HostedRun {
         None
     }
 
+    /// Returns the next entry if it has arrived together with the last one. [`next`](Self::next) returns it as well,
+    /// at a higher cost.
+    pub fn next_arrived(&mut self) -> Option<RunLogEntry> {
+        match &mut self.log {
+            Log::Whole(log) => log.next_arrived(),
+            Log::Lifecycle(_) => None,
+        }
+    }
+
     /// Returns a handle that stops the run.
     pub fn abort_handle(&self) -> AbortHandle {
         match &self.log {

@@ -16,7 +16,7 @@ use teamster_core::provider::RunAssembler;
 use teamster_core::text::{excerpt, visible};
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentRuntime, Capabilities, ErrorCode, ErrorKind,
-    EventStream, ExecuteParams, NoticeLevel, NoticeSource, RunResult, SessionRuntime,
+    EventStream, ExecuteParams, LogEntry, NoticeLevel, NoticeSource, RunResult, SessionRuntime,
     SharedRuntime, Timeouts,
 };
 use teamster_process::CliRuntime;
@@ -161,26 +161,25 @@ impl Setup {
     fn then(self: &Arc<Self>, mut events: EventStream) -> EventStream {
         let abort = events.abort_handle();
         let (setup, stopped) = (self.clone(), abort.clone());
-        let entries = async_stream::stream! {
+        let batches = async_stream::stream! {
             let mut is_done = setup.is_done.lock().await;
             if !*is_done {
                 let mut run = match setup.start() {
                     Ok(run) => run,
                     Err(error) => {
-                        for event in RunAssembler::refuse(error) {
-                            yield event.into();
-                        }
+                        yield Vec::from(RunAssembler::refuse(error).map(LogEntry::from));
                         return;
                     }
                 };
                 for command in &setup.commands {
-                    yield notice(format!("set-up: {}", excerpt(command, LINE))).into();
+                    let line = format!("set-up: {}", excerpt(command, LINE));
+                    yield vec![LogEntry::from(notice(line))];
                 }
                 let mut lines = Lines::default();
                 let result = loop {
                     match run.next(&stopped).await {
                         Some(AgentEvent::Text(text)) => for line in lines.add(&text.text) {
-                            yield notice(line).into();
+                            yield vec![LogEntry::from(notice(line))];
                         },
                         Some(AgentEvent::Done(done)) => break Some(done.result),
                         Some(_) => {}
@@ -188,23 +187,25 @@ impl Setup {
                     }
                 };
                 if let Some(line) = lines.rest() {
-                    yield notice(line).into();
+                    yield vec![LogEntry::from(notice(line))];
                 }
                 if let Err(error) = setup.judge(result.as_deref(), &run, &stopped) {
                     drop(events);
-                    for event in RunAssembler::refuse(error) {
-                        yield event.into();
-                    }
+                    yield Vec::from(RunAssembler::refuse(error).map(LogEntry::from));
                     return;
                 }
                 *is_done = true;
             }
             drop(is_done);
-            while let Some(entry) = events.next_entry().await {
-                yield entry;
+            loop {
+                let batch = events.next_batch().await;
+                if batch.is_empty() {
+                    return;
+                }
+                yield batch;
             }
         };
-        EventStream::new(entries, abort)
+        EventStream::of_batches(batches, abort)
     }
 
     fn start(&self) -> Result<Running<'_>, AgentError> {

@@ -58,14 +58,20 @@ impl RunLog {
     /// Returns the next entry, or `None` after `done`. Cancel-safe.
     pub async fn next(&mut self) -> Option<RunLogEntry> {
         loop {
-            if let Some(entry) = self.agents.next() {
-                return Some(RunLogEntry::Agent(entry));
+            if let Some(entry) = self.next_arrived() {
+                return Some(entry);
             }
             match self.next_part().await? {
                 Part::Agents(entries) => self.agents = entries.into_iter(),
                 Part::Run(entry) => return Some(RunLogEntry::Run(entry)),
             }
         }
+    }
+
+    /// Returns the next entry if it has arrived together with the last one. [`next`](Self::next) returns it as well,
+    /// at a higher cost.
+    pub fn next_arrived(&mut self) -> Option<RunLogEntry> {
+        self.agents.next().map(RunLogEntry::Agent)
     }
 
     /// Returns the next part, or `None` after `done`. Cancel-safe.

@@ -109,23 +109,26 @@ impl<R: SessionRuntime> AgentRuntime for OneTurn<R> {
         };
         let mut events = session.send(turn);
         let abort = events.abort_handle();
-        let events = async_stream::stream! {
-            let mut done = None;
-            while let Some(entry) = events.next_entry().await {
-                if matches!(entry.event, AgentEvent::Done(_)) {
-                    done = Some(entry);
-                } else {
-                    yield entry;
+        let batches = async_stream::stream! {
+            loop {
+                let mut batch = events.next_batch().await;
+                // It is the last entry, and no process may be alive after it.
+                let done = batch.pop_if(|entry| matches!(entry.event, AgentEvent::Done(_)));
+                let is_end = done.is_some() || batch.is_empty();
+                if !batch.is_empty() {
+                    yield batch;
+                }
+                if is_end {
+                    session.close().await;
+                    drop((session, events));
+                    if let Some(done) = done {
+                        yield vec![done];
+                    }
+                    return;
                 }
             }
-            // No process may be alive after the last event.
-            session.close().await;
-            drop((session, events));
-            if let Some(done) = done {
-                yield done;
-            }
         };
-        EventStream::new(events, abort)
+        EventStream::of_batches(batches, abort)
     }
 }
 

@@ -127,12 +127,33 @@ impl Lane {
 
     /// Adds a delta to a block of the streaming message. It may begin or end within a surrogate pair.
     pub(super) fn delta(&mut self, index: u64, kind: BlockKind, text: &[u8], out: &mut Events) {
+        self.add_delta(index, kind, |it| it.push(text).into_owned(), out);
+    }
+
+    /// Adds a delta of whole characters to a block of the streaming message.
+    pub(super) fn text_delta(
+        &mut self,
+        index: u64,
+        kind: BlockKind,
+        text: String,
+        out: &mut Events,
+    ) {
+        self.add_delta(index, kind, |it| it.push_text(text), out);
+    }
+
+    fn add_delta(
+        &mut self,
+        index: u64,
+        kind: BlockKind,
+        text: impl FnOnce(&mut Joiner) -> String,
+        out: &mut Events,
+    ) {
         let message = self.current();
         let block = message.block(index, kind);
         if block.confirmed {
             return;
         }
-        let text = block.joiner.push(text).into_owned();
+        let text = text(&mut block.joiner);
         block.text.push_str(&text);
         let id = message.id.clone();
         self.emit(id, kind, text, out);

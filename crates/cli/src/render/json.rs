@@ -1,34 +1,52 @@
 //! Output as JSON, one entry per line.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::time::Duration;
 
 use teamster_api::RunLogEntry;
 
 use super::Sink;
 
+/// Size of the pending lines at which they are written, in bytes: what a pipe holds.
+const FULL: usize = 64 << 10;
+
 /// Sink that writes each entry as one line of JSON.
 #[derive(Debug)]
 pub(crate) struct Json<O: Write> {
-    out: BufWriter<O>,
+    out: O,
+    /// Lines that were not written yet.
+    pending: Vec<u8>,
 }
 
 impl<O: Write> Json<O> {
     /// Creates a sink that writes to `out` through a buffer.
     pub(crate) fn new(out: O) -> Self {
         Self {
-            out: BufWriter::new(out),
+            out,
+            pending: Vec::new(),
         }
+    }
+
+    fn write_pending(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.pending)?;
+        self.pending.clear();
+        self.pending.shrink_to(FULL);
+        Ok(())
     }
 }
 
 impl<O: Write> Sink for Json<O> {
     fn entry(&mut self, entry: &RunLogEntry, _: Duration) -> io::Result<()> {
-        serde_json::to_writer(&mut self.out, entry)?;
-        self.out.write_all(b"\n")
+        entry.append_json(&mut self.pending)?;
+        self.pending.push(b'\n');
+        if self.pending.len() < FULL {
+            return Ok(());
+        }
+        self.write_pending()
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        self.write_pending()?;
         self.out.flush()
     }
 }

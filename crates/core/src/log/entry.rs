@@ -148,6 +148,34 @@ impl RunLogEntry {
         }
     }
 
+    /// Returns the entry as JSON, in the bytes that its `Serialize` writes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a part of it is no JSON, which these types do not allow.
+    pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
+        let mut json = Vec::with_capacity(256);
+        self.append_json(&mut json)?;
+        Ok(json)
+    }
+
+    /// Appends the entry as JSON to `out`, as [`to_json`](Self::to_json) returns it.
+    ///
+    /// # Errors
+    ///
+    /// Fails as `to_json` does. Nothing is appended then.
+    pub fn append_json(&self, out: &mut Vec<u8>) -> serde_json::Result<()> {
+        let before = out.len();
+        let result = match self {
+            Self::Agent(entry) => entry.append_json(out),
+            Self::Run(entry) => serde_json::to_writer(&mut *out, entry),
+        };
+        if result.is_err() {
+            out.truncate(before);
+        }
+        result
+    }
+
     /// Returns the approximate size of the entry in memory, in bytes.
     pub fn approximate_bytes(&self) -> usize {
         match self {

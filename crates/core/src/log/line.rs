@@ -76,7 +76,7 @@ impl LogLine {
         let entry = RunLogEntry::from(entry.seq(seq).at_ms(head.at_ms));
         Some(Self {
             seq,
-            form: Form::Json(serde_json::to_vec(&entry).ok()?),
+            form: Form::Json(entry.to_json().ok()?),
             ends: false,
         })
     }
@@ -91,9 +91,7 @@ impl LogLine {
         match &self.form {
             Form::Json(json) => json,
             // These types can be written as JSON.
-            Form::Entry(entry, json) => {
-                json.get_or_init(|| serde_json::to_vec(entry).unwrap_or_default())
-            }
+            Form::Entry(entry, json) => json.get_or_init(|| entry.to_json().unwrap_or_default()),
         }
     }
 

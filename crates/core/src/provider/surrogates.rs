@@ -103,6 +103,17 @@ impl Joiner {
         Cow::Owned(text)
     }
 
+    /// Returns the text of the next piece, which is whole characters.
+    pub fn push_text(&mut self, piece: String) -> String {
+        if self.high.is_none() || piece.is_empty() {
+            return piece;
+        }
+        let mut text = String::with_capacity(piece.len() + 4);
+        self.flush(&mut text);
+        text.push_str(&piece);
+        text
+    }
+
     fn flush(&mut self, text: &mut String) {
         if self.high.take().is_some() {
             text.push('\u{FFFD}');
@@ -185,5 +196,9 @@ mod tests {
         assert_eq!(joiner.push(b"x"), "\u{FFFD}x");
         assert_eq!(joiner.push(b"\xED\xB8\x80"), "\u{FFFD}");
         assert_eq!(joiner.push(b"a\xFFb"), "a\u{FFFD}b");
+        assert_eq!(joiner.push(b"\xED\xA0\xBD"), "");
+        assert_eq!(joiner.push_text(String::new()), "");
+        assert_eq!(joiner.push_text("x".to_owned()), "\u{FFFD}x");
+        assert_eq!(joiner.push_text("y".to_owned()), "y");
     }
 }

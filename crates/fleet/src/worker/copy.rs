@@ -346,10 +346,7 @@ fn refusal(error: &AgentError, run: &str, now: u64) -> Vec<LogLine> {
     let done = AgentEvent::Done(Done::new(Box::new(refused_result(error))));
     let mut entry = LogEntry::new(1, now, done);
     entry.run_id = Some(run.into());
-    let json = serde_json::to_vec(&RunLogEntry::Agent(entry)).ok();
-    json.and_then(|json| LogLine::from_json(json, run))
-        .into_iter()
-        .collect()
+    vec![LogLine::of_entry(RunLogEntry::Agent(entry), run)]
 }
 
 /// Leaves a hint to other workers.

@@ -212,8 +212,7 @@ impl RunLogWriter {
             number(&mut entry, seq);
             let before = self.unwritten.len();
             // Serialization of these types to a vector cannot fail.
-            if serde_json::to_writer(&mut self.unwritten, &entry).is_err() {
-                self.unwritten.truncate(before);
+            if entry.append_json(&mut self.unwritten).is_err() {
                 continue;
             }
             self.newest = Position {
@@ -239,7 +238,7 @@ impl RunLogWriter {
             // The `reset` has the number of the last removed entry, so there is no gap.
             let reset = LifecycleEntry::new(RunEvent::reset(self.run_id.clone()));
             let reset = RunLogEntry::from(reset.seq(first - 1).at_ms(epoch_ms()));
-            let reset = serde_json::to_vec(&reset)?;
+            let reset = reset.to_json()?;
             before(Step::WriteCopy);
             file.write_all(&reset)?;
             file.write_all(b"\n")?;

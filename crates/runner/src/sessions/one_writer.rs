@@ -3,7 +3,7 @@
 use teamster_core::provider::RunAssembler;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentRuntime, Capabilities, EventStream, ExecuteParams,
-    SharedRuntime,
+    LogEntry, SharedRuntime,
 };
 
 use super::SessionLocks;
@@ -40,25 +40,29 @@ impl AgentRuntime for OneWriter {
         let resumed = params.clone();
         let mut events = self.runtime.execute(params);
         let abort: AbortHandle = events.abort_handle();
-        let entries = async_stream::stream! {
+        let batches = async_stream::stream! {
             if let Err(error) = writer.begin(&resumed) {
                 // The stream was never polled, so no process was started.
                 drop(events);
-                for event in RunAssembler::refuse(error) {
-                    yield event.into();
-                }
+                yield Vec::from(RunAssembler::refuse(error).map(LogEntry::from));
                 return;
             }
             drop(resumed);
-            while let Some(entry) = events.next_entry().await {
-                writer.see(&entry.event);
-                if matches!(entry.event, AgentEvent::Done(_)) {
-                    // The process has ended: a reader of the end may resume the session.
-                    writer.held.clear();
+            loop {
+                let batch = events.next_batch().await;
+                if batch.is_empty() {
+                    return;
                 }
-                yield entry;
+                for entry in &batch {
+                    writer.see(&entry.event);
+                    if matches!(entry.event, AgentEvent::Done(_)) {
+                        // The process has ended: a reader of the end may resume the session.
+                        writer.held.clear();
+                    }
+                }
+                yield batch;
             }
         };
-        EventStream::new(entries, abort)
+        EventStream::of_batches(batches, abort)
     }
 }
