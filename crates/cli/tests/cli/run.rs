@@ -32,15 +32,6 @@ Claude Code · claude-opus-4-8[1m] · session 4e7c1419-faa6-4b9e-a712-01520d2026
 }
 
 #[test]
-fn quiet_prints_the_last_message_only() {
-    let ended = run(&mut Claude::plays("tool_parallel", 0).run(["hello", "--quiet"]));
-    assert_eq!(
-        (ended.code, &*ended.stdout, &*ended.stderr),
-        (Some(0), "Both ran.\n", "")
-    );
-}
-
-#[test]
 fn the_last_message_goes_to_a_file_as_well() {
     let claude = Claude::plays("tool_parallel", 0);
     let file = claude.path("answer.txt");
@@ -184,18 +175,6 @@ fn options_reach_the_cli() {
 }
 
 #[test]
-fn a_clean_environment_has_only_the_named_variables() {
-    let claude = Claude::plays("text", 0);
-    run(claude
-        .run(["x", "--clean-env", "--env=KEPT"])
-        .env("KEPT", "1")
-        .env("LOST", "1"));
-    let report = claude.report();
-    assert!(report.env.contains_key("KEPT") && report.env.contains_key("PATH"));
-    assert!(!report.env.contains_key("LOST"));
-}
-
-#[test]
 fn a_prompt_comes_from_stdin_or_a_file() {
     let claude = Claude::plays("text", 0);
     let mut child = claude
@@ -217,15 +196,6 @@ fn a_prompt_comes_from_stdin_or_a_file() {
     let ended = run(&mut claude.run(["--quiet", "--prompt-file", file.to_str().unwrap()]));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(claude.report().argv.join(" ").contains("asked in a file"));
-}
-
-#[test]
-fn a_prompt_may_be_a_list() {
-    let claude = Claude::plays("text", 0);
-    let ended = run(&mut claude.run(["- one\n- two", "--quiet"]));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let last = claude.report().argv.pop();
-    assert_eq!(last.as_deref(), Some("- one\n- two"));
 }
 
 #[test]
@@ -297,15 +267,6 @@ fn a_wrong_command_line_is_2_and_starts_nothing() {
         ended.stderr_begins("error: ");
     }
     assert!(!claude.path("report.json").exists());
-}
-
-#[test]
-fn a_refused_parameter_is_2() {
-    let claude = Claude::plays("text", 0);
-    let ended = run(&mut claude.run(["x", "--json", "--session-id", "not-a-uuid"]));
-    let error = &done(&ended.stdout).errors[0];
-    assert_eq!(error.code, ErrorCode::InvalidParams, "{error}");
-    assert_eq!(ended.code, Some(2));
 }
 
 #[test]
