@@ -117,34 +117,6 @@ fn default_policy_does_not_retry() {
 }
 
 #[test]
-fn a_retry_after_a_side_effect_resumes_the_session() {
-    let agents = Agents::new().claude(&[("tool_then_529", 1), ("text", 0)]);
-    let ended = run(&mut agents.run(["the task", "--retries=1", "--json"]));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let session = events(&ended.stdout)
-        .into_iter()
-        .find_map(|event| match event {
-            AgentEvent::SessionStarted(session) => Some(session.session_id.to_string()),
-            _ => None,
-        });
-    let second = agents.argv("claude", 2);
-    assert!(
-        second
-            .iter()
-            .any(|arg| arg.contains(&session.clone().unwrap())),
-        "{session:?} is not resumed: {second:?}"
-    );
-    assert!(
-        !second.iter().any(|arg| arg.contains("the task")),
-        "{second:?}"
-    );
-    assert!(
-        second.iter().any(|arg| arg.contains("go on from there")),
-        "{second:?}"
-    );
-}
-
-#[test]
 fn a_fallback_takes_over() {
     let agents = Agents::new()
         .claude(&[("conformance_unauthorized", 1)])

@@ -40,23 +40,6 @@ fn a_limit_of_the_run_is_one_for_all_attempts() {
 }
 
 #[test]
-fn max_turns_applies_to_agents_without_such_a_limit() {
-    let agents = Agents::new()
-        .claude(&[("conformance_unauthorized", 1)])
-        .codex(&[("text", 0)]);
-    let ended = run(&mut agents.run(["x", "--fallback=codex", "--max-turns=3"]));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    // Its cost is estimated, for which its model must be known.
-    let agents = Agents::new()
-        .claude(&[("conformance_unauthorized", 1)])
-        .codex(&[("text", 0)]);
-    let ended = run(&mut agents.run(["x", "--fallback=codex", "--max-budget-usd=3"]));
-    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    let problem = "there is no price for the model of codex";
-    ended.stderr_has(problem);
-}
-
-#[test]
 fn a_budget_of_time_ends_the_run() {
     let agents = Agents::new();
     program(&agents.path("claude"), "sleep 600");
@@ -138,77 +121,6 @@ fn max_wait_retries_only_limits() {
     let ended = run(&mut agents.run(["x", "--max-wait=5m", "--json"]));
     assert_eq!(ended.code, Some(1));
     assert_eq!(agents.starts("claude"), 1);
-}
-
-#[test]
-fn a_pipe_gets_only_final_text() {
-    let agents = Agents::new().claude(&[("conformance_stream_cut", 1), ("text", 0)]);
-    let ended = run(&mut agents.run(["x", "--retries=1"]));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert_eq!(ended.stdout, "Hello, wörld 👋🏽 你好世界 — done.\n");
-    ended.stderr_has("(the text so far is discarded)");
-
-    let agents = Agents::new().claude(&[("tool_then_529", 1), ("text", 0)]);
-    let ended = run(&mut agents.run(["x", "--retries=1"]));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert_eq!(ended.stdout, "First.\n\nHello, wörld 👋🏽 你好世界 — done.\n");
-    assert!(!ended.stderr.contains("discarded"), "{}", ended.stderr);
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn each_header_names_its_agent() {
-    use std::io::{Read, Write};
-    use std::process::Stdio;
-
-    use nix::fcntl::{FcntlArg, fcntl};
-    use teamster_testkit::proc::wait_until;
-
-    use crate::cli::LIMIT;
-
-    let agents = Agents::new().codex(&[("text", 0)]);
-    program(
-        &agents.path("claude"),
-        r#"id=11111111-2222-4333-8444-555555555555
-echo '{"type":"unknown_type","session_id":"'$id'"}'
-echo '{"type":"system","subtype":"init","model":"opus","session_id":"'$id'"}'
-echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":401,"session_id":"'$id'","result":"API Error: 401"}'
-exit 1"#,
-    );
-    // The pipe of stderr is full: the first event is still being written when the next agent runs.
-    let (mut stderr, mut full) = std::io::pipe().unwrap();
-    let size = fcntl(&full, FcntlArg::F_GETPIPE_SZ).unwrap();
-    full.write_all(&vec![b'\n'; size.try_into().unwrap()])
-        .unwrap();
-    let mut command = agents.run(["x", "--fallback=codex", "--verbose"]);
-    let mut child = (command.stdout(Stdio::null()).stderr(full).spawn()).unwrap();
-    drop(command);
-    assert!(wait_until(LIMIT, || agents.starts("codex") == 1));
-    let mut printed = String::new();
-    stderr.read_to_string(&mut printed).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0), "{}", printed.trim());
-    let headers: Vec<&str> = (printed.lines())
-        .filter(|line| line.contains(" · session "))
-        .collect();
-    assert_eq!(headers.len(), 2, "{}", printed.trim());
-    assert!(
-        headers[0].starts_with("Claude Code · opus · session "),
-        "{headers:?}"
-    );
-    assert!(headers[1].starts_with("Codex · session "), "{headers:?}");
-}
-
-#[test]
-fn missing_fallback_is_named_by_its_own_variable() {
-    let agents = Agents::new().claude(&[("conformance_unauthorized", 1)]);
-    let ended = run(&mut agents.run(["x", "--fallback=codex"]));
-    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    let next = ended.stderr.lines().find(|line| line.contains("next:"));
-    let next = next.unwrap_or_else(|| panic!("{}", ended.stderr));
-    assert!(
-        next.contains("TEAMSTER_CODEX_BIN") && !next.contains("--bin"),
-        "{next}"
-    );
 }
 
 #[test]
