@@ -268,20 +268,3 @@ fn leftovers_of_a_killed_run_and_guard_end_with_the_next_run() {
     assert_eq!(next.wait().code(), Some(0));
     assert!(is_alive(others.pid()), "it works in another directory");
 }
-
-#[test]
-#[cfg(target_os = "linux")]
-fn hidden_processes_are_ended_with_the_run() {
-    // Processes outside the tree and without the run's mark, before any scan.
-    for kind in [SpawnKind::Group, SpawnKind::Setsid, SpawnKind::Daemon] {
-        let place = tempfile::tempdir().unwrap();
-        let pid_file = place.path().join("pid");
-        let hidden = Spawn::new(kind).clear_env().pid_file(&pid_file);
-        let script = Script::new().play(recording("text")).spawn(hidden).exit(0);
-        let ended = run(&mut Claude::new(&script).run(["x", "--json"]));
-        assert_eq!(ended.code, Some(0));
-        let pid = fs::read_to_string(pid_file).unwrap();
-        let hidden = KillOnDrop::new(pid.trim().parse().unwrap());
-        assert!(!is_alive(hidden.pid()), "{kind:?}");
-    }
-}
