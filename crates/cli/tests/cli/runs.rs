@@ -1,7 +1,6 @@
 //! The store: sessions by key, and run history.
 
 use std::fs::{self, File, OpenOptions};
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
@@ -207,21 +206,6 @@ fn a_store_that_cannot_be_used_costs_only_the_history() {
     }
 }
 
-#[test]
-fn a_silent_store_is_not_waited_for() {
-    let claude = Claude::plays("text", 0);
-    // The server accepts connections and never reads.
-    let server = TcpListener::bind("127.0.0.1:0").unwrap();
-    let place = server.local_addr().unwrap();
-    let url = format!("postgres://user:secret@{place}/db");
-    let ended = run(claude.run(["x"]).env("TEAMSTER_STORE", url));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    ended.stdout_has("Hello");
-    let warned = format!("the store postgres://{place}/db did not open");
-    ended.stderr_has(&warned);
-    assert!(!ended.stderr.contains("secret"), "{}", ended.stderr);
-}
-
 /// The write lock of an SQLite store, held until it is dropped.
 struct WriteLock(#[expect(dead_code, reason = "closed in the end")] File);
 
@@ -244,22 +228,6 @@ impl WriteLock {
         fcntl(&file, FcntlArg::F_SETLKW(&lock)).unwrap();
         Self(file)
     }
-}
-
-#[test]
-fn a_run_ends_though_its_store_is_locked() {
-    let other = Claude::new(&Script::new().play(recording("text")).step(Step::Forever {}));
-    let mut command = other.run(["x", "--json"]);
-    let claude = Claude::plays("text", 0);
-    // Another run keeps the store open, so that opening it needs no recovery.
-    let mut running = Running::start(with_store(&claude, &mut command));
-    assert!(running.line().contains("session"));
-    let _lock = WriteLock::on(&claude);
-    let ended = agent(&claude, &["x"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    ended.stderr_has("did not write down a run");
-    running.signal(Signal::SIGKILL);
-    running.wait();
 }
 
 #[test]
