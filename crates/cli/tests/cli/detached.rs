@@ -20,10 +20,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use serde_json::{Value, json};
-use teamster::{AgentEvent, ErrorKind, RunStatus};
+use teamster::{AgentEvent, RunStatus};
 use teamster_testkit::fake_agent::Script;
 use teamster_testkit::proc::{KillOnDrop, is_alive, wait_gone, wait_until};
 
@@ -229,44 +229,6 @@ fn attach_follows_and_ctrl_c_ends_only_the_view() {
 }
 
 #[test]
-fn killed_runner_leaves_no_agent_and_its_log_ends_once() {
-    let claude = Claude::new(&silent());
-    let id = detach(&claude, ["x"]);
-    let report = claude.report();
-    let agent = KillOnDrop::new(report.pid);
-    let mut first = teamster(["attach", &id, "--json"]);
-    let mut first = Running::start(with_state(&mut first, &claude));
-    while !first.line().contains(r#""type":"session""#) {}
-    kill(Pid::from_raw(report.ppid.cast_signed()), Signal::SIGKILL).unwrap();
-    // All notice at once: some follow, some come new.
-    let mut others: Vec<_> = (0..4)
-        .map(|_| {
-            let mut command = teamster(["attach", &id, "--json"]);
-            Running::start(with_state(&mut command, &claude))
-        })
-        .collect();
-    assert_eq!(first.end().code, Some(5));
-    assert!(wait_gone(agent.pid(), LIMIT));
-    let log = fs::read_to_string(log_file(&claude, &id)).unwrap();
-    for other in &mut others {
-        let ended = other.end();
-        assert_eq!((ended.code, &ended.stdout), (Some(5), &log));
-    }
-    assert_no_gaps(&log);
-    let result = done(&log);
-    assert_eq!(result.status, RunStatus::Incomplete);
-    assert!(result.session_id.is_some());
-    let errors = events(&log).into_iter().filter_map(|event| match event {
-        AgentEvent::Error(error) => Some(error.error.kind),
-        _ => None,
-    });
-    assert_eq!(errors.collect::<Vec<_>>(), [ErrorKind::Interrupted]);
-    let waited = about(&claude, ["wait", &id]);
-    assert_eq!(waited.code, Some(5));
-    waited.stderr_has("was killed");
-}
-
-#[test]
 fn runs_that_are_not_there_or_not_meant() {
     let claude = Claude::plays("text", 0);
     let none = about(&claude, ["attach", "nope"]);
@@ -331,37 +293,6 @@ fn run_that_cannot_begin_is_an_error_of_the_command() {
     let ended = run(nowhere.env_remove("HOME").env_remove("XDG_STATE_HOME"));
     assert_eq!(ended.code, Some(2));
     ended.stderr_has("XDG_STATE_HOME");
-}
-
-#[test]
-fn a_failure_has_the_exit_code_of_an_attached_run() {
-    let claude = Claude::new(&Script::new().exit(7));
-    let attached = run(&mut claude.run(["x"]));
-    let id = detach(&claude, ["x", "-o"].into_iter().chain([&*output(&claude)]));
-    let waited = about(&claude, ["wait", &id]);
-    assert_eq!(waited.code, attached.code);
-    waited.stderr_begins("error: ");
-}
-
-fn output(claude: &Claude) -> String {
-    claude.path("answer").display().to_string()
-}
-
-#[test]
-fn the_answer_goes_to_a_file() {
-    let claude = Claude::plays("text", 0);
-    let id = detach(&claude, ["x", "-o", &output(&claude)]);
-    assert_eq!(about(&claude, ["wait", &id]).code, Some(0));
-    let log = fs::read_to_string(log_file(&claude, &id)).unwrap();
-    let answer = done(&log).final_message.unwrap();
-    // It is written when the run is over.
-    let file = claude.path("answer");
-    assert!(wait_until(LIMIT, || fs::read_to_string(&file)
-        .is_ok_and(|it| !it.is_empty())));
-    assert_eq!(
-        fs::read_to_string(file).unwrap().trim_end(),
-        answer.trim_end()
-    );
 }
 
 #[test]
@@ -440,20 +371,4 @@ fn logs_of_ended_runs_are_deleted_by_id_age_and_size() {
     let ended = forget(&["--older-than", "0"]);
     ended.stdout_has("1 log deleted");
     assert_eq!(left(), Vec::<&str>::new());
-}
-
-#[test]
-fn the_log_of_a_run_that_goes_on_is_kept() {
-    let claude = Claude::new(&silent());
-    let id = detach(&claude, ["x"]);
-    let agent = KillOnDrop::new(claude.report().pid);
-    for args in [&["--older-than", "0"][..], &["--logs-over", "0"], &[&id]] {
-        about(&claude, ["runs", "forget"].iter().chain(args).copied());
-        assert!(log_file(&claude, &id).exists(), "{args:?}");
-    }
-    let refused = about(&claude, ["runs", "forget", &id]);
-    assert_eq!(refused.code, Some(1));
-    refused.stderr_has("is live");
-    assert_eq!(about(&claude, ["cancel", &id]).code, Some(0));
-    assert!(wait_gone(agent.pid(), LIMIT));
 }
