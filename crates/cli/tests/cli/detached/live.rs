@@ -6,10 +6,10 @@ use std::process::Stdio;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
-use teamster::{AgentEvent, ErrorKind, RunResult, RunStatus};
+use teamster::{RunResult, RunStatus};
 use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
 
-use super::requests::{command, request};
+use super::requests::command;
 use crate::cli::chat::Agent;
 use crate::cli::chat::terminal::Terminal;
 use crate::cli::{Ended, LIMIT, Running, done, events, run, teamster};
@@ -183,20 +183,6 @@ fn second_speaker_is_refused_during_a_turn() {
 }
 
 #[test]
-fn a_request_of_a_session_waits_for_anyone() {
-    let agent = Agent::new();
-    let id = detach(&agent, &[]);
-    let turn = say(&agent, &id, "write", &["--no-wait"]);
-    assert_eq!((turn.code, turn.stdout), (Some(0), format!("{id}.1\n")));
-    request(&agent, &id);
-    assert!(is_state(&agent, &id, "waiting"));
-    assert_eq!(command(&agent, &["answer", &id, "allow"]).code, Some(0));
-    wait_for(&agent, &id, |entry| entry["text"] == "allowed");
-    assert!(wait_until(LIMIT, || is_state(&agent, &id, "idle")));
-    assert_eq!(command(&agent, &["cancel", &id]).code, Some(0));
-}
-
-#[test]
 fn a_session_ends_by_itself_when_nothing_is_said() {
     let agent = Agent::new();
     let id = detach(&agent, &["--end-idle", "1s"]);
@@ -237,27 +223,6 @@ fn a_turn_has_a_row_in_the_history() {
     missing.stderr_has("ended without a turn");
     let whole = command(&agent, &["attach", &turn(1), "--json"]);
     assert_eq!(whole.stdout, log(&agent, &id));
-}
-
-#[test]
-fn the_budget_of_a_session_is_that_of_all_its_turns() {
-    let agent = Agent::new();
-    let id = detach(&agent, &["--max-tokens", "20"]);
-    assert_eq!(say(&agent, &id, "more", &[]).code, Some(0));
-    // Each turn uses 15.
-    let over = say(&agent, &id, "more", &["--json"]);
-    assert_eq!(over.code, Some(1), "{}", over.stderr);
-    let kinds = events(&over.stdout)
-        .into_iter()
-        .filter_map(|event| match event {
-            AgentEvent::Error(error) => Some(error.error.kind),
-            _ => None,
-        });
-    assert_eq!(kinds.collect::<Vec<_>>(), [ErrorKind::Budget]);
-    let spent = say(&agent, &id, "more", &[]);
-    assert_eq!((spent.code, &*spent.stdout), (Some(1), ""));
-    spent.stderr_has("budget of this session is spent");
-    assert_eq!(command(&agent, &["cancel", &id]).code, Some(0));
 }
 
 #[test]

@@ -127,54 +127,6 @@ fn the_tool_runs_when_its_request_is_allowed() {
 }
 
 #[test]
-fn denial_reason_reaches_the_agent_and_the_first_answer_counts() {
-    let agent = Agent::new();
-    let id = detach(&agent, &["write"]);
-    request(&agent, &id);
-    let answers: Vec<_> = std::thread::scope(|scope| {
-        let answer = |reason| {
-            let (agent, id) = (&agent, &id);
-            scope.spawn(move || command(agent, &["answer", id, "1", "deny", "--reason", reason]))
-        };
-        let both = [answer("not there"), answer("not now")];
-        both.map(|it| it.join().unwrap()).into()
-    });
-    let taken = answers.iter().filter(|it| it.code == Some(0)).count();
-    assert_eq!(
-        taken,
-        1,
-        "{:?}",
-        answers.iter().map(|it| &it.stderr).collect::<Vec<_>>()
-    );
-    command(&agent, &["wait", &id]);
-    let log = log(&agent, &id);
-    let said = done(&log).text;
-    assert!(
-        ["denied: not there", "denied: not now"].contains(&&*said),
-        "{said}"
-    );
-    assert_eq!(
-        decisions(&log)[1],
-        (Decision::Denied, Some(format!("{id}/1")))
-    );
-}
-
-#[test]
-fn without_an_answer_in_time_it_is_denied() {
-    let agent = Agent::new();
-    let id = detach(&agent, &["write", "--ask-timeout", "50ms"]);
-    command(&agent, &["wait", &id]);
-    let log = log(&agent, &id);
-    assert_eq!(done(&log).text, "denied: no answer within 50ms");
-    assert_eq!(decisions(&log).len(), 2);
-
-    // No request is wanted.
-    let id = detach(&agent, &["write", "--ask-timeout", "0"]);
-    command(&agent, &["wait", &id]);
-    assert!(!self::log(&agent, &id).contains("requestId"));
-}
-
-#[test]
 fn agent_without_requests_runs_without_them_unless_required() {
     let agent = Agent::new();
     let record = agent.path("recording").display().to_string();
