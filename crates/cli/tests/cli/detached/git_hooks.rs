@@ -51,29 +51,6 @@ fn agent_in_a_worktree_is_not_bound_to_the_repository_of_a_hook() {
 }
 
 #[test]
-fn a_hook_starts_an_agent_that_commits_in_its_worktree() {
-    let repository = Repository::new();
-    let hook = repository.path().join(".git/hooks/post-commit");
-    fs::create_dir_all(hook.parent().unwrap()).unwrap();
-    program(
-        &hook,
-        &format!(
-            "rm .git/hooks/post-commit; XDG_STATE_HOME='{}' TEAMSTER_STORE=off \
-             exec '{TEAMSTER}' run '{}' x --worktree=hook",
-            repository.agent.path("state").display(),
-            repository.committer(),
-        ),
-    );
-    fs::write(repository.path().join("second"), "2\n").unwrap();
-    repository.git(&["add", "."]);
-    repository.git(&["commit", "-q", "-m", "Second"]);
-    assert!(!hook.exists());
-    assert_eq!(repository.last("hook"), "Of the agent\n");
-    assert_eq!(repository.last("main"), "Second\n");
-    assert_eq!(repository.git(&["status", "--porcelain"]), "");
-}
-
-#[test]
 fn agent_is_bound_to_the_repository_of_a_hook_in_its_directory() {
     let repository = Repository::new();
     let other = repository.agent.path("other");

@@ -4,7 +4,6 @@ mod end;
 mod killed;
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -386,64 +385,4 @@ fn files_are_collected_at_the_end_before_a_worktree_is_removed() {
     let refused = command(&repository, &["run", &reporter, "x", "--artifact", "../*"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     refused.stderr_has("--artifact");
-}
-
-#[test]
-fn a_write_that_fails_half_way_changes_nothing() {
-    let repository = Repository::new();
-    let (id, _) = attached(&repository, &[]);
-    // A git whose writes beyond the check meet a limit, as those on a full disk do.
-    let bin = repository.agent.path("bin");
-    fs::create_dir_all(&bin).unwrap();
-    let stand_in = bin.join("git");
-    program(
-        &stand_in,
-        "case \" $* \" in *\" apply \"*--check*|*\" apply \"*--numstat*) ;; *\" apply \"*) ulimit -f 0 ;; esac; \
-         PATH=/usr/local/bin:/usr/bin:/bin exec git \"$@\"",
-    );
-    fs::set_permissions(&stand_in, fs::Permissions::from_mode(0o755)).unwrap();
-    let before = repository.git(&["status", "--porcelain"]);
-    let path = PathBuf::from(format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()));
-    let ended = command_with(&repository, &["runs", "apply", &id], &[("PATH", &path)]);
-    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    ended.stderr_has("nothing was changed");
-    assert_eq!(repository.git(&["status", "--porcelain"]), before);
-    assert_eq!(
-        fs::read_to_string(repository.path().join("sub/file")).unwrap(),
-        "one\n"
-    );
-}
-
-#[test]
-fn without_git_at_the_end_the_folder_stays() {
-    let repository = Repository::new();
-    let bin = repository.agent.path("only-git");
-    fs::create_dir(&bin).unwrap();
-    let git = ["/usr/local/bin/git", "/usr/bin/git"];
-    let git = git
-        .into_iter()
-        .find(|path| fs::exists(path).unwrap())
-        .unwrap();
-    std::os::unix::fs::symlink(git, bin.join("git")).unwrap();
-    let path = repository.agent.path("remover");
-    program(
-        &path,
-        &format!(
-            "echo new > new.txt; /bin/rm {}; echo done",
-            bin.join("git").display()
-        ),
-    );
-    let remover = format!("cmd:{}", path.display());
-    let run = ["run", &*remover, "x", "--worktree", "--json"];
-    let ended = ok(command_with(&repository, &run, &[("PATH", &bin)]));
-    let workspace = done(&ended.stdout)["workspace"].clone();
-    let error = workspace["error"].as_str().unwrap();
-    assert!(error.contains("git"), "{error}");
-    assert!(workspace.get("filesChanged").is_none(), "{workspace}");
-    let directory = PathBuf::from(workspace["directory"].as_str().unwrap());
-    assert_eq!(
-        fs::read_to_string(directory.join("new.txt")).unwrap(),
-        "new\n"
-    );
-    ended.stdout_has("git cannot read it");
 }

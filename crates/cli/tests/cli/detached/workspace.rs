@@ -14,54 +14,6 @@ fn ran(repository: &Repository, args: &[&str]) -> Ended {
 }
 
 #[test]
-fn a_worktree_starts_at_the_commit_that_is_named() {
-    let repository = Repository::new();
-    repository.git(&["tag", "old"]);
-    fs::write(repository.path().join("sub/file"), "two\n").unwrap();
-    repository.git(&["commit", "-qam", "Second"]);
-    let cat = "cmd:cat file";
-    for detach in [None, Some("--detach")] {
-        let mut args = vec!["run", cat, "x", "-C", "sub", "--worktree-from", "old"];
-        args.extend(detach);
-        let mut ended = ran(&repository, &args);
-        if detach.is_some() {
-            let id = ended.stdout.trim_end();
-            ran(&repository, &["wait", id]);
-            ended = ran(&repository, &["attach", id]);
-        }
-        assert_eq!(ended.stdout, "one\n");
-    }
-    let ended = ran(&repository, &["run", cat, "x", "-C", "sub", "--worktree"]);
-    assert_eq!(ended.stdout, "two\n");
-    let refused = repository.command(&["run", cat, "x", "--worktree-from=nowhere"]);
-    assert_eq!((refused.code, &*refused.stdout), (Some(2), ""));
-    for expected in [
-        "--worktree-from, --repo or --empty-dir: the repository ",
-        " has no commit \"nowhere\": fetch it first",
-    ] {
-        refused.stderr_has(expected);
-    }
-    assert!(repository.left().is_empty());
-}
-
-#[test]
-fn an_empty_directory_is_kept_with_what_the_agent_has_made() {
-    let repository = Repository::new();
-    let ended = ran(&repository, &["run", "cmd:ls -A", "x", "--empty-dir"]);
-    assert_eq!(ended.stdout, "");
-    ended.stderr_has("empty directory removed");
-    assert!(repository.left().is_empty());
-    let ended = ran(&repository, &["run", "cmd:touch made", "x", "--empty-dir"]);
-    let made = repository.left()[0].join("files/made");
-    assert!(made.exists());
-    let expected = format!(
-        "directory kept: it has files, in {}",
-        made.parent().unwrap().display()
-    );
-    ended.stderr_has(&expected);
-}
-
-#[test]
 fn the_runs_of_a_session_key_share_one_worktree() {
     let repository = Repository::new();
     // Made by hand: the least of Claude Code's output that makes a run.

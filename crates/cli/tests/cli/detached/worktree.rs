@@ -4,13 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use teamster_testkit::proc::{wait_gone, wait_until};
-
 use super::requests::log;
 use crate::cli::chat::Agent;
-use crate::cli::{Ended, LIMIT, program, run, teamster};
+use crate::cli::{Ended, program, run, teamster};
 
 /// An agent beside a repository with one commit and a folder `sub`.
 pub(in crate::cli) struct Repository {
@@ -179,78 +175,6 @@ fn changed_worktree_is_kept_and_reported() {
 }
 
 #[test]
-fn a_detached_run_says_it_in_its_log() {
-    let repository = Repository::new();
-    let args = ["run", "-d", "claude", "touch", "--worktree=one"];
-    let ended = repository.command(&args);
-    let id = ended.stdout.trim_end();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert_eq!(repository.command(&["wait", id]).code, Some(0));
-    let log = log(&repository.agent, id);
-    assert!(log.contains("on branch one in"), "{log}");
-    assert_eq!(
-        log.lines()
-            .filter(|line| line.contains("worktree kept"))
-            .count(),
-        1
-    );
-    let info = repository
-        .agent
-        .path("state")
-        .join(format!("teamster/runs/{id}/run.json"));
-    let info = fs::read_to_string(info).unwrap();
-    assert!(info.contains(r#""branch":"one""#), "{info}");
-
-    // What was refused leaves nothing.
-    let left = repository.left();
-    let refused =
-        repository.command(&["run", "-d", "claude", "x", "--worktree", "--image", "x.bmp"]);
-    assert_eq!(refused.code, Some(2));
-    assert_eq!(repository.left(), left);
-    assert_eq!(repository.branches(), "main\none\n");
-}
-
-#[test]
-fn worktrees_of_killed_runners_are_removed_unless_changed() {
-    let repository = Repository::new();
-    let mut places = Vec::new();
-    for (prompt, branch) in [("wait", "clean"), ("touch-and-wait", "changed")] {
-        let worktree = format!("--worktree={branch}");
-        let _ = fs::remove_file(repository.agent.path("here"));
-        let ended = repository.command(&["run", "-d", "claude", prompt, &worktree]);
-        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-        assert!(wait_until(LIMIT, || repository
-            .agent
-            .received()
-            .contains(prompt)));
-        let place = here(&repository);
-        if branch == "changed" {
-            assert!(wait_until(LIMIT, || place.join("touched").exists()));
-        }
-        places.push(place);
-        let runner = repository.agent.parent();
-        kill(Pid::from_raw(runner.cast_signed()), Signal::SIGKILL).unwrap();
-        assert!(wait_gone(runner, LIMIT));
-    }
-    // Killed between two steps: a folder without its description, and one whose worktree was not made.
-    fs::create_dir(repository.worktrees().join("empty")).unwrap();
-    let half = repository.worktrees().join("half");
-    fs::create_dir(&half).unwrap();
-    let base = repository.git(&["rev-parse", "HEAD"]);
-    repository.git(&["branch", "half"]);
-    let info = serde_json::json!({
-        "repository": repository.path(), "path": half.join("repository"), "branch": "half",
-        "base": base.trim_end(),
-    });
-    fs::write(half.join("worktree.json"), info.to_string()).unwrap();
-
-    assert_eq!(repository.chat("more", &["--worktree"]).code, Some(0));
-    assert!(!places[0].exists() && places[1].join("touched").exists());
-    assert_eq!(repository.left().len(), 1);
-    assert_eq!(repository.branches(), "changed\nmain\n");
-}
-
-#[test]
 fn impossible_worktree_is_a_usage_error() {
     let repository = Repository::new();
     let refused = |args: &[&str], why: &str| {
@@ -322,43 +246,6 @@ fn a_chat_shows_how_to_resume_only_in_a_worktree_that_stays() {
     assert!(!gone.stderr.contains("resume with"), "{}", gone.stderr);
     let kept = repository.chat("touch", &["--worktree"]);
     kept.stderr_has("resume with: teamster chat claude --cwd ");
-}
-
-/// The first run is killed while git creates its worktree: with files that are not there yet and git's lock, and before
-/// git has begun.
-#[test]
-fn half_made_worktree_is_removed_by_the_next_run() {
-    let repository = Repository::new();
-    let bin = repository.agent.path("bin");
-    fs::create_dir(&bin).unwrap();
-    for making in [
-        "/usr/bin/env git -C \"$2\" worktree add --quiet --no-checkout --lock -b \"$7\" \"$8\" \"$9\"",
-        "mkdir -p \"$8/sub\"; echo one > \"$8/sub/file\"",
-    ] {
-        program(
-            &bin.join("git"),
-            &format!(
-                "case \"$3 $4\" in 'worktree add') PATH=/usr/local/bin:/usr/bin:/bin; {making}; kill -KILL $PPID;; \
-                 *) PATH=/usr/local/bin:/usr/bin:/bin exec git \"$@\";; esac"
-            ),
-        );
-        let mut command = teamster(["run", "claude", "x", "--worktree"]);
-        repository.agent.environment(&mut command);
-        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
-        let killed = run(command
-            .env("PATH", path)
-            .current_dir(repository.path())
-            .stdin(Stdio::null()));
-        assert_eq!(killed.code, None, "{}", killed.stderr);
-        assert_eq!(repository.left().len(), 1);
-
-        let next = repository.chat("more", &["--worktree"]);
-        assert_eq!(next.code, Some(0), "{}", next.stderr);
-        assert!(repository.left().is_empty(), "{:?}", repository.left());
-        assert_eq!(repository.branches(), "main\n");
-        let worktrees = repository.git(&["worktree", "list", "--porcelain"]);
-        assert_eq!(worktrees.matches("worktree ").count(), 1, "{worktrees}");
-    }
 }
 
 #[test]
