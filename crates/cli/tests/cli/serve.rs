@@ -63,46 +63,6 @@ pub(crate) fn silent() -> Script {
 }
 
 #[test]
-fn the_state_of_a_run_is_that_of_its_log() {
-    let claude = Claude::plays("text", 0);
-    let served = Served::of(&claude, &[]);
-    let id = served.detach();
-    let ended = served.ended(&id);
-    let log = about(&claude, ["attach", &id, "--json"]).stdout;
-    let done: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
-    assert_eq!(ended["result"], done["result"]);
-    assert_eq!(ended["costUsd"], done["result"]["totalCostUsd"]);
-    assert_eq!(ended["seq"], done["seq"]);
-    assert_eq!(about(&claude, ["runs", "forget", &id]).code, Some(0));
-    let run = served.get(&format!("/v1/runs/{id}"));
-    run.is_problem(404, "RUN_NOT_FOUND");
-    served.end();
-}
-
-#[test]
-fn a_key_whose_start_was_killed_starts_its_run() {
-    let claude = Claude::plays("text", 0);
-    let served = Served::of(&claude, &[]);
-    let start = || {
-        let request = served.request("POST", "/v1/runs");
-        let body = json!({"provider": "claude", "prompt": "x", "askTimeoutMs": 0});
-        request.header("Idempotency-Key", "a").json(&body).send()
-    };
-    let first = start();
-    assert_eq!(first.status, 201, "{}", first.body);
-    let id = &first.json()["runId"];
-    let run = id.as_str().unwrap();
-    for ended in [vec!["wait", run], vec!["runs", "forget", run]] {
-        assert_eq!(about(&claude, ended).code, Some(0));
-    }
-    // What a server that was killed left of a start is no run.
-    let left = format!("state/teamster/runs/.new-{run}");
-    fs::create_dir(claude.path(&left)).unwrap();
-    let again = start();
-    assert_eq!((again.status, &again.json()["runId"]), (201, id));
-}
-
-#[test]
 fn a_run_is_cancelled_and_the_end_of_the_server_ends_none() {
     let claude = Claude::new(&silent());
     let served = Served::of(&claude, &[]);
