@@ -9,7 +9,7 @@ use teamster_testkit::fake_agent::{Script, Signal as FakeSignal, Spawn, SpawnKin
 use teamster_testkit::proc::{KillOnDrop, is_alive, wait_gone, wait_pid_file, wait_until};
 
 use crate::cli::doctor::end_guard_of;
-use crate::cli::{Claude, LIMIT, Running, done, recording, run};
+use crate::cli::{Claude, LIMIT, Running, done, recording};
 
 /// An agent that prints some text and then is silent forever.
 fn silent() -> Script {

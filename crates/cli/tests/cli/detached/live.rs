@@ -12,7 +12,7 @@ use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
 use super::requests::command;
 use crate::cli::chat::Agent;
 use crate::cli::chat::terminal::Terminal;
-use crate::cli::{Ended, LIMIT, Running, done, events, run, teamster};
+use crate::cli::{Ended, LIMIT, Running, done, run, teamster};
 
 /// Starts a session and returns its id.
 pub(super) fn detach(agent: &Agent, args: &[&str]) -> String {

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::requests::log;
 use crate::cli::chat::Agent;
 use crate::cli::{Ended, program, run, teamster};
 

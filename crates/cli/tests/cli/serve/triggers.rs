@@ -2,8 +2,6 @@
 
 use std::fs;
 
-use serde_json::json;
-
 use crate::cli::{Claude, run, teamster};
 
 #[test]
