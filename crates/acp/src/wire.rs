@@ -12,16 +12,13 @@ use teamster_core::provider::json_line::{or_default, parse};
 
 /// A message: a request, a notification or a response.
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 pub(crate) struct Message<'a> {
-    #[serde(borrow)]
     pub(crate) id: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) method: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(crate) params: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(crate) result: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(crate) error: Option<&'a RawValue>,
 }
 
@@ -34,25 +31,22 @@ impl Message<'_> {
 
 /// Parameters of `session/update`.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct UpdateParams<'a> {
-    #[serde(borrow, default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) session_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(crate) update: Option<&'a RawValue>,
 }
 
 /// An update. Its kind determines the other fields.
 #[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, bound = "'de: 'a")]
 pub(crate) struct Update<'a> {
-    #[serde(borrow, rename = "sessionUpdate", deserialize_with = "or_default")]
+    #[serde(rename = "sessionUpdate", deserialize_with = "or_default")]
     pub(crate) kind: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(crate) content: Option<&'a RawValue>,
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub(crate) message_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(crate) entries: Option<&'a RawValue>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) used: Option<u64>,
@@ -60,7 +54,7 @@ pub(crate) struct Update<'a> {
     pub(crate) size: Option<u64>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) cost: Option<Cost>,
-    #[serde(borrow, rename = "_meta")]
+    #[serde(rename = "_meta")]
     pub(crate) meta: Option<&'a RawValue>,
 }
 
@@ -74,27 +68,23 @@ pub(crate) struct Cost {
 
 /// A tool call or an update of one. Missing fields are unchanged.
 #[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, bound = "'de: 'a")]
 pub(crate) struct CallUpdate<'a> {
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub(crate) tool_call_id: Option<Cow<'a, str>>,
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub(crate) title: Option<Cow<'a, str>>,
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub(crate) name: Option<Cow<'a, str>>,
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub(crate) kind: Option<Cow<'a, str>>,
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub(crate) status: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(crate) content: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(crate) locations: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(crate) raw_input: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(crate) raw_output: Option<&'a RawValue>,
-    #[serde(borrow, rename = "_meta")]
+    #[serde(rename = "_meta")]
     pub(crate) meta: Option<&'a RawValue>,
 }
 
@@ -121,25 +111,23 @@ pub(crate) struct OptionLine {
 
 /// Parameters of `elicitation/create`.
 #[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(rename_all = "camelCase", default, bound = "'de: 'a")]
 pub(crate) struct ElicitationParams<'a> {
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub(crate) mode: Option<Cow<'a, str>>,
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub(crate) message: Option<Cow<'a, str>>,
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub(crate) tool_call_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(crate) requested_schema: Option<&'a RawValue>,
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub(crate) url: Option<Cow<'a, str>>,
 }
 
 /// Parameters of `$/cancel_request`.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct CancelParams<'a> {
-    #[serde(borrow)]
     pub(crate) request_id: Option<&'a RawValue>,
 }
 
@@ -270,9 +258,8 @@ pub(crate) struct ModelLine {
 
 /// `available_commands_update`.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct Commands<'a> {
-    #[serde(borrow)]
     pub(crate) available_commands: Option<&'a RawValue>,
 }
 

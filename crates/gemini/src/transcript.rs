@@ -43,16 +43,13 @@ pub(crate) struct Recorded {
 
 /// The start of a session, a message, or a change of earlier messages.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 struct Line<'a> {
-    #[serde(borrow)]
     start_time: Option<Cow<'a, str>>,
-    #[serde(rename = "$set", borrow)]
+    #[serde(rename = "$set")]
     set: Option<Set<'a>>,
     // Fields of a message. They are not a flattened struct, for which each line would be copied.
-    #[serde(borrow)]
     id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     timestamp: Option<Cow<'a, str>>,
     tokens: Option<Tokens>,
 }
@@ -64,10 +61,9 @@ struct Set<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 struct Message<'a> {
-    #[serde(borrow)]
     id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     timestamp: Option<Cow<'a, str>>,
     tokens: Option<Tokens>,
 }

@@ -49,31 +49,27 @@ pub(crate) fn sources(locations: &Locations, found: &mut Sources) {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 struct Conversation<'a> {
-    #[serde(borrow)]
     session_id: Option<Cow<'a, str>>,
-    #[serde(default, borrow)]
+    #[serde(default)]
     messages: Vec<Message<'a>>,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 struct Message<'a> {
-    #[serde(borrow)]
     id: Option<Cow<'a, str>>,
     /// Milliseconds since the Unix epoch.
     ts: Option<i64>,
-    #[serde(borrow)]
     model_info: Option<Model<'a>>,
     metrics: Option<Metrics>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 struct Model<'a> {
-    #[serde(borrow)]
     id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     provider: Option<Cow<'a, str>>,
 }
 

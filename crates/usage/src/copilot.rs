@@ -57,27 +57,21 @@ pub(crate) fn sources(locations: &Locations, found: &mut Sources) {
 
 /// A line. The type determines the form of `data`.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 struct Entry<'a> {
     #[serde(borrow)]
     r#type: Cow<'a, str>,
-    #[serde(borrow)]
     id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     timestamp: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     agent_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     data: Option<&'a RawValue>,
 }
 
 /// The data of `session.start` and `session.resume`.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 struct Begun<'a> {
-    #[serde(borrow)]
     session_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     context: Option<Context<'a>>,
     /// True in versions whose sums cover the session's life. The field is present even without a limit.
     #[serde(default, rename = "sessionLimits", deserialize_with = "is_there")]
@@ -103,15 +97,13 @@ struct Used<'a> {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 struct Call<'a> {
-    #[serde(borrow)]
     model: Option<Cow<'a, str>>,
     #[serde(flatten)]
     tokens: Tokens,
     /// Cost in premium requests.
     cost: Option<f64>,
-    #[serde(borrow)]
     accounting: Option<Accounting<'a>>,
 }
 

@@ -75,22 +75,16 @@ pub(crate) fn sources(locations: &Locations, found: &mut Sources) {
 
 /// A line: the beginning of a session, a message, or a change of an earlier message.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 struct Entry<'a> {
-    #[serde(borrow)]
     session_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     start_time: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     kind: Option<Cow<'a, str>>,
-    #[serde(rename = "$set", borrow)]
+    #[serde(rename = "$set")]
     set: Option<Set<'a>>,
     // The fields of a message. They are not flattened into a struct, which would parse each line twice.
-    #[serde(borrow)]
     id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     timestamp: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     model: Option<Cow<'a, str>>,
     tokens: Option<Tokens>,
 }
@@ -104,23 +98,20 @@ struct Set<'a> {
 
 /// A file of an older version.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 struct Chat<'a> {
     #[serde(borrow)]
     session_id: Cow<'a, str>,
-    #[serde(borrow)]
     start_time: Option<Cow<'a, str>>,
-    #[serde(default, borrow)]
+    #[serde(default)]
     messages: Vec<Message<'a>>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 struct Message<'a> {
-    #[serde(borrow)]
     id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     timestamp: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     model: Option<Cow<'a, str>>,
     tokens: Option<Tokens>,
 }

@@ -53,15 +53,12 @@ fn names(path: &Path) -> Option<(&str, &str)> {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 struct Entry<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
-    #[serde(borrow)]
     model: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     model_alias: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     provider: Option<Cow<'a, str>>,
     usage: Option<Figures>,
     /// Milliseconds since the Unix epoch.

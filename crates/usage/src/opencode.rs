@@ -130,17 +130,16 @@ pub(super) type Sessions = HashMap<String, Session>;
 
 /// A message, as in the database and in files.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 struct Message<'a> {
     // Both ids use the spelling of the CLI.
-    #[serde(borrow, rename = "modelID")]
+    #[serde(rename = "modelID")]
     model_id: Option<Cow<'a, str>>,
-    #[serde(borrow, rename = "providerID")]
+    #[serde(rename = "providerID")]
     provider_id: Option<Cow<'a, str>>,
     time: Option<Times>,
     cost: Option<f64>,
     tokens: Option<Tokens>,
-    #[serde(borrow)]
     path: Option<Folders<'a>>,
 }
 

@@ -53,25 +53,20 @@ struct Header<'a> {
 
 /// An entry. The figures are its own, or those of its message.
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 struct Entry<'a> {
-    #[serde(borrow)]
     id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     timestamp: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     provider: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     model: Option<Cow<'a, str>>,
     usage: Option<Figures>,
-    #[serde(borrow)]
     message: Option<Message<'a>>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 struct Message<'a> {
-    #[serde(borrow)]
     provider: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     model: Option<Cow<'a, str>>,
     usage: Option<Figures>,
 }

@@ -43,20 +43,16 @@ pub(crate) fn sources(locations: &Locations, found: &mut Sources) {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 struct Entry<'a> {
-    #[serde(borrow)]
     session_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     cwd: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     system_payload: Option<Payload<'a>>,
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 struct Payload<'a> {
-    #[serde(borrow)]
     ui_event: Option<Response<'a>>,
 }
 

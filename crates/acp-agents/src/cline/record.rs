@@ -25,9 +25,8 @@ pub(super) struct Recorded {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 struct Message<'a> {
-    #[serde(borrow)]
     model_info: Option<Model<'a>>,
     metrics: Metrics,
 }

@@ -22,13 +22,11 @@ pub(super) struct Recorded {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 struct Line<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
-    #[serde(borrow)]
     agent_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     reason: Option<Cow<'a, str>>,
     error: Option<Failure>,
     usage: Option<Tokens>,

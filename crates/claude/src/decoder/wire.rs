@@ -23,15 +23,13 @@ pub(super) use system::{McpServerLine, SystemLine};
 
 /// `stream_event`: an event of the model's stream, printed with `--include-partial-messages`.
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 pub(super) struct StreamLine<'a> {
-    #[serde(borrow)]
     pub(super) event: StreamEvent<'a>,
     /// Blocks that are dropped, on the end of a message that was cut off and that the CLI ended itself.
     #[serde(default, deserialize_with = "or_default")]
     pub(super) abandoned_blocks: Option<AbandonedBlocks>,
-    #[serde(borrow)]
     pub(super) session_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) parent_tool_use_id: Option<Cow<'a, str>>,
 }
 
@@ -41,16 +39,14 @@ pub(super) struct AbandonedBlocks {
 }
 
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 pub(super) struct StreamEvent<'a> {
     #[serde(borrow, rename = "type")]
     pub(super) kind: Cow<'a, str>,
     #[serde(default)]
     pub(super) index: u64,
-    #[serde(borrow)]
     pub(super) message: Option<MessageStart<'a>>,
-    #[serde(borrow)]
     pub(super) content_block: Option<BlockStart<'a>>,
-    #[serde(borrow)]
     pub(super) delta: Option<Delta<'a>>,
     pub(super) usage: Option<ApiUsage>,
 }
@@ -63,55 +59,45 @@ pub(super) struct MessageStart<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 pub(super) struct BlockStart<'a> {
     #[serde(borrow, rename = "type")]
     pub(super) kind: Cow<'a, str>,
-    #[serde(borrow)]
     pub(super) text: Option<Chars<'a>>,
-    #[serde(borrow)]
     pub(super) thinking: Option<Chars<'a>>,
     // A tool call.
-    #[serde(borrow)]
     pub(super) id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) name: Option<Cow<'a, str>>,
     #[serde(default, deserialize_with = "of_any_depth")]
     pub(super) input: Value,
 }
 
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 pub(super) struct Delta<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     pub(super) kind: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) text: Option<Chars<'a>>,
-    #[serde(borrow)]
     pub(super) thinking: Option<Chars<'a>>,
     /// Piece of the JSON of a call's input.
-    #[serde(borrow)]
     pub(super) partial_json: Option<Chars<'a>>,
-    #[serde(borrow)]
     pub(super) stop_reason: Option<Cow<'a, str>>,
 }
 
 /// `assistant` and `user`: complete content blocks.
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 pub(super) struct MessageLine<'a> {
-    #[serde(borrow)]
     pub(super) message: Message<'a>,
-    #[serde(borrow)]
     pub(super) session_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) parent_tool_use_id: Option<Cow<'a, str>>,
     /// The CLI's code for a failure, on messages that it generates.
-    #[serde(borrow)]
     pub(super) error: Option<Cow<'a, str>>,
     /// A more specific code, for some failures.
-    #[serde(borrow, default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) api_error: Option<Cow<'a, str>>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) api_error_status: Option<u16>,
-    #[serde(borrow)]
     pub(super) tool_use_result: Option<&'a RawValue>,
     #[serde(default, rename = "isReplay")]
     pub(super) is_replay: bool,
@@ -134,12 +120,11 @@ pub(super) struct Removed<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 pub(super) struct Message<'a> {
-    #[serde(borrow)]
     pub(super) id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) model: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub(super) content: Content<'a>,
     /// Usage as the service reported it when the block was complete: all input, and only a part of the output.
     #[serde(default, deserialize_with = "or_default")]
@@ -156,43 +141,33 @@ pub(super) enum Content<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 pub(super) struct Block<'a> {
     #[serde(borrow, rename = "type")]
     pub(super) kind: Cow<'a, str>,
-    #[serde(borrow)]
     pub(super) text: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) thinking: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) name: Option<Cow<'a, str>>,
     #[serde(default, deserialize_with = "of_any_depth")]
     pub(super) input: Value,
-    #[serde(borrow)]
     pub(super) tool_use_id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub(super) content: Content<'a>,
     pub(super) is_error: Option<bool>,
     /// An object in images and documents, a string in search results.
-    #[serde(borrow)]
     pub(super) source: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) title: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) url: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) tool_name: Option<Cow<'a, str>>,
 }
 
 /// `source` of an image or a document.
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 pub(super) struct Source<'a> {
-    #[serde(borrow)]
     pub(super) media_type: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) data: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) url: Option<Cow<'a, str>>,
 }
 
@@ -220,17 +195,16 @@ pub(super) struct Launched<'a> {
 
 /// `tool_use_result` of a tool that manages the task list.
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 pub(super) struct TaskResult<'a> {
     /// Set by `TaskCreate`.
-    #[serde(borrow)]
     pub(super) task: Option<TaskLine<'a>>,
     /// Set by `TaskUpdate`.
-    #[serde(borrow, rename = "taskId")]
+    #[serde(rename = "taskId")]
     pub(super) task_id: Option<Cow<'a, str>>,
-    #[serde(borrow, rename = "statusChange")]
+    #[serde(rename = "statusChange")]
     pub(super) status_change: Option<StatusChange<'a>>,
     /// Set by `TaskList`: all tasks.
-    #[serde(borrow)]
     pub(super) tasks: Option<Vec<TaskLine<'a>>>,
 }
 
@@ -321,10 +295,9 @@ impl ResultLine<'_> {
 }
 
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 pub(super) struct DenialLine<'a> {
-    #[serde(borrow)]
     pub(super) tool_name: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) tool_use_id: Option<Cow<'a, str>>,
 }
 
@@ -399,14 +372,11 @@ pub(super) struct ControlLine<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 pub(super) struct ControlRequest<'a> {
-    #[serde(borrow)]
     pub(super) subtype: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) tool_name: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) tool_use_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) description: Option<Cow<'a, str>>,
 }
 

@@ -43,23 +43,21 @@ pub(crate) struct Line<'a, D> {
 
 /// `assistant.message_delta`.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct MessageDelta<'a> {
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub(crate) message_id: Str<'a>,
-    #[serde(borrow)]
     pub(crate) delta_content: Chars<'a>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub(crate) parent_tool_call_id: Str<'a>,
 }
 
 /// `assistant.reasoning_delta`.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct ReasoningDelta<'a> {
-    #[serde(borrow, default)]
+    #[serde(default)]
     pub(crate) reasoning_id: Str<'a>,
-    #[serde(borrow)]
     pub(crate) delta_content: Chars<'a>,
 }
 
@@ -76,53 +74,42 @@ pub(crate) struct ShellOutput<'a> {
 
 /// `assistant.message`.
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct Message<'a> {
-    #[serde(borrow, rename = "messageId")]
+    #[serde(rename = "messageId")]
     pub(crate) id: Str<'a>,
-    #[serde(borrow)]
     pub(crate) model: Str<'a>,
-    #[serde(borrow)]
     pub(crate) content: Content<'a>,
-    #[serde(borrow)]
     pub(crate) reasoning_text: Str<'a>,
-    #[serde(borrow)]
     pub(crate) parent_tool_call_id: Str<'a>,
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub(crate) tool_requests: Vec<ToolRequest<'a>>,
 }
 
 /// A call in a message, before it runs.
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct ToolRequest<'a> {
-    #[serde(borrow)]
     pub(crate) tool_call_id: Str<'a>,
-    #[serde(borrow)]
     pub(crate) name: Str<'a>,
 }
 
 /// `assistant.reasoning`.
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct Reasoning<'a> {
-    #[serde(borrow)]
     pub(crate) reasoning_id: Str<'a>,
-    #[serde(borrow)]
     pub(crate) content: Str<'a>,
 }
 
 /// Lines whose only relevant data are the agent and its position, such as `assistant.turn_start`.
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct Turn<'a> {
-    #[serde(borrow)]
     pub(crate) parent_tool_call_id: Str<'a>,
     /// Only in `assistant.turn_retry`.
-    #[serde(borrow)]
     pub(crate) reason: Str<'a>,
     /// Only in `model.call_finished`.
-    #[serde(borrow)]
     pub(crate) outcome: Str<'a>,
     /// Only in `assistant.idle`.
     #[serde(deserialize_with = "or_default")]
@@ -131,31 +118,24 @@ pub(crate) struct Turn<'a> {
 
 /// `model.call_failure`.
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct CallFailure<'a> {
     #[serde(deserialize_with = "or_default")]
     pub(crate) status_code: Option<u16>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) retry_attempt: Option<u32>,
-    #[serde(borrow)]
     pub(crate) failure_kind: Str<'a>,
-    #[serde(borrow)]
     pub(crate) error_message: Str<'a>,
-    #[serde(borrow)]
     pub(crate) error_code: Str<'a>,
-    #[serde(borrow)]
     pub(crate) error_type: Str<'a>,
 }
 
 /// `session.error`.
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct SessionError<'a> {
-    #[serde(borrow)]
     pub(crate) error_type: Str<'a>,
-    #[serde(borrow)]
     pub(crate) error_code: Str<'a>,
-    #[serde(borrow)]
     pub(crate) message: Str<'a>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) status_code: Option<u16>,
@@ -163,58 +143,48 @@ pub(crate) struct SessionError<'a> {
 
 /// `assistant.tool_call_delta`: a piece of a call while the model writes it.
 #[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct CallDelta<'a> {
-    #[serde(borrow)]
     pub(crate) tool_call_id: Str<'a>,
-    #[serde(borrow)]
     pub(crate) tool_name: Str<'a>,
 }
 
 /// `tool.execution_start`.
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct ToolStart<'a> {
-    #[serde(borrow)]
     pub(crate) tool_call_id: Str<'a>,
-    #[serde(borrow)]
     pub(crate) tool_name: Str<'a>,
     #[serde(deserialize_with = "value_or_text")]
     pub(crate) arguments: Option<Value>,
-    #[serde(borrow)]
     pub(crate) mcp_server_name: Str<'a>,
-    #[serde(borrow)]
     pub(crate) mcp_tool_name: Str<'a>,
-    #[serde(borrow)]
     pub(crate) parent_tool_call_id: Str<'a>,
 }
 
 /// `tool.execution_complete`.
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct ToolComplete<'a> {
-    #[serde(borrow)]
     pub(crate) tool_call_id: Str<'a>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) success: Option<bool>,
-    #[serde(borrow, deserialize_with = "tool_result")]
+    #[serde(deserialize_with = "tool_result")]
     pub(crate) result: ToolResult<'a>,
-    #[serde(borrow, deserialize_with = "tool_error")]
+    #[serde(deserialize_with = "tool_error")]
     pub(crate) error: Option<ToolError<'a>>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) shell_execution: ShellExecution,
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub(crate) file_edits: Vec<FileEdit<'a>>,
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub(crate) tool_telemetry: Telemetry<'a>,
-    #[serde(borrow)]
     pub(crate) parent_tool_call_id: Str<'a>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct ToolResult<'a> {
-    #[serde(borrow)]
     pub(crate) content: Content<'a>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) contents: Vec<Value>,
@@ -235,11 +205,9 @@ impl ToolResult<'_> {
 
 /// Error of a tool or an MCP server.
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound = "'de: 'a")]
 pub(crate) struct ToolError<'a> {
-    #[serde(borrow)]
     pub(crate) message: Str<'a>,
-    #[serde(borrow)]
     pub(crate) code: Str<'a>,
 }
 
@@ -251,11 +219,9 @@ pub(crate) struct ShellExecution {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound = "'de: 'a")]
 pub(crate) struct FileEdit<'a> {
-    #[serde(borrow)]
     pub(crate) path: Str<'a>,
-    #[serde(borrow)]
     pub(crate) kind: Str<'a>,
 }
 
@@ -267,28 +233,21 @@ pub(crate) struct Telemetry<'a> {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct TelemetryProperties<'a> {
-    #[serde(borrow)]
     pub(crate) large_output_handled: Str<'a>,
-    #[serde(borrow)]
     pub(crate) large_output_written_to_file: Str<'a>,
 }
 
 /// `subagent.started`, `.completed`, `.failed`.
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct SubAgent<'a> {
-    #[serde(borrow)]
     pub(crate) tool_call_id: Str<'a>,
-    #[serde(borrow)]
     pub(crate) agent_display_name: Str<'a>,
-    #[serde(borrow)]
     pub(crate) execution_mode: Str<'a>,
     /// The agent that made the call; empty for the main agent.
-    #[serde(borrow)]
     pub(crate) parent_id: Str<'a>,
-    #[serde(borrow)]
     pub(crate) error: Str<'a>,
 }
 
@@ -302,55 +261,43 @@ pub(crate) struct McpServers<'a> {
 
 /// A server in a list, or of `session.mcp_server_status_changed`.
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(default, bound = "'de: 'a")]
 pub(crate) struct McpServer<'a> {
-    #[serde(borrow, alias = "serverName")]
+    #[serde(alias = "serverName")]
     pub(crate) name: Str<'a>,
-    #[serde(borrow)]
     pub(crate) status: Str<'a>,
-    #[serde(borrow, deserialize_with = "tool_error")]
+    #[serde(deserialize_with = "tool_error")]
     pub(crate) error: Option<ToolError<'a>>,
 }
 
 /// Lines for a person, each with its text in another field.
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct MessageLine<'a> {
-    #[serde(borrow)]
     pub(crate) message: Str<'a>,
-    #[serde(borrow)]
     pub(crate) info_type: Str<'a>,
-    #[serde(borrow)]
     pub(crate) reason: Str<'a>,
-    #[serde(borrow)]
     pub(crate) model: Str<'a>,
-    #[serde(borrow)]
     pub(crate) new_model: Str<'a>,
-    #[serde(borrow)]
     pub(crate) previous_model: Str<'a>,
-    #[serde(borrow)]
     pub(crate) server_name: Str<'a>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) success: Option<bool>,
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub(crate) kind: NotificationKind<'a>,
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub(crate) error: Option<&'a RawValue>,
 }
 
 /// Subject of a `system.notification`.
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct NotificationKind<'a> {
-    #[serde(borrow, rename = "type")]
+    #[serde(rename = "type")]
     pub(crate) kind: Str<'a>,
-    #[serde(borrow)]
     pub(crate) shell_id: Str<'a>,
-    #[serde(borrow)]
     pub(crate) agent_id: Str<'a>,
-    #[serde(borrow)]
     pub(crate) status: Str<'a>,
-    #[serde(borrow)]
     pub(crate) description: Str<'a>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) exit_code: Option<i64>,
@@ -358,30 +305,25 @@ pub(crate) struct NotificationKind<'a> {
 
 /// `permission.requested` and `permission.completed`.
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct PermissionLine<'a> {
-    #[serde(borrow)]
     pub(crate) tool_call_id: Str<'a>,
-    #[serde(borrow, deserialize_with = "or_default")]
+    #[serde(deserialize_with = "or_default")]
     pub(crate) permission_request: PermissionRequest<'a>,
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct PermissionRequest<'a> {
-    #[serde(borrow)]
     pub(crate) kind: Str<'a>,
-    #[serde(borrow)]
     pub(crate) tool_call_id: Str<'a>,
-    #[serde(borrow)]
     pub(crate) intention: Str<'a>,
 }
 
 /// `result`, the last line, which has no envelope.
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct ResultLine<'a> {
-    #[serde(borrow)]
     pub(crate) session_id: Str<'a>,
     #[serde(deserialize_with = "number")]
     pub(crate) exit_code: Option<i64>,
@@ -407,11 +349,9 @@ pub(crate) struct UsageRecord<'a> {
 
 /// `session.start`.
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct Start<'a> {
-    #[serde(borrow)]
     pub(crate) session_id: Str<'a>,
-    #[serde(borrow)]
     pub(crate) selected_model: Str<'a>,
 }
 
@@ -427,9 +367,8 @@ pub(crate) fn plain_message(text: &str) -> Option<Line<'_, Message<'_>>> {
 /// Returns whether a line `message` is of the assistant: that is its role, or it has none.
 pub(crate) fn is_of_assistant(text: &str) -> bool {
     #[derive(Default, Deserialize)]
-    #[serde(default)]
+    #[serde(default, bound = "'de: 'a")]
     struct Role<'a> {
-        #[serde(borrow)]
         role: Str<'a>,
     }
 
@@ -449,9 +388,8 @@ pub(crate) struct Shutdown<'a> {
 
 /// Usage of one request to a model.
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct CallUsage<'a> {
-    #[serde(borrow)]
     pub(crate) model: Str<'a>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) input_tokens: Option<u64>,
@@ -465,11 +403,9 @@ pub(crate) struct CallUsage<'a> {
     pub(crate) reasoning_tokens: Option<u64>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) duration: Option<u64>,
-    #[serde(borrow)]
     pub(crate) finish_reason: Str<'a>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) content_filter_triggered: bool,
-    #[serde(borrow)]
     pub(crate) parent_tool_call_id: Str<'a>,
 }
 
@@ -482,11 +418,10 @@ pub(crate) struct QuotaLine<'a> {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default, rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct Quota<'a> {
-    #[serde(borrow)]
     pub(crate) access_state: Str<'a>,
-    #[serde(borrow, rename = "quotaId")]
+    #[serde(rename = "quotaId")]
     pub(crate) id: Str<'a>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) entitled_quantity: Option<f64>,

@@ -46,15 +46,14 @@ pub(crate) struct ToolUseLine<'a> {
 
 /// `tool_result`. It does not name the tool.
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 pub(crate) struct ToolResultLine<'a> {
-    #[serde(borrow, default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) tool_id: Option<Cow<'a, str>>,
-    #[serde(borrow, default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) status: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(crate) output: Option<&'a RawValue>,
     /// For [`ErrorObject::read`].
-    #[serde(borrow)]
     pub(crate) error: Option<&'a RawValue>,
 }
 

@@ -150,14 +150,13 @@ impl fmt::Display for Line {
 
 /// Content of the file. Unknown fields belong to other programs.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase", expecting = "an object")]
+#[serde(rename_all = "camelCase", expecting = "an object", bound = "'de: 'a")]
 struct RawConfig<'a> {
     company_name: Option<String>,
     agents_root: Option<PathBuf>,
     // Raw text, so that errors can name lines.
-    #[serde(borrow)]
     agents: Vec<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(default)]
     schedules: Vec<&'a RawValue>,
 }
 

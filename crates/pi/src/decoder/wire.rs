@@ -15,9 +15,8 @@ pub(crate) struct Header<'a> {
 
 /// `message_update`.
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 pub(crate) struct Update<'a> {
-    #[serde(borrow)]
     pub(crate) assistant_message_event: Piece<'a>,
 }
 

@@ -15,18 +15,16 @@ const HEAD: usize = 64;
 
 /// Sums of a session.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 pub(super) struct CostState<'a> {
     #[serde(borrow)]
     r#type: Cow<'a, str>,
-    #[serde(borrow)]
     pub(super) session_id: Option<Cow<'a, str>>,
     /// Start of the sums, in milliseconds since 1970-01-01 UTC.
     start_time: f64,
     /// Total running time of the processes, in milliseconds.
     #[serde(default)]
     total_duration: f64,
-    #[serde(borrow)]
     model_usage: BTreeMap<Cow<'a, str>, ModelUsage>,
     /// True if a default price was used for a model that the CLI does not know.
     #[serde(default)]

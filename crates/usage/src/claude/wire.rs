@@ -10,17 +10,13 @@ use crate::{Key, Provider};
 
 /// A line of a transcript.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 pub(super) struct Entry<'a> {
     #[serde(borrow)]
     pub(super) r#type: Cow<'a, str>,
-    #[serde(borrow)]
     pub(super) session_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) timestamp: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) cwd: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) request_id: Option<Cow<'a, str>>,
     #[serde(default)]
     pub(super) is_sidechain: bool,
@@ -28,15 +24,11 @@ pub(super) struct Entry<'a> {
     #[serde(rename = "costUSD")]
     pub(super) cost_usd: Option<f64>,
     /// The sub-agent of the transcript.
-    #[serde(borrow)]
     pub(super) agent_id: Option<Cow<'a, str>>,
     /// Present in copies of another session's lines, in some kinds of forks.
-    #[serde(borrow)]
     pub(super) forked_from: Option<&'a RawValue>,
     /// Result of a tool, in one of many forms.
-    #[serde(borrow)]
     pub(super) tool_use_result: Option<&'a RawValue>,
-    #[serde(borrow)]
     pub(super) message: Option<Message<'a>>,
 }
 
@@ -56,45 +48,38 @@ pub(super) struct Timed<'a> {
 
 /// Result of a sub-agent for its parent.
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", bound = "'de: 'a")]
 pub(super) struct AgentResult<'a> {
     #[serde(borrow)]
     pub(super) agent_id: Cow<'a, str>,
     /// Usage of the sub-agent's last answer.
-    #[serde(borrow)]
     pub(super) usage: Figures<'a>,
 }
 
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 pub(super) struct Message<'a> {
-    #[serde(borrow)]
     pub(super) id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) model: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) stop_reason: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) usage: Option<Figures<'a>>,
 }
 
 /// The service's own figures. Input excludes cache reads and writes.
 #[derive(Deserialize)]
+#[serde(bound = "'de: 'a")]
 pub(super) struct Figures<'a> {
     pub(super) input_tokens: Option<u64>,
     pub(super) output_tokens: Option<u64>,
     pub(super) cache_read_input_tokens: Option<u64>,
     pub(super) cache_creation_input_tokens: Option<u64>,
     pub(super) cache_creation: Option<CacheCreation>,
-    #[serde(borrow)]
     pub(super) server_tool_use: Option<&'a RawValue>,
     /// `fast` for an answer in fast mode.
-    #[serde(borrow)]
     pub(super) speed: Option<Cow<'a, str>>,
     /// Region of the model. `us` costs more.
-    #[serde(borrow)]
     pub(super) inference_geo: Option<Cow<'a, str>>,
     /// Parts of the answer. The figures include only those of type `message`.
-    #[serde(borrow)]
     pub(super) iterations: Option<&'a RawValue>,
 }
 

@@ -81,22 +81,17 @@ pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Option<Wrapped<'a
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(bound = "'de: 'a")]
 pub(super) struct Meta<'a> {
     #[serde(borrow)]
     pub(super) id: Cow<'a, str>,
-    #[serde(borrow)]
     pub(super) session_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) forked_from_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     parent_thread_id: Option<Cow<'a, str>>,
     /// Storage mode of the history. Versions with another mode than `legacy` write records.
-    #[serde(borrow)]
     pub(super) history_mode: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) cwd: Option<Cow<'a, str>>,
     /// A string, or for a sub-agent an object.
-    #[serde(borrow)]
     source: Option<&'a RawValue>,
 }
 
@@ -123,12 +118,10 @@ pub(super) struct Started<'a> {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(bound = "'de: 'a")]
 pub(super) struct Context<'a> {
-    #[serde(borrow)]
     pub(super) turn_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) model: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) cwd: Option<Cow<'a, str>>,
 }
 
@@ -139,22 +132,18 @@ pub(super) struct Settings<'a> {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(bound = "'de: 'a")]
 pub(super) struct ThreadSettings<'a> {
-    #[serde(borrow)]
     pub(super) model: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) service_tier: Option<Cow<'a, str>>,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(bound = "'de: 'a")]
 pub(super) struct Used<'a> {
-    #[serde(borrow)]
     pub(super) thread_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) session_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) turn_id: Option<Cow<'a, str>>,
-    #[serde(borrow)]
     pub(super) response_id: Option<Cow<'a, str>>,
     pub(super) usage: Option<Tokens>,
     pub(super) thread_token_usage: Option<Tokens>,
