@@ -1,7 +1,6 @@
 //! `--remote`: each command prints and ends as on the server's machine itself.
 
 mod broken;
-mod contract;
 mod editors;
 mod refused;
 mod repository;

@@ -78,7 +78,9 @@ fn a_repository_goes_along_and_the_branch_comes_back() {
     assert_eq!(repository.git(&["log", "--format=%s", "main"]), "First\n");
 
     // Detached, the branch is fetched by hand.
-    let started = two.remote(&sub, &["run", "-d", &committer, "x", "--repo", ".."]);
+    let files = ["--artifact", "agent.txt"];
+    let run = ["run", "-d", &committer, "x", "--repo", ".."];
+    let started = two.remote(&sub, &[&run[..], &files].concat());
     assert_eq!(started.code, Some(0), "{}", started.stderr);
     let id = started.stdout.trim();
     assert_eq!(two.remote(&sub, &["wait", id]).code, Some(0));
@@ -86,6 +88,11 @@ fn a_repository_goes_along_and_the_branch_comes_back() {
     assert_eq!(fetched.code, Some(0), "{}", fetched.stderr);
     let files = repository.git(&["show", "--stat=80", "--format=", "fetched"]);
     assert!(files.contains(" agent.txt"), "{files}");
+    two.remote(&sub, &["runs", "diff", id]).stdout_has("\n+1\n");
+    let output = two.there.path().join("copies");
+    let copied = ["runs", "files", id, "--output", output.to_str().unwrap()];
+    assert_eq!(two.remote(&sub, &copied).code, Some(0));
+    assert_eq!(fs::read_to_string(output.join("agent.txt")).unwrap(), "1\n");
 }
 
 #[test]

@@ -9,15 +9,13 @@ use std::sync::Arc;
 
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
-use serde_json::{Value, json};
+use serde_json::Value;
 use teamster_client::Client;
 use teamster_testkit::proc::{wait_gone, wait_until};
 use teamster_testkit::run_service::{CLAUDE, ScriptedClaude, contract};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::cli::chat::Agent;
-use crate::cli::json_rpc::Peer;
 use crate::cli::serve::silent;
 use crate::cli::{Claude, Ended, LIMIT, Running, TEAMSTER, run, teamster};
 
@@ -111,68 +109,6 @@ fn runs_behind_ssh_keep_the_contract_over_one_connection() {
     machine.nothing_is_left();
 }
 
-#[test]
-fn runs_are_started_followed_and_listed() {
-    let claude = Claude::plays("text", 0);
-    let machine = OtherMachine::new(&claude.path("claude"));
-    let answer = claude.path("answer.txt");
-    let output = answer.to_str().unwrap();
-    let attached = machine.done(["run", "claude", "hello", "--quiet", "--output", output]);
-    assert_eq!(fs::read_to_string(&answer).unwrap(), attached);
-    let id = machine.done(["run", "-d", "claude", "hello"]);
-    let id = id.trim_end();
-    assert_eq!(machine.run(["wait", id]).code, Some(0));
-    let log = machine.done(["attach", id, "--json"]);
-    let file = machine.path(&format!("home/state/teamster/runs/{id}/events.ndjson"));
-    assert_eq!(log, fs::read_to_string(file).unwrap());
-    // Its row is written after the end of its log.
-    let listed = || machine.done(["runs", "list", "--status", "success"]);
-    assert!(wait_until(LIMIT, || listed().lines().count() == 3));
-    let shown: Value = serde_json::from_str(&machine.done(["runs", "show", id, "--json"])).unwrap();
-    assert_eq!(shown["runId"], id);
-    let used: Value = serde_json::from_str(&machine.done(["usage", "--json"])).unwrap();
-    assert_eq!(used["total"]["requests"], 2, "{used}");
-    let forgotten = machine.done(["runs", "forget", id]);
-    assert!(forgotten.starts_with("1 run forgotten"), "{forgotten}");
-    machine.nothing_is_left();
-}
-
-#[test]
-fn requests_are_answered_and_sessions_are_spoken_with() {
-    let agent = Agent::new();
-    let machine = OtherMachine::new(&agent.path("claude"));
-    let id = machine.done(["run", "-d", "claude", "write"]);
-    let id = id.trim_end();
-    let asked = || {
-        machine
-            .run(["requests"])
-            .stdout
-            .contains(&format!("{}/1", &id[..13]))
-    };
-    assert!(wait_until(LIMIT, asked));
-    machine.done(["answer", id, "allow"]);
-    assert_eq!(machine.run(["wait", id]).code, Some(0));
-
-    let id = machine.done(["chat", "-d", "claude", "--permission", "read-only"]);
-    let id = id.trim_end();
-    assert_eq!(machine.done(["say", id, "hello", "--quiet"]), "hello\n");
-    let mut waiting = Running::start(&mut machine.command(["say", id, "wait", "--quiet"]));
-    let received = || agent.received().contains("\"content\":\"wait\"");
-    assert!(wait_until(LIMIT, received));
-    let busy = machine.run(["say", id, "more"]);
-    assert_eq!(busy.code, Some(1));
-    busy.stderr_has("--queue waits");
-    let mut queued =
-        Running::start(&mut machine.command(["say", id, "next", "--queue", "--quiet"]));
-    waiting.signal(Signal::SIGINT);
-    assert_eq!(waiting.end().code, Some(130));
-    let queued = queued.end();
-    assert_eq!((queued.code, &*queued.stdout), (Some(0), "next\n"));
-    machine.done(["cancel", id]);
-    assert_eq!(machine.run(["wait", id]).code, Some(0));
-    machine.nothing_is_left();
-}
-
 /// No connection, and so no process there, outlives the program that made it; a run does.
 #[test]
 fn a_run_goes_on_and_its_log_is_read_on_when_ssh_is_killed() {
@@ -208,23 +144,6 @@ fn a_run_goes_on_and_its_log_is_read_on_when_ssh_is_killed() {
     assert!(live.contains(&id[..13]), "{live}");
     machine.done(["cancel", id]);
     assert_eq!(machine.run(["wait", id]).code, Some(130));
-}
-
-#[test]
-fn agents_there_are_tools_here() {
-    let claude = Claude::plays("text", 0);
-    let machine = OtherMachine::new(&claude.path("claude"));
-    let mut peer = Peer::start(&mut machine.command(["mcp", "serve"]));
-    let about = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
-    peer.call("initialize", &about);
-    peer.notify("notifications/initialized", &json!({}));
-    let call = json!({"name": "run", "arguments": {"agent": "claude", "prompt": "x"}});
-    let answer = peer.call("tools/call", &call);
-    let result = &answer["result"]["structuredContent"];
-    assert_eq!(result["status"], "completed", "{answer}");
-    assert_eq!(machine.pids().len(), 1);
-    drop(peer);
-    machine.nothing_is_left();
 }
 
 #[test]
