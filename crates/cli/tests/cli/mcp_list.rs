@@ -213,14 +213,3 @@ fn invalid_servers_exit_with_2_and_name_the_location() {
         assert_eq!(ended.stderr, message);
     }
 }
-
-#[test]
-fn a_slip_in_a_field_is_reported() {
-    let config = r#"{"a": {"command": "x", "arg": ["-v"]}}"#;
-    let ended = run(&mut teamster(["mcp", "list", "--mcp-config", config]));
-    assert_eq!(ended.code, Some(0));
-    assert_eq!(
-        ended.stderr,
-        "warning: --mcp-config: a: arg: unknown field; did you mean args?\n"
-    );
-}

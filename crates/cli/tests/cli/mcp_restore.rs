@@ -118,112 +118,18 @@ DIR/opencode.json: restored, as it was before the run
 
 #[test]
 #[cfg(target_os = "linux")]
-fn concurrent_changes_stay() {
-    let opencode = killed();
-    let changed = text(&opencode).replace("// mine", "// mine too");
-    fs::write(opencode.path("work/opencode.json"), &changed).unwrap();
-    let ended = run(&mut command(
-        &opencode,
-        &["mcp", "restore", "opencode.json"],
-    ));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert_eq!(
-        ended.stdout,
-        "opencode.json: removed tracker; kept the other changes made meanwhile\n"
-    );
-    let text = text(&opencode);
-    assert!(
-        text.contains("// mine too") && !text.contains("tracker"),
-        "{text}"
-    );
-}
-
-#[test]
-fn a_run_that_is_alive_keeps_its_servers() {
-    let (opencode, mut alive) = running();
-    let dry = run(&mut command(
-        &opencode,
-        &["mcp", "restore", "--dry-run", "opencode.json"],
-    ));
-    assert_eq!(dry.code, Some(0), "{}", dry.stderr);
-    assert_eq!(dry.stdout, "opencode.json: in use by a live run: tracker\n");
-    let ended = run(&mut command(
-        &opencode,
-        &["mcp", "restore", "opencode.json"],
-    ));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert_eq!(
-        ended.stdout,
-        "opencode.json: in use by a live run, which will restore it\n"
-    );
-    assert!(text(&opencode).contains("tracker"));
-    alive.signal(Signal::SIGTERM);
-    assert_eq!(alive.end().code, Some(130));
-    assert_eq!(text(&opencode), BEFORE);
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn private_files_of_a_killed_run_are_removed() {
-    let opencode = OpenCode::new("exec sleep 100");
-    let temporary = opencode.path("temporary");
-    fs::create_dir(&temporary).unwrap();
-    let private_files = || fs::read_dir(&temporary).unwrap().count();
-    let mut run = Running::start(
-        opencode
-            .run(["--mcp=tracker=TOKEN=sk-1 tracker-mcp"])
-            .env("TMPDIR", &temporary),
-    );
-    let pid = wait_pid_file(&opencode.path("pid"), LIMIT).unwrap();
-    assert_eq!(private_files(), 1);
-    end_guard_of(run.child.id());
-    run.signal(Signal::SIGKILL);
-    run.wait();
-    assert!(teamster_testkit::proc::wait_gone(pid, LIMIT));
-    assert_eq!(private_files(), 1);
-
-    let restore = || {
-        let mut restore = command(&opencode, &["mcp", "restore"]);
-        crate::cli::run(restore.env("TMPDIR", &temporary))
-    };
-    let ended = restore();
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
-    let said = ": removed private files of a killed run\n";
-    assert!(ended.stdout.ends_with(said), "{}", ended.stdout);
-    assert_eq!(private_files(), 0);
-    assert!(restore().stdout.starts_with("Nothing to undo"));
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn the_guard_of_a_killed_run_restores_the_file() {
-    let opencode = OpenCode::new("exec sleep 100");
-    fs::write(opencode.path("work/opencode.json"), BEFORE).unwrap();
-    // Not in the directory in which teamster is.
-    let work = opencode.path("work");
-    let args = ["--mcp=a=x", "--mcp-via=project-config", "--cwd"];
-    let mut killed = opencode.run(args.into_iter().chain(work.to_str()));
-    let mut killed = Running::start(killed.current_dir(opencode.dir.path()));
-    wait_pid_file(&opencode.path("pid"), LIMIT).unwrap();
-    assert_ne!(text(&opencode), BEFORE);
-    killed.signal(Signal::SIGKILL);
-    killed.wait();
-    assert!(wait_until(LIMIT, || text(&opencode) == BEFORE));
-}
-
-#[test]
-#[cfg(target_os = "linux")]
 fn the_guard_restores_though_it_finds_no_process() {
     // Nothing that the guard could find.
     let opencode = OpenCode::new("exec env -i /bin/sleep 100");
     let temporary = opencode.path("temporary");
     fs::create_dir(&temporary).unwrap();
     fs::write(opencode.path("work/opencode.json"), BEFORE).unwrap();
-    let mut killed = Running::start(
-        opencode
-            .run(["--mcp=a=TOKEN=sk-1 x", "--mcp-via=project-config"])
-            .env("TMPDIR", &temporary),
-    );
+    // Not in the directory in which teamster is.
+    let work = opencode.path("work");
+    let args = ["--mcp=a=TOKEN=sk-1 x", "--mcp-via=project-config", "--cwd"];
+    let mut killed = opencode.run(args.into_iter().chain(work.to_str()));
+    killed.current_dir(opencode.dir.path());
+    let mut killed = Running::start(killed.env("TMPDIR", &temporary));
     wait_pid_file(&opencode.path("pid"), LIMIT).unwrap();
     let private_files = || fs::read_dir(&temporary).unwrap().count();
     assert_ne!((text(&opencode).as_str(), private_files()), (BEFORE, 0));
