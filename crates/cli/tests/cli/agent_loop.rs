@@ -248,42 +248,6 @@ fn a_wake_ends_a_sleep_and_one_in_a_tick_is_remembered() {
 }
 
 #[test]
-fn overrunning_turn_is_interrupted_and_late_output_discarded() {
-    let agent = Agent::new(|plan| plan.turn([Act::Late]).turn([Act::DidWork]));
-    let mut command = agent.command();
-    command.env("TIMEOUT_SECS", "1").env("MIN_SLEEP", "0");
-    command.env("IDLE_STEP", "0").args(["--ticks", "2"]);
-    let ended = run(&mut command);
-    assert_eq!(ended.code, Some(0));
-    let log = agent.log();
-    assert!(log.contains("tick 1 interrupted after "), "{log}");
-    assert!(log.contains("tick 2 ok in "), "{log}");
-    assert!(agent.seen().contains(&What::Interrupted));
-    // The second tick has its own figures.
-    let usage = fs::read_to_string(agent.path("usage.jsonl")).unwrap();
-    let last: UsageRecord = serde_json::from_str(usage.lines().last().unwrap()).unwrap();
-    let reported = agent.seen().into_iter().rev().find_map(|what| match what {
-        What::Result(reported) => Some(reported),
-        _ => None,
-    });
-    let reported = reported.unwrap();
-    assert!(!reported.interrupted);
-    assert_eq!(last.input_tokens, reported.input_tokens);
-    agent.nothing_is_left();
-}
-
-#[test]
-fn an_end_in_a_tick_breaks_it_off() {
-    let agent = Agent::new(|plan| plan.turn([Act::Child, Act::Hang]));
-    let mut running = Running::start(&mut agent.command());
-    agent.waits_for("the tick", || agent.pids().len() == 2);
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.wait().code(), Some(0));
-    assert!(agent.log().contains("tick 1 aborted"), "{}", agent.log());
-    agent.nothing_is_left();
-}
-
-#[test]
 fn second_signal_does_not_wait_for_an_unresponsive_agent() {
     let agent = Agent::new(|plan| plan.turn([Act::Child, Act::Deaf]));
     let mut running = Running::start(&mut agent.command());

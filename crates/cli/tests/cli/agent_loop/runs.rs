@@ -163,33 +163,6 @@ fn a_cancelled_tick_is_no_failure_and_the_loop_continues() {
 }
 
 #[test]
-fn the_log_of_a_tick_whose_loop_was_killed_gets_one_end() {
-    let agent = Agent::new(|plan| plan.turn([Act::Child, Act::Hang]).turn([Act::DidWork]));
-    let mut running = Running::start(&mut agent.command());
-    agent.waits_for("the tick", || agent.pids().len() == 2);
-    let directory = agent.directory();
-    let directory = directory.to_str().unwrap();
-    running.signal(Signal::SIGKILL);
-    running.wait();
-    agent.nothing_is_left();
-    // The first reader appends the end; the next loop finds it there.
-    let shown = agent.about(["attach", directory, "--json"]);
-    assert_eq!(shown.code, Some(5), "{}", shown.stderr);
-    let ended = run(agent.command().args(["--ticks", "1"]));
-    assert_eq!(ended.code, Some(0), "{}", agent.log());
-    let ticks = agent.lines("ticks.jsonl");
-    assert_eq!(ticks[0]["result"], "killed");
-    let entries = agent.entries(ticks[0]["run_id"].as_str().unwrap());
-    assert_eq!(
-        (count(&entries, "done"), types(&entries).last()),
-        (1, Some(&"done"))
-    );
-    let error = entries.iter().find(|it| it["type"] == "error").unwrap();
-    assert_eq!(error["kind"], "interrupted", "{error}");
-    assert_ne!(ticks[0]["run_id"], ticks[1]["run_id"]);
-}
-
-#[test]
 fn a_loop_gives_the_log_of_the_killed_one_its_end() {
     let agent = Agent::new(|plan| plan.turn([Act::Tools, Act::Hang]).turn([Act::DidWork]));
     let mut running = Running::start(&mut agent.command());
@@ -326,36 +299,6 @@ fn a_limit_of_tokens_ends_a_tick() {
     assert_eq!(ended.code, Some(1), "{}", agent.log());
     let ticks = agent.lines("ticks.jsonl");
     assert_eq!(ticks[0]["error_kind"], "budget", "{}", agent.log());
-}
-
-/// One writer for a session: what another process resumes meanwhile.
-#[test]
-fn the_session_of_a_loop_is_resumed_by_no_one_else() {
-    let agent = Agent::new(|plan| plan.turn([Act::DidWork]));
-    let mut running = Running::start(&mut agent.command());
-    agent.waits_for("the first tick", || agent.sleeps());
-    let session = agent.lines("ticks.jsonl")[0]["session_id"].clone();
-    let session = session.as_str().unwrap();
-    for args in [
-        &["run", "claude", "more", "--resume", session][..],
-        &["chat", "claude", "--resume", session],
-    ] {
-        let refused = agent.about(args.iter().copied());
-        assert_eq!((refused.code, &*refused.stdout), (Some(2), ""), "{args:?}");
-        let directory = agent.directory().canonicalize().unwrap();
-        let holder = format!(
-            "the agent loop in {} works with session",
-            directory.display()
-        );
-        refused.stderr_has(&holder);
-    }
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.wait().code(), Some(0));
-    let locks = agent
-        .root
-        .path()
-        .join("home/.local/state/teamster/sessions");
-    assert_eq!(fs::read_dir(locks).unwrap().count(), 0);
 }
 
 #[test]
