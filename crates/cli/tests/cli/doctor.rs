@@ -167,20 +167,6 @@ fn background_processes_of_a_cli_are_ended() {
     }
 }
 
-#[test]
-fn the_same_as_json() {
-    let claude = Claude::new(&Script::new());
-    let ended = run(teamster(["doctor", "--json"]).env("PATH", claude.dir.path()));
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
-    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
-    let provider = &report["providers"][0];
-    assert_eq!(provider["id"], "claude");
-    assert_eq!(provider["usable"], true);
-    assert_eq!(provider["version"], "2.1.197");
-    assert_eq!(provider["tested"], true);
-    assert_eq!(provider["path"], claude.path("claude").to_str().unwrap());
-}
-
 /// Kills the guard of a `teamster` process.
 #[cfg(target_os = "linux")]
 pub(crate) fn end_guard_of(owner: u32) {
