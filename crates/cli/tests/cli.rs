@@ -26,6 +26,7 @@ mod json_rpc;
 mod limits;
 mod mcp_check;
 mod mcp_list;
+#[cfg(target_os = "linux")]
 mod mcp_restore;
 mod mcp_run;
 mod mcp_serve;

@@ -26,7 +26,6 @@ fn running() -> (OpenCode, Running) {
 }
 
 /// The same, killed before anything was undone.
-#[cfg(target_os = "linux")]
 fn killed() -> OpenCode {
     let (opencode, mut run) = running();
     end_guard_of(run.child.id());
@@ -68,7 +67,6 @@ fn where_nothing_is_left_it_says_so() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
 fn leftover_of_a_killed_run_is_reported_and_undone() {
     let opencode = killed();
     assert!(text(&opencode).contains("tracker"));
@@ -117,7 +115,6 @@ DIR/opencode.json: restored, as it was before the run
 }
 
 #[test]
-#[cfg(target_os = "linux")]
 fn the_guard_restores_though_it_finds_no_process() {
     // Nothing that the guard could find.
     let opencode = OpenCode::new("exec env -i /bin/sleep 100");
@@ -139,7 +136,6 @@ fn the_guard_restores_though_it_finds_no_process() {
 }
 
 #[test]
-#[cfg(target_os = "linux")]
 fn a_linked_file_has_the_name_that_the_user_knows_everywhere() {
     let opencode = OpenCode::new("exec sleep 100");
     let real = opencode.path("dotfiles.json");
