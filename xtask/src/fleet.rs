@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let built = cargo()
         .arg("build")
         .args(package)
-        .args(["--examples", "--features", "worker"])
+        .arg("--examples")
         .status()
         .context("cannot start cargo")?;
     if !built.success() {

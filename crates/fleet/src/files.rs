@@ -236,7 +236,6 @@ impl Fleet {
     }
 
     /// Removes a file that a run has brought back.
-    #[cfg(feature = "worker")]
     pub(crate) async fn forget_result(&self, key: &RunKey, name: &str) -> Result<(), ServiceError> {
         self.empty(&format!("{}.>", place(key, RESULTS, name)))
             .await

@@ -280,7 +280,6 @@ pub(crate) struct End {
     pub(crate) attempt: u32,
 }
 
-#[cfg(feature = "worker")]
 impl End {
     /// Returns what a line has; `None` if it is not the last one of a log.
     pub(crate) fn of(line: &LogLine) -> Option<Self> {

@@ -3,23 +3,19 @@
 use std::io::Read;
 
 use async_nats::HeaderMap;
-#[cfg(feature = "worker")]
 use async_nats::jetstream::message::PublishMessage;
 use bytes::Bytes;
 use ruzstd::decoding::StreamingDecoder;
-#[cfg(feature = "worker")]
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use teamster_api::{LogLine, ProblemCode, ServiceError};
 
 use crate::protocol::{Tag, Tail};
 
 /// Largest payload of a message, in bytes. The server allows 1 MiB with headers.
-#[cfg(feature = "worker")]
 const PART_BYTES: usize = 900 * 1024;
 /// Largest content of a frame, in bytes: more than any entry that an agent can write.
 const CONTENT_BYTES: u64 = 1 << 30;
 /// Version of frames.
-#[cfg(feature = "worker")]
 const VERSION: &str = "1";
 
 /// A message of a log. An entry that is too large for one message is in several parts.
@@ -70,7 +66,6 @@ impl Frame {
 }
 
 /// What a worker does with frames.
-#[cfg(feature = "worker")]
 impl Frame {
     /// The first message of a log, which has no entry.
     pub(crate) fn witness(nonce: Tag) -> Self {
@@ -179,7 +174,6 @@ impl Frames {
 }
 
 #[cfg(test)]
-#[cfg(feature = "worker")]
 mod tests {
     use super::*;
 

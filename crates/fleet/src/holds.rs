@@ -1,35 +1,26 @@
 //! Limits that agents have reported: they hold an agent back on all machines with the same login.
 
-#[cfg(feature = "worker")]
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::DeliverPolicy;
-#[cfg(feature = "worker")]
 use async_nats::jetstream::message::PublishMessage;
 use serde::{Deserialize, Serialize};
 use teamster_api::ServiceError;
 
 use crate::Fleet;
 use crate::names::HOLDS;
-#[cfg(feature = "worker")]
 use crate::names::{SESSIONS, escape};
-#[cfg(feature = "worker")]
 use crate::records::{PATIENCE, PAUSE};
-#[cfg(feature = "worker")]
 use tokio::time::{Instant, sleep};
 
 /// The longest time for which a report holds an agent back: a later one renews it.
-#[cfg(feature = "worker")]
 const LONGEST: Duration = Duration::from_hours(8 * 24);
 /// The subject of the fleet's salt. No owner can have this name, so only workers can read it.
-#[cfg(feature = "worker")]
 const SALT: &str = "$KV.tm_sessions.=fleet.salt";
 
 /// Length of the salt: that of two UUIDs, in bytes.
-#[cfg(feature = "worker")]
 const SALT_BYTES: usize = 32;
 /// How often an entry is written that another worker has changed meanwhile.
-#[cfg(feature = "worker")]
 const TRIES: u32 = 3;
 
 /// An agent that is held back, because its login has reached a limit.
@@ -74,13 +65,11 @@ impl Fleet {
 }
 
 /// The subject of a hold.
-#[cfg(feature = "worker")]
 fn subject(provider: &str, login: &str) -> String {
     format!("$KV.tm_holds.{}.{login}", escape(provider))
 }
 
 /// What workers do with holds.
-#[cfg(feature = "worker")]
 impl Fleet {
     /// Holds an agent back, unless it is held back for longer. Without an answer, the next report does it.
     pub(crate) async fn hold(&self, hold: &Hold) {

@@ -1,10 +1,8 @@
 //! Where conversations are: an entry for each key and for each session of an owner.
 
 use std::path::PathBuf;
-#[cfg(feature = "worker")]
 use std::time::Duration;
 
-#[cfg(feature = "worker")]
 use async_nats::jetstream::message::PublishMessage;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -17,7 +15,6 @@ use crate::presence::Reports;
 use crate::protocol::{Conversation, Home, LastRun, SeenHome, State, Tag};
 
 /// Time for which an entry is kept after its last run.
-#[cfg(feature = "worker")]
 const HOME_AGE: Duration = Duration::from_hours(90 * 24);
 
 /// The subject of a conversation's entry. Neither the key nor the id of the session can be read from it.
@@ -81,7 +78,6 @@ impl ConversationKey {
     }
 
     /// Returns the name of the folder of a conversation that names none.
-    #[cfg(feature = "worker")]
     pub(crate) fn folder(&self) -> &str {
         // With the owner: two owners may have one key.
         self.0.strip_prefix("$KV.tm_sessions.").unwrap_or(&self.0)
@@ -94,7 +90,6 @@ impl ConversationKey {
 }
 
 /// Returns the key of a conversation on a machine, where the keys of two owners must not be the same.
-#[cfg(feature = "worker")]
 pub(crate) fn local_key(owner: &str, key: &str) -> String {
     format!("fleet:{owner}:{:x}", Sha256::digest(key))
 }
@@ -128,7 +123,6 @@ impl Fleet {
     }
 
     /// Writes an entry if its revision is the expected one. Returns whether that is certain.
-    #[cfg(feature = "worker")]
     pub(crate) async fn take_home(
         &self,
         key: &ConversationKey,
@@ -273,7 +267,6 @@ mod tests {
         assert_eq!(again, Some((key, Conversation::NewSession)));
     }
 
-    #[cfg(feature = "worker")]
     #[test]
     fn two_owners_of_one_key_have_two_folders() {
         let folder = |owner: &str| {
@@ -286,7 +279,6 @@ mod tests {
         assert!(!folder("ann").contains('/'));
     }
 
-    #[cfg(feature = "worker")]
     #[test]
     fn a_key_on_a_machine_has_its_owner_and_is_a_valid_one() {
         let key = local_key("ann", "slack:U42:9");

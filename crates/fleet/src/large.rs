@@ -7,7 +7,6 @@ use async_stream::try_stream;
 use bytes::Bytes;
 use futures_core::stream::BoxStream;
 use ruzstd::decoding::StreamingDecoder;
-#[cfg(feature = "worker")]
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -34,7 +33,6 @@ pub(crate) const LOG: &str = "./log";
 /// Largest entry of a log, in bytes with its newline: more than any that an agent can write.
 const ENTRY: u64 = 1 << 29;
 /// Size at which a block of a log is compressed, in bytes of its entries.
-#[cfg(feature = "worker")]
 const BLOCK: usize = 4 << 20;
 
 /// Returns whether a file is one of the fleet itself.
@@ -262,11 +260,9 @@ impl Read for Parts {
 }
 
 /// Compresses a log block by block: frames of zstd, one after another, as `zstd -d` reads them.
-#[cfg(feature = "worker")]
 #[derive(Default)]
 pub(crate) struct Packer(Vec<u8>);
 
-#[cfg(feature = "worker")]
 impl Packer {
     /// Adds an entry. Returns a block that is full.
     pub(crate) fn add(&mut self, line: &LogLine) -> Option<Vec<u8>> {
@@ -397,7 +393,6 @@ mod tests {
         });
     }
 
-    #[cfg(feature = "worker")]
     #[test]
     fn a_packed_log_is_read_byte_for_byte() {
         let line = |seq: u64, text: &str| {
@@ -431,7 +426,6 @@ mod tests {
         assert!(two.is_ok() && taken == 2);
     }
 
-    #[cfg(feature = "worker")]
     #[test]
     fn data_that_unpacks_to_more_than_an_entry_is_refused() {
         let most = 4 << 20;

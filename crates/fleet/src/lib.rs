@@ -24,7 +24,6 @@ mod setup;
 mod status;
 mod why;
 mod wire;
-#[cfg(feature = "worker")]
 mod worker;
 
 pub use check::{Finding, FindingVerdict};
@@ -35,5 +34,4 @@ pub use presence::{LOGGED_OUT, NOT_ALLOWED, PresentAgent, PresentWorker};
 pub use roles::{FleetLogin, FleetRole, FleetUser, server_accounts};
 pub use runs::{DEFAULT_POOL, FleetRuns, Rerun};
 pub use status::{FleetStatus, QueueOf, StatusReader};
-#[cfg(feature = "worker")]
 pub use worker::{Worker, WorkerConfig, WorkerPolicy};

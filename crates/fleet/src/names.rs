@@ -6,7 +6,6 @@
 
 use std::fmt::Write as _;
 
-#[cfg(feature = "worker")]
 use teamster_api::is_owned_run_id;
 use teamster_api::{ServiceError, is_run_id, is_turn_id};
 use teamster_core::AgentError;
@@ -118,13 +117,11 @@ impl RunKey {
 
     /// The id of the run on the machine that carries it out: none that a person or another owner can have there. It is the
     /// name of a folder.
-    #[cfg(feature = "worker")]
     pub(crate) fn local(&self) -> String {
         format!("{}@{}", self.owner, self.run)
     }
 
     /// Reads the [local id](Self::local).
-    #[cfg(feature = "worker")]
     pub(crate) fn of_local(local: &str) -> Option<Self> {
         let (owner, run) = local.split_once('@')?;
         is_owned_run_id(local).then(|| Self::new(owner, run))
@@ -165,7 +162,6 @@ impl RunKey {
 }
 
 /// The prefix of the subjects of requests about runs that a worker had.
-#[cfg(feature = "worker")]
 pub(crate) fn late_controls(worker: &str) -> String {
     format!("tm.late.{worker}.")
 }
@@ -194,7 +190,6 @@ pub(crate) fn presence(worker: &str) -> String {
 pub(crate) const REFUSALS: &str = "$KV.tm_workers.=why.";
 
 /// The subject of the reason why a worker has refused a run.
-#[cfg(feature = "worker")]
 pub(crate) fn refusal(worker: &str, key: &RunKey) -> String {
     format!("{REFUSALS}{}.{worker}", key.key())
 }
@@ -220,13 +215,11 @@ pub(crate) fn host(worker: &str, key: &RunKey) -> String {
 }
 
 /// The subjects of the hints for one machine.
-#[cfg(feature = "worker")]
 pub(crate) fn hosts(worker: &str) -> String {
     format!("{HOST_SUBJECTS}{worker}.>")
 }
 
 /// The consumer of these hints, and the subjects that it has.
-#[cfg(feature = "worker")]
 pub(crate) fn work_consumer(pool: &str, provider: &str) -> (String, String) {
     let provider = escape(provider);
     let mut name = format!("{pool}_{provider}");
@@ -280,7 +273,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "worker")]
     #[test]
     fn each_pool_and_agent_has_a_queue_of_its_own() {
         assert_eq!(work("default", "claude"), "tm.work.default.claude.n");

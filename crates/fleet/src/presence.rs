@@ -6,7 +6,6 @@ use std::time::Duration;
 use async_nats::Request;
 use async_nats::client::RequestErrorKind;
 use async_nats::jetstream::consumer::DeliverPolicy;
-#[cfg(feature = "worker")]
 use async_nats::jetstream::message::PublishMessage;
 use serde::{Deserialize, Serialize};
 use teamster_api::{FleetAgent, FleetWorker, ProblemCode, ServiceError, Spec};
@@ -15,19 +14,16 @@ use teamster_core::{AgentError, PermissionMode};
 use tokio::time::Instant;
 
 use crate::Fleet;
-#[cfg(feature = "worker")]
 use crate::names::refusal as refused;
 use crate::names::{PRESENCES, REFUSALS, RunKey, WORKERS, drain, presence, token};
 use crate::protocol::Tag;
 
 /// Time after which a worker that does not report is absent.
-#[cfg(feature = "worker")]
 pub(crate) const PRESENT: Duration = Duration::from_secs(30);
 
 /// Time in which a worker must answer.
 const ANSWER: Duration = Duration::from_secs(5);
 /// Time for which a refusal is shown: a worker that still refuses the run reports it again before.
-#[cfg(feature = "worker")]
 pub(crate) const REFUSED: Duration = Duration::from_secs(30);
 
 /// The [problem](PresentAgent::problem) of an agent whose login is known to be missing.
@@ -252,7 +248,6 @@ impl Fleet {
     }
 
     /// Reports that a worker has refused a run.
-    #[cfg(feature = "worker")]
     pub(crate) async fn refuse(&self, key: &RunKey, refusal: &Refusal) {
         let json = serde_json::to_vec(refusal).unwrap_or_default();
         let message = PublishMessage::build().payload(json.into()).ttl(REFUSED);

@@ -15,10 +15,8 @@ use crate::names::{RunKey, host, work};
 use crate::protocol::{Change, Claim, Head, State, Step, Tag};
 
 /// Largest result that is in a record, in bytes of JSON. A longer one is in the last entry of the log alone.
-#[cfg(feature = "worker")]
 const RESULT_BYTES: usize = 256 * 1024;
 /// Largest record with a result, in bytes of JSON: a message of the server has at most 1 MiB.
-#[cfg(feature = "worker")]
 const RECORD_BYTES: usize = 900 * 1024;
 
 /// A run, as the bucket has it. Fields are only added.
@@ -180,7 +178,6 @@ impl Record {
     }
 
     /// Adds what is shown of an ended run.
-    #[cfg(feature = "worker")]
     pub(crate) fn ended(
         &mut self,
         summary: RunSummary,
@@ -234,7 +231,6 @@ impl Record {
 
     /// Returns whether the run is to be resubmitted if it is given up, which a run that may change something cannot
     /// want.
-    #[cfg(feature = "worker")]
     pub(crate) fn wants_rerun(&self) -> bool {
         matches!(self.spec(), Ok(Spec::Run(spec)) if spec.rerun_if_lost && spec.check().is_ok())
     }
@@ -352,7 +348,7 @@ impl Record {
     }
 }
 
-#[cfg(all(test, feature = "worker"))]
+#[cfg(test)]
 mod tests {
     use teamster_api::RunSpec;
 

@@ -14,13 +14,11 @@ use async_nats::{HeaderMap, header};
 use bytes::Bytes;
 use futures_core::Stream;
 use teamster_api::{ProblemCode, ServiceError};
-#[cfg(feature = "worker")]
 use teamster_api::{RunSummary, ViewState};
 use teamster_core::sync::lock;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 
-#[cfg(feature = "worker")]
 use crate::follow::{End, lines};
 use crate::frame::Frame;
 use crate::layout::{LOG_AGE, RECORD_AGE};
@@ -280,7 +278,6 @@ impl Fleet {
     }
 
     /// Returns the record of a run with what its complete log tells of its end.
-    #[cfg(feature = "worker")]
     pub(crate) async fn ended_by_log(
         &self,
         key: &RunKey,

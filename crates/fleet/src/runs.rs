@@ -34,7 +34,6 @@ use crate::records::not_found;
 use crate::wire::{Answered, Question};
 
 pub use again::Rerun;
-#[cfg(feature = "worker")]
 pub(crate) use files::DIFF;
 pub(crate) use submit::Full;
 

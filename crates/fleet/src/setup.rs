@@ -145,7 +145,6 @@ impl Fleet {
     /// # Errors
     ///
     /// [`ProblemCode::Unsupported`] with what to do about it.
-    #[cfg(feature = "worker")]
     pub(crate) async fn check_layout(&self) -> Result<(), ServiceError> {
         let found = self.look_at(names::HOST).await?;
         let found = found.ok_or_else(|| not_made(names::HOST))?;

@@ -16,7 +16,6 @@ pub(crate) enum Full {
     /// It is cancelled, and refused.
     Refuses,
     /// It waits: a worker gives it its hint when there is room.
-    #[cfg(feature = "worker")]
     Waits,
 }
 
