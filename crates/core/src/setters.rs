@@ -71,6 +71,8 @@ values! {
 /// - `option f: T` also takes an `Option<T>` ([`IntoOption`]);
 /// - `… f as name: T` defines the setter `name`.
 ///
+/// A setter whose name does not say it all has a doc comment before it, as a field has.
+///
 /// Those of an output type have `#[doc(hidden)]` before the type: its documentation is for readers of it, and
 /// [`provider`](crate::provider) describes them.
 #[doc(hidden)]
@@ -78,13 +80,15 @@ values! {
 macro_rules! setters {
     ($(
         $(#[$attribute:meta])*
-        $type:ident { $($kind:ident $field:ident $(as $name:ident)?: $value:ty),* $(,)? }
+        $type:ident {
+            $($(#[$doc:meta])* $kind:ident $field:ident $(as $name:ident)?: $value:ty),* $(,)?
+        }
     )*) => {
         $(
             /// Setters of single fields.
             $(#[$attribute])*
             impl $type {
-                $($crate::setter! { $kind $field $(as $name)?: $value })*
+                $($crate::setter! { [$(#[$doc])*] $kind $field $(as $name)?: $value })*
             }
         )*
     };
@@ -94,28 +98,33 @@ macro_rules! setters {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! setter {
-    ($kind:ident $field:ident: $type:ty) => {
-        $crate::setter! { $kind $field as $field: $type }
+    ($docs:tt $kind:ident $field:ident: $type:ty) => {
+        $crate::setter! { $docs $kind $field as $field: $type }
     };
-    (set $field:ident as $name:ident: $type:ty) => {
-        $crate::setter! { @ $field $name value: $type => value }
+    ($docs:tt set $field:ident as $name:ident: $type:ty) => {
+        $crate::setter! { @ $docs $field $name value: $type => value }
     };
-    (into $field:ident as $name:ident: $type:ty) => {
-        $crate::setter! { @ $field $name value: impl Into<$type> => value.into() }
+    ($docs:tt into $field:ident as $name:ident: $type:ty) => {
+        $crate::setter! { @ $docs $field $name value: impl Into<$type> => value.into() }
     };
-    (some $field:ident as $name:ident: $type:ty) => {
-        $crate::setter! { @ $field $name value: $type => Some(value) }
+    ($docs:tt some $field:ident as $name:ident: $type:ty) => {
+        $crate::setter! { @ $docs $field $name value: $type => Some(value) }
     };
-    (some_into $field:ident as $name:ident: $type:ty) => {
-        $crate::setter! { @ $field $name value: impl Into<$type> => Some(value.into()) }
+    ($docs:tt some_into $field:ident as $name:ident: $type:ty) => {
+        $crate::setter! { @ $docs $field $name value: impl Into<$type> => Some(value.into()) }
     };
-    (option $field:ident as $name:ident: $type:ty) => {
-        $crate::setter! { @ $field $name value: impl $crate::IntoOption<$type> => value.into_option() }
+    ($docs:tt option $field:ident as $name:ident: $type:ty) => {
+        $crate::setter! { @ $docs $field $name value: impl $crate::IntoOption<$type> => value.into_option() }
     };
-    (@ $field:ident $name:ident $value:ident: $given:ty => $new:expr) => {
-        #[doc = concat!(
-            "Sets the [`", stringify!($field), "`](#structfield.", stringify!($field), ") field."
-        )]
+    (@ [] $field:ident $name:ident $value:ident: $given:ty => $new:expr) => {
+        $crate::setter! {
+            @ [#[doc = concat!(
+                "Sets the [`", stringify!($field), "`](#structfield.", stringify!($field), ") field."
+            )]] $field $name $value: $given => $new
+        }
+    };
+    (@ [$(#[$doc:meta])+] $field:ident $name:ident $value:ident: $given:ty => $new:expr) => {
+        $(#[$doc])+
         #[must_use]
         pub fn $name(mut self, $value: $given) -> Self {
             self.$field = $new;

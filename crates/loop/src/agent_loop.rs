@@ -80,6 +80,23 @@ pub struct AgentLoop {
     lost: Option<AgentError>,
 }
 
+teamster_core::setters! {
+    AgentLoop {
+        /// Checks the files of the agent's [parameters](crate::params) before each process start, and logs settings
+        /// without effect. `variables` are those of the agent's `.env`.
+        some variables: BTreeMap<String, String>,
+        /// Reads the usage of ticks from the CLI's own files too.
+        set meter: Option<TickMeter>,
+        /// Estimates costs with these prices. Default: the built-in table.
+        set prices: PriceList,
+        /// Sets retries, budget, fallbacks and logs of the ticks. Default: one attempt, no limit but its time, no
+        /// log.
+        set options as tick_options: TickOptions,
+        /// Ends the loop after this many ticks.
+        set ticks_limit: Option<u64>,
+    }
+}
+
 impl AgentLoop {
     /// Creates a loop in this directory. If an earlier loop was cut off there, its session and flags are kept;
     /// otherwise existing flags are stale and removed. Flags that cannot be removed are logged.
@@ -149,36 +166,6 @@ impl AgentLoop {
         }
     }
 
-    /// Checks the files of the agent's [parameters](crate::params) before each process start, and logs settings
-    /// without effect. `variables` are those of the agent's `.env`.
-    #[must_use]
-    pub fn variables(mut self, variables: BTreeMap<String, String>) -> Self {
-        self.variables = Some(variables);
-        self
-    }
-
-    /// Reads the usage of ticks from the CLI's own files too.
-    #[must_use]
-    pub fn meter(mut self, meter: Option<TickMeter>) -> Self {
-        self.meter = meter;
-        self
-    }
-
-    /// Estimates costs with these prices. Default: the built-in table.
-    #[must_use]
-    pub fn prices(mut self, prices: PriceList) -> Self {
-        self.prices = prices;
-        self
-    }
-
-    /// Sets retries, budget, fallbacks and logs of the ticks. Default: one attempt, no limit but its time, no
-    /// log.
-    #[must_use]
-    pub fn tick_options(mut self, options: TickOptions) -> Self {
-        self.options = options;
-        self
-    }
-
     /// Locks the agent's session while the loop uses it. The loop waits for a session that another process
     /// holds. Default: no locks.
     #[must_use]
@@ -187,13 +174,6 @@ impl AgentLoop {
             let locks = locks.held_by_agent(self.folder.directory());
             locks.writer(self.settings.agent.id)
         });
-        self
-    }
-
-    /// Ends the loop after this many ticks.
-    #[must_use]
-    pub fn ticks_limit(mut self, ticks: Option<u64>) -> Self {
-        self.ticks_limit = ticks;
         self
     }
 

@@ -20,6 +20,16 @@ pub struct TickLogs {
     own: Option<VecDeque<String>>,
 }
 
+teamster_core::setters! {
+    TickLogs {
+        /// Keeps the logs of this many ticks.
+        set keep: usize,
+        /// Applies this retention to the logs of all ended runs, those of other programs included. Default: only
+        /// surplus logs of ticks are removed.
+        some retention: Retention,
+    }
+}
+
 impl TickLogs {
     /// Keeps the logs of the last 100 ticks, among the logs of these runs.
     pub fn new(runs: Runs) -> Self {
@@ -29,21 +39,6 @@ impl TickLogs {
             retention: None,
             own: None,
         }
-    }
-
-    /// Keeps the logs of this many ticks.
-    #[must_use]
-    pub fn keep(mut self, ticks: usize) -> Self {
-        self.keep = ticks;
-        self
-    }
-
-    /// Applies this retention to the logs of all ended runs, those of other programs included. Default: only
-    /// surplus logs of ticks are removed.
-    #[must_use]
-    pub fn retention(mut self, retention: Retention) -> Self {
-        self.retention = Some(retention);
-        self
     }
 
     /// Begins the log of a tick.

@@ -158,6 +158,8 @@ pub struct Candidate {
 teamster_core::setters! {
     Candidate {
         set params: ExecuteParams,
+        /// Sets the group that shares limits, such as a second account of one provider.
+        some_into group as limit_group: String,
     }
 }
 
@@ -209,13 +211,6 @@ impl Candidate {
     #[must_use]
     pub fn model(mut self, model: impl Into<String>) -> Self {
         self.params.model = Some(model.into());
-        self
-    }
-
-    /// Sets the group that shares limits, such as a second account of one provider.
-    #[must_use]
-    pub fn limit_group(mut self, group: impl Into<String>) -> Self {
-        self.group = Some(group.into());
         self
     }
 

@@ -65,6 +65,13 @@ pub(crate) struct Reply {
     pub(crate) content: Vec<(&'static str, SchemaOf)>,
 }
 
+teamster_core::setters! {
+    Operation {
+        set scope: Option<Scope>,
+        set headers: &'static [Header],
+    }
+}
+
 impl Operation {
     pub(crate) fn new(
         method: Method,
@@ -90,11 +97,6 @@ impl Operation {
         }
     }
 
-    pub(crate) fn scope(mut self, scope: Option<Scope>) -> Self {
-        self.scope = scope;
-        self
-    }
-
     /// Leaves the check of the scope to the handler.
     pub(crate) fn with_own_authorization(mut self) -> Self {
         self.has_own_authorization = true;
@@ -113,11 +115,6 @@ impl Operation {
 
     pub(crate) fn query<T: JsonSchema>(mut self) -> Self {
         self.query = Some(SchemaGenerator::root_schema_of::<T>);
-        self
-    }
-
-    pub(crate) fn headers(mut self, headers: &'static [Header]) -> Self {
-        self.headers = headers;
         self
     }
 

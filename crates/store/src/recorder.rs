@@ -85,6 +85,18 @@ impl fmt::Debug for Recorder {
     }
 }
 
+teamster_core::setters! {
+    Recorder {
+        /// Sets the conversation whose sessions are recorded.
+        some conversation: Conversation,
+        /// Sets the time to keep sessions after their last use. Default: that of the store.
+        some session_ttl: Duration,
+        /// Sets the time that a run waits for the database before it continues without it. Default: 2 s. At the end of a
+        /// run it is twice that, for one retry on a new connection.
+        set patience: Duration,
+    }
+}
+
 impl Recorder {
     /// Creates a recorder for this store.
     pub fn new(store: Store) -> Self {
@@ -103,13 +115,6 @@ impl Recorder {
             locks: Arc::default(),
             sessions: Arc::default(),
         }
-    }
-
-    /// Sets the conversation whose sessions are recorded.
-    #[must_use]
-    pub fn conversation(mut self, conversation: Conversation) -> Self {
-        self.conversation = Some(conversation);
-        self
     }
 
     /// Gives a run without a title the first line of its prompt as one ([`title_of`]). Default: of a prompt, only the hash is
@@ -135,21 +140,6 @@ impl Recorder {
     #[must_use]
     pub fn resumed_session(self, provider: impl Into<String>, session_id: impl Into<Id>) -> Self {
         lock(&self.sessions).insert(provider.into(), session_id.into());
-        self
-    }
-
-    /// Sets the time to keep sessions after their last use. Default: that of the store.
-    #[must_use]
-    pub fn session_ttl(mut self, ttl: Duration) -> Self {
-        self.session_ttl = Some(ttl);
-        self
-    }
-
-    /// Sets the time that a run waits for the database before it continues without it. Default: 2 s. At the end of a
-    /// run it is twice that, for one retry on a new connection.
-    #[must_use]
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
         self
     }
 

@@ -70,6 +70,14 @@ pub struct NewSession {
     pub ttl: Option<Duration>,
 }
 
+teamster_core::setters! {
+    NewSession {
+        some_into model: String,
+        some_into working_directory: PathBuf,
+        some ttl: Duration,
+    }
+}
+
 impl NewSession {
     /// Creates a session with this id alone.
     pub fn new(session_id: impl Into<String>) -> Self {
@@ -79,27 +87,6 @@ impl NewSession {
             working_directory: None,
             ttl: None,
         }
-    }
-
-    /// Sets the model.
-    #[must_use]
-    pub fn model(mut self, model: impl Into<String>) -> Self {
-        self.model = Some(model.into());
-        self
-    }
-
-    /// Sets the working directory.
-    #[must_use]
-    pub fn working_directory(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.working_directory = Some(directory.into());
-        self
-    }
-
-    /// Sets the time to keep the session.
-    #[must_use]
-    pub fn ttl(mut self, ttl: Duration) -> Self {
-        self.ttl = Some(ttl);
-        self
     }
 }
 

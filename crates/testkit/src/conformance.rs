@@ -181,6 +181,23 @@ impl Tool {
     }
 }
 
+teamster_core::setters! {
+    Suite {
+        /// Sets the function that recognizes the CLI's end of a run.
+        ///
+        /// The function gets all complete lines of JSON so far. It MUST return false while a further turn
+        /// follows, such as one about work in the background. For a CLI without such a line, use the best
+        /// approximation.
+        some is_over as run_is_over: fn(&[Value]) -> bool,
+        /// Sets the expected prompt, for a provider that changes it on purpose.
+        set prompt_becomes: fn(&ExecuteParams) -> String,
+        /// Sets the values that the CLI accepts.
+        set plain: Plain,
+        /// Sets the calls that the CLI announces before their results. Default: all.
+        set announces: Announces,
+    }
+}
+
 impl Suite {
     /// Creates a suite for a provider and all fixtures below a folder.
     ///
@@ -215,17 +232,6 @@ impl Suite {
         }
     }
 
-    /// Sets the function that recognizes the CLI's end of a run.
-    ///
-    /// The function gets all complete lines of JSON so far. It MUST return false while a further turn
-    /// follows, such as one about work in the background. For a CLI without such a line, use the best
-    /// approximation.
-    #[must_use]
-    pub fn run_is_over(mut self, is_over: fn(&[Value]) -> bool) -> Self {
-        self.is_over = Some(is_over);
-        self
-    }
-
     /// Sets the parser model of the CLI's command line, and the CLI's interpretation of its command line,
     /// environment and stdin.
     ///
@@ -237,20 +243,6 @@ impl Suite {
         understand: fn(&Sent<'_>) -> Understood,
     ) -> Self {
         self.command_line = Some(CommandLine { model, understand });
-        self
-    }
-
-    /// Sets the expected prompt, for a provider that changes it on purpose.
-    #[must_use]
-    pub fn prompt_becomes(mut self, becomes: fn(&ExecuteParams) -> String) -> Self {
-        self.prompt_becomes = becomes;
-        self
-    }
-
-    /// Sets the values that the CLI accepts.
-    #[must_use]
-    pub fn plain(mut self, plain: Plain) -> Self {
-        self.plain = plain;
         self
     }
 
@@ -278,13 +270,6 @@ impl Suite {
     #[must_use]
     pub fn tool(mut self, scenario: &'static str, tool: Tool) -> Self {
         self.tools.push((scenario, tool));
-        self
-    }
-
-    /// Sets the calls that the CLI announces before their results. Default: all.
-    #[must_use]
-    pub fn announces(mut self, announces: Announces) -> Self {
-        self.announces = announces;
         self
     }
 

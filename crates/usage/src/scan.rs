@@ -58,6 +58,16 @@ pub(crate) fn timestamp(time: SystemTime) -> Timestamp {
     })
 }
 
+teamster_core::setters! {
+    Scan {
+        set zone as time_zone: TimeZone,
+        /// Sets the prices for estimates. Default: those of the table.
+        set prices: PriceList,
+        /// Sets the number of reading threads. Default: the number of processors.
+        some threads: NonZero<usize>,
+    }
+}
+
 impl Scan {
     /// Creates a scan of these locations for all CLIs and times, with days in the system's time zone.
     pub fn new(locations: Locations) -> Self {
@@ -118,26 +128,6 @@ impl Scan {
 
     /// Sets the time zone of days, for one without a name.
     #[doc(hidden)]
-    #[must_use]
-    pub fn time_zone(mut self, zone: TimeZone) -> Self {
-        self.zone = zone;
-        self
-    }
-
-    /// Sets the prices for estimates. Default: those of the table.
-    #[must_use]
-    pub fn prices(mut self, prices: PriceList) -> Self {
-        self.prices = prices;
-        self
-    }
-
-    /// Sets the number of reading threads. Default: the number of processors.
-    #[must_use]
-    pub fn threads(mut self, threads: NonZero<usize>) -> Self {
-        self.threads = Some(threads);
-        self
-    }
-
     /// Returns the progress of the scan, for another thread.
     pub fn progress(&self) -> Arc<Progress> {
         self.progress.clone()

@@ -65,6 +65,19 @@ enum Next {
     Tick,
 }
 
+teamster_core::setters! {
+    View {
+        /// Makes this the view of the owner.
+        some owner as of_owner: Owner,
+        /// Sets the name of this client, for others.
+        some sender: String,
+        /// Sets the source of messages.
+        set user_prompt: Option<UserPrompt>,
+        /// Sets the requests, if there is a user to answer them.
+        set questions: Option<Questions>,
+    }
+}
+
 impl View {
     /// Creates a view without a user.
     pub(crate) fn new(run: Run, screen: Screen, signals: Signals) -> Self {
@@ -88,35 +101,11 @@ impl View {
         }
     }
 
-    /// Makes this the view of the owner.
-    pub(crate) fn of_owner(mut self, owner: Owner) -> Self {
-        self.owner = Some(owner);
-        self
-    }
-
     /// Limits the view to this turn, which was begun by its client: a signal interrupts it, and so does the loss of the
     /// output.
     pub(crate) fn of_turn(mut self, turn: &str) -> Self {
         (self.own_turn, self.of_turn) = (Some(turn.into()), true);
         self.code = exit_code::INCOMPLETE;
-        self
-    }
-
-    /// Sets the name of this client, for others.
-    pub(crate) fn sender(mut self, sender: String) -> Self {
-        self.sender = Some(sender);
-        self
-    }
-
-    /// Sets the source of messages.
-    pub(crate) fn user_prompt(mut self, user_prompt: Option<UserPrompt>) -> Self {
-        self.user_prompt = user_prompt;
-        self
-    }
-
-    /// Sets the requests, if there is a user to answer them.
-    pub(crate) fn questions(mut self, questions: Option<Questions>) -> Self {
-        self.questions = questions;
         self
     }
 

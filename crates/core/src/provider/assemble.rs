@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use crate::provider::{Activity, Decoder, Events, Exit, RecordFiles, Secrets};
 use crate::raw_json::make_readable;
 use crate::readable_json::readable;
+use crate::setters::setters;
 use crate::text::excerpt;
 use crate::{
     AgentError, AgentEvent, Decision, Diagnostics, Done, ErrorCode, ErrorKind, Id, NoticeLevel,
@@ -67,6 +68,24 @@ pub enum Phase {
     Idle,
 }
 
+setters! {
+    RunAssembler {
+        /// Attaches the native line to every event ([`ExecuteParams::include_native`](crate::ExecuteParams)).
+        set include_native: bool,
+        /// Removes secrets from notices, errors and the end of stderr, but not from the output of the agent and its tools.
+        set secrets as hide: Secrets,
+        /// Sets whether the prompt goes to an existing session, for the error of a run without an answer.
+        set resumes: bool,
+        /// Sets whether the run may end in success without any output: its prompt is a command of the CLI
+        /// ([`ExecuteParams::is_command`](crate::ExecuteParams::is_command)), or it has none. Any other run has failed
+        /// then ([`ErrorKind::Protocol`]), unless the decoder [takes text](Decoder::takes_text).
+        set may_be_silent: bool,
+        /// Sets a function that finds the time at which a limit resets in the message about it, in milliseconds since the
+        /// Unix epoch. A clock time depends on the current time and the time zone, which this code does not know.
+        set reset_time: fn(&str) -> Option<u64>,
+    }
+}
+
 impl RunAssembler {
     /// Creates an assembler for one run.
     pub fn new(decoder: Box<dyn Decoder>) -> Self {
@@ -95,48 +114,10 @@ impl RunAssembler {
         }
     }
 
-    /// Attaches the native line to every event ([`ExecuteParams::include_native`](crate::ExecuteParams)).
-    #[must_use]
-    pub fn include_native(mut self, include_native: bool) -> Self {
-        self.include_native = include_native;
-        self
-    }
-
-    /// Removes secrets from notices, errors and the end of stderr, but not from the output of the agent and its tools.
-    #[must_use]
-    pub fn hide(mut self, secrets: Secrets) -> Self {
-        self.secrets = secrets;
-        self
-    }
-
     /// Marks the process as started: it has already printed output.
     #[must_use]
     pub fn started(mut self) -> Self {
         self.started = true;
-        self
-    }
-
-    /// Sets whether the prompt goes to an existing session, for the error of a run without an answer.
-    #[must_use]
-    pub fn resumes(mut self, resumes: bool) -> Self {
-        self.resumes = resumes;
-        self
-    }
-
-    /// Sets whether the run may end in success without any output: its prompt is a command of the CLI
-    /// ([`ExecuteParams::is_command`](crate::ExecuteParams::is_command)), or it has none. Any other run has failed
-    /// then ([`ErrorKind::Protocol`]), unless the decoder [takes text](Decoder::takes_text).
-    #[must_use]
-    pub fn may_be_silent(mut self, may_be_silent: bool) -> Self {
-        self.may_be_silent = may_be_silent;
-        self
-    }
-
-    /// Sets a function that finds the time at which a limit resets in the message about it, in milliseconds since the
-    /// Unix epoch. A clock time depends on the current time and the time zone, which this code does not know.
-    #[must_use]
-    pub fn reset_time(mut self, find: fn(&str) -> Option<u64>) -> Self {
-        self.reset_time = find;
         self
     }
 

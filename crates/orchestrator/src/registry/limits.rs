@@ -36,21 +36,14 @@ pub struct Limits {
     pub providers: BTreeMap<String, usize>,
 }
 
+teamster_core::setters! {
+    Limits {
+        some overall: usize,
+        some per_provider: usize,
+    }
+}
+
 impl Limits {
-    /// Sets the limit of all providers together.
-    #[must_use]
-    pub fn overall(mut self, limit: usize) -> Self {
-        self.overall = Some(limit);
-        self
-    }
-
-    /// Sets the limit of each provider that has none of its own.
-    #[must_use]
-    pub fn per_provider(mut self, limit: usize) -> Self {
-        self.per_provider = Some(limit);
-        self
-    }
-
     /// Sets the limit of one provider.
     #[must_use]
     pub fn provider(mut self, name: impl Into<String>, limit: usize) -> Self {

@@ -9,6 +9,7 @@ use crate::provider::{
     Secrets, SessionCommand, SessionProtocol, Stop,
 };
 use crate::readable_json::readable;
+use crate::setters::setters;
 use crate::sync::lock;
 use crate::{
     AgentError, AgentEvent, ErrorKind, Id, LogEntry, PermissionAnswer, PermissionRequest, Turn,
@@ -51,6 +52,21 @@ struct Current {
     asked: bool,
 }
 
+setters! {
+    SessionAssembler {
+        /// Attaches the native line to every event ([`RunAssembler::include_native`]).
+        set include_native: bool,
+        /// Sets whether the first turn resumes an existing session ([`RunAssembler::resumes`]).
+        set resumes: bool,
+        /// Sets which prompts may have no output, such as commands of the CLI ([`RunAssembler::may_be_silent`]).
+        set may_be_silent: fn(&str) -> bool,
+        /// Removes secrets from notices, errors and the end of stderr.
+        set secrets as hide: Secrets,
+        /// Sets a function that finds the time at which a limit resets ([`RunAssembler::reset_time`]).
+        set reset_time: fn(&str) -> Option<u64>,
+    }
+}
+
 impl SessionAssembler {
     /// Creates an assembler for a process that was just started.
     pub fn new(mut protocol: Box<dyn SessionProtocol>) -> Self {
@@ -67,41 +83,6 @@ impl SessionAssembler {
             may_be_silent: |_| false,
             reset_time: |_| None,
         }
-    }
-
-    /// Attaches the native line to every event ([`RunAssembler::include_native`]).
-    #[must_use]
-    pub fn include_native(mut self, include_native: bool) -> Self {
-        self.include_native = include_native;
-        self
-    }
-
-    /// Sets whether the first turn resumes an existing session ([`RunAssembler::resumes`]).
-    #[must_use]
-    pub fn resumes(mut self, resumes: bool) -> Self {
-        self.resumes = resumes;
-        self
-    }
-
-    /// Sets which prompts may have no output, such as commands of the CLI ([`RunAssembler::may_be_silent`]).
-    #[must_use]
-    pub fn may_be_silent(mut self, prompt: fn(&str) -> bool) -> Self {
-        self.may_be_silent = prompt;
-        self
-    }
-
-    /// Removes secrets from notices, errors and the end of stderr.
-    #[must_use]
-    pub fn hide(mut self, secrets: Secrets) -> Self {
-        self.secrets = secrets;
-        self
-    }
-
-    /// Sets a function that finds the time at which a limit resets ([`RunAssembler::reset_time`]).
-    #[must_use]
-    pub fn reset_time(mut self, find: fn(&str) -> Option<u64>) -> Self {
-        self.reset_time = find;
-        self
     }
 
     /// Begins a turn. No other turn may be in progress.
