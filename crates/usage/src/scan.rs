@@ -60,6 +60,8 @@ pub(crate) fn timestamp(time: SystemTime) -> Timestamp {
 
 teamster_core::setters! {
     Scan {
+        /// Sets the time zone of days, for one without a name.
+        #[doc(hidden)]
         set zone as time_zone: TimeZone,
         /// Sets the prices for estimates. Default: those of the table.
         set prices: PriceList,
@@ -126,8 +128,6 @@ impl Scan {
         Ok(self.time_zone(known))
     }
 
-    /// Sets the time zone of days, for one without a name.
-    #[doc(hidden)]
     /// Returns the progress of the scan, for another thread.
     pub fn progress(&self) -> Arc<Progress> {
         self.progress.clone()
