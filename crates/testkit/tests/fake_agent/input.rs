@@ -1,40 +1,8 @@
-use std::io::{ErrorKind, Write};
-use std::time::Duration;
+use std::io::Write;
 
-use teamster_testkit::fake_agent::{Pipe, Script, Stdin};
-use teamster_testkit::proc::wait_until;
+use teamster_testkit::fake_agent::{Script, Stdin};
 
 use crate::fake_agent::{Files, run, start, text};
-
-#[test]
-fn stdin_is_not_read_unless_asked() {
-    let files = Files::new();
-    let mut agent = start(&Script::new().line("up").wait_for_file(files.path("go")));
-    let mut stdin = agent.stdin.take().unwrap();
-    let writer = std::thread::spawn(move || stdin.write_all(&vec![b'x'; 1_000_000]));
-    assert_eq!(agent.read_stdout(3), "up\n");
-    assert!(!writer.is_finished(), "more than a pipe holds");
-    files.write("go", "");
-    assert!(agent.end().success());
-    assert_eq!(
-        writer.join().unwrap().unwrap_err().kind(),
-        ErrorKind::BrokenPipe
-    );
-}
-
-#[test]
-fn stdin_is_read_to_its_end_and_saved() {
-    let files = Files::new();
-    let input = b"prompt\n\xff".repeat(50_000);
-    let mut agent = start(
-        &Script::new()
-            .stdin(Stdin::to_eof().save(files.path("in")))
-            .line("read"),
-    );
-    agent.stdin.take().unwrap().write_all(&input).unwrap();
-    assert_eq!(agent.rest_of_stdout(), "read\n");
-    assert_eq!(std::fs::read(files.path("in")).unwrap(), input);
-}
 
 #[test]
 fn stdin_is_read_line_by_line() {
@@ -63,37 +31,6 @@ fn the_end_of_stdin_can_be_ignored() {
     let echo = "{\"type\":\"stdin\",\"bytes\":0,\"text\":\"\"}\n";
     assert_eq!(agent.read_stdout(echo.len()), echo);
     assert!(agent.is_running());
-}
-
-#[test]
-fn a_closed_stdin_breaks_the_writer() {
-    let mut agent = start(&Script::new().close(Pipe::Stdin).line("closed").forever());
-    assert_eq!(agent.read_stdout(7), "closed\n");
-    let stdin = agent.stdin.as_mut().unwrap();
-    let mut error = None;
-    // A process that another test is starting holds the other end until its `exec`.
-    let broken = wait_until(Duration::from_secs(30), || {
-        error = stdin.write_all(b"x").err();
-        error.is_some()
-    });
-    assert!(broken);
-    assert_eq!(error.unwrap().kind(), ErrorKind::BrokenPipe);
-    assert!(agent.is_running());
-}
-
-#[test]
-fn a_file_gates_the_script() {
-    let files = Files::new();
-    let mut agent = start(
-        &Script::new()
-            .line("1")
-            .wait_for_file(files.path("go"))
-            .line("2"),
-    );
-    assert_eq!(agent.read_stdout(2), "1\n");
-    assert!(agent.is_running());
-    files.write("go", "");
-    assert_eq!(agent.rest_of_stdout(), "2\n");
 }
 
 #[test]

@@ -45,16 +45,6 @@ fn a_file_is_played_as_it_is() {
 }
 
 #[test]
-fn a_file_larger_than_a_pipe_is_complete() {
-    let files = Files::new();
-    let content = "{\"some\":\"line\"}\n".repeat(50_000);
-    let file = files.write("stdout.ndjson", &content);
-    assert_eq!(text(&run(&Script::new().play(&file)).stdout), content);
-    let chunked = run(&Script::new().play(Play::new(&file).chunk(1001)));
-    assert_eq!(text(&chunked.stdout), content);
-}
-
-#[test]
 fn a_range_of_lines_can_be_played() {
     assert_eq!(play(|play| play.first(2).last(3)), "two\nthree\n");
     assert_eq!(play(|play| play.first(4)), "four");

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use teamster_testkit::fake_agent::{Script, Signal};
 
-use crate::fake_agent::{Files, run, start, text};
+use crate::fake_agent::{Files, run, start};
 
 const TERM: Option<i32> = Some(15);
 
@@ -25,48 +25,12 @@ fn a_signal_ends_it_unless_the_script_handles_it() {
 }
 
 #[test]
-fn signals_can_be_ignored() {
-    let files = Files::new();
-    let all = [Signal::Term, Signal::Int, Signal::Hup, Signal::Quit];
-    let mut agent = start(
-        &Script::new()
-            .ignore(all)
-            .line("up")
-            .wait_for_file(files.path("go"))
-            .line("still here")
-            .exit(5),
-    );
-    assert_eq!(agent.read_stdout(3), "up\n");
-    for signal in all {
-        agent.signal(signal);
-    }
-    files.write("go", "");
-    assert_eq!(agent.rest_of_stdout(), "still here\n");
-    assert_eq!(agent.end().code(), Some(5));
-}
-
-#[test]
 fn an_ignored_signal_does_not_protect_from_another() {
     let mut agent = start(&Script::new().ignore([Signal::Term]).line("up").forever());
     assert_eq!(agent.read_stdout(3), "up\n");
     agent.signal(Signal::Term);
     agent.signal(Signal::Hup);
     assert_eq!(agent.end().signal(), Some(1));
-}
-
-#[test]
-fn an_interrupt_can_be_answered_with_a_result_and_success() {
-    let answer = Script::new().line(r#"{"type":"result"}"#).exit(0);
-    let mut agent = start(
-        &Script::new()
-            .on_signal(Signal::Int, answer)
-            .line("up")
-            .forever(),
-    );
-    assert_eq!(agent.read_stdout(3), "up\n");
-    agent.signal(Signal::Int);
-    assert_eq!(agent.rest_of_stdout(), "{\"type\":\"result\"}\n");
-    assert_eq!(agent.end().code(), Some(0));
 }
 
 #[test]
@@ -116,22 +80,6 @@ fn a_later_step_replaces_the_answer() {
         .kill_self(Signal::Term)
         .forever();
     assert_eq!(run(&script).status.code(), Some(9));
-}
-
-#[test]
-fn fake_agent_can_kill_itself() {
-    for (signal, number) in [(Signal::Kill, 9), (Signal::Term, 15), (Signal::Hup, 1)] {
-        let output = run(&Script::new().line("a").kill_self(signal).line("b"));
-        assert_eq!(output.status.signal(), Some(number));
-        assert_eq!(text(&output.stdout), "a\n");
-    }
-}
-
-#[test]
-fn fake_agent_can_crash() {
-    let output = run(&Script::new().raw("half").abort());
-    assert_eq!(output.status.signal(), Some(6));
-    assert_eq!(text(&output.stdout), "half");
 }
 
 #[test]

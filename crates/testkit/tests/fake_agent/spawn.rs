@@ -1,6 +1,5 @@
 use std::io::Read;
 use std::os::unix::process::CommandExt;
-use std::process::Stdio;
 
 use teamster_testkit::fake_agent::{Report, Script, Signal, Spawn, SpawnKind};
 use teamster_testkit::proc;
@@ -123,31 +122,6 @@ fn a_signal_ignored_by_the_agent_ends_its_child() {
 }
 
 #[test]
-fn a_held_pipe_outlives_the_agent() {
-    for kind in [SpawnKind::Child, SpawnKind::Setsid, SpawnKind::Daemon] {
-        let files = Files::new();
-        let stray = Script::new()
-            .wait_for_file(files.path("go"))
-            .line("from the stray")
-            .forever();
-        let spawn = Spawn::new(kind).pid_file(files.path("pid")).script(stray);
-        let mut agent = start(&Script::new().spawn(spawn).line("result"));
-        assert!(agent.end().success());
-        let stray = files.pid("pid");
-        assert!(proc::is_alive(stray.pid()));
-        files.write("go", "");
-        assert_eq!(agent.read_stdout(22), "result\nfrom the stray\n");
-        send(stray.pid(), Signal::Kill);
-        assert_eq!(
-            agent.rest_of_stdout(),
-            "",
-            "the pipe ends with its last holder"
-        );
-        assert!(proc::wait_gone(stray.pid(), LIMIT));
-    }
-}
-
-#[test]
 fn a_pipe_need_not_be_held() {
     for kind in [SpawnKind::Setsid, SpawnKind::Daemon] {
         let files = Files::new();
@@ -166,48 +140,6 @@ fn a_pipe_need_not_be_held() {
         assert!(agent.end().success());
         assert!(proc::is_alive(files.pid("pid").pid()));
     }
-}
-
-#[test]
-fn a_signal_to_the_group_reaches_only_the_group() {
-    let files = Files::new();
-    let spawn = |kind, name| Spawn::new(kind).pid_file(files.path(name));
-    let script = Script::new()
-        .spawn(spawn(SpawnKind::Child, "child"))
-        .spawn(spawn(SpawnKind::Setsid, "setsid"))
-        .spawn(spawn(SpawnKind::Daemon, "daemon"))
-        .line("up")
-        .forever();
-    let mut command = command(&script);
-    let mut agent = Agent(
-        command
-            .process_group(0)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap(),
-    );
-    assert_eq!(agent.read_stdout(3), "up\n");
-    let [child, setsid, daemon] = ["child", "setsid", "daemon"].map(|name| files.pid(name));
-    let group = nix::unistd::Pid::from_raw(agent.id().cast_signed());
-    nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGTERM).unwrap();
-    agent.end();
-    assert!(proc::wait_gone(child.pid(), LIMIT));
-    assert!(proc::is_alive(setsid.pid()));
-    assert!(proc::is_alive(daemon.pid()));
-}
-
-#[test]
-fn a_spawned_process_can_spawn() {
-    let files = Files::new();
-    let inner = Spawn::new(SpawnKind::Setsid).pid_file(files.path("inner"));
-    let outer = Spawn::new(SpawnKind::Child)
-        .pid_file(files.path("outer"))
-        .script(Script::new().spawn(inner).line("both").forever());
-    let mut agent = start(&Script::new().spawn(outer).forever());
-    assert_eq!(agent.read_stdout(5), "both\n");
-    let (outer, inner) = (files.pid("outer"), files.pid("inner"));
-    assert_ne!(outer.pid(), inner.pid());
-    assert!(proc::is_alive(outer.pid()) && proc::is_alive(inner.pid()));
 }
 
 #[test]
