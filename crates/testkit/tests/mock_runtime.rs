@@ -1,10 +1,7 @@
 //! The guarantees of the mock runtime.
 
-mod abort;
-mod grammar;
 mod received;
 mod script;
-mod time;
 
 use teamster_core::{
     AgentError, AgentEvent, AgentRuntime, ErrorCode, ErrorKind, EventStream, ExecuteParams,
