@@ -11,7 +11,9 @@ use teamster_acp::{
     Announcement, Approve, Choice, Chunk, Dialect, Figures, HeldText, ModeSwitch, NextUpdate,
     PermissionOption, Question, RequestKind, RpcError, Tool, ToolCall, ToolEnd, TurnSoFar,
 };
-use teamster_core::provider::{Args, CredentialFile, Credentials, FileLocation, RecordFiles, Sign};
+use teamster_core::provider::{
+    Args, CredentialFile, Credentials, FileLocation, RecordFiles, Sign, form_names,
+};
 use teamster_core::{
     AgentError, Capabilities, CliInfo, ErrorKind, ExecuteParams, PermissionMode, ToolKind, Usage,
 };
@@ -316,7 +318,7 @@ impl Dialect for QwenDialect {
             return Choice::of_answer(answer, options);
         }
         let submit = options.iter().find(|option| option.kind == "allow_once")?;
-        let names = Question::field_names(questions(request).iter().map(title));
+        let names = form_names(questions(request).iter().map(title));
         let answers: Map<String, Value> = (names.iter().enumerate())
             .filter_map(|(at, name)| Some((at.to_string(), answer.get(name)?.clone())))
             .collect();

@@ -3,7 +3,8 @@
 //! The protocol has no other request that every client answers, so agents use one option for each choice. Such an
 //! option gives no permission: taking one for the user would be an answer that the user never gave.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+use teamster_core::provider::{ChoiceField, choice_form};
 
 use crate::tool::PermissionOption;
 
@@ -32,36 +33,17 @@ const CHOICE: &str = "choice";
 
 impl Question {
     /// Creates a question whose answer has one field for each of these titles, with their choices. The fields have the
-    /// [names](Self::field_names) of the titles.
+    /// [names](teamster_core::provider::form_names) of the titles.
     pub fn new<'a>(
         message: impl Into<String>,
         fields: impl IntoIterator<Item = (&'a str, Vec<&'a str>)>,
     ) -> Self {
-        let (titles, choices): (Vec<&str>, Vec<_>) = fields.into_iter().unzip();
-        let names = Self::field_names(titles).into_iter();
-        let schema = |choices| json!({"type": "string", "enum": choices});
-        let properties: Map<String, Value> = names.zip(choices.into_iter().map(schema)).collect();
-        let required: Vec<&String> = properties.keys().collect();
-        let schema = json!({"type": "object", "required": required, "properties": properties});
+        let field = |(title, choices)| ChoiceField::new(title, choices);
+        let fields: Vec<_> = fields.into_iter().map(field).collect();
         Self {
             message: message.into(),
-            schema,
+            schema: choice_form(&fields),
         }
-    }
-
-    /// Returns the names of the fields for these titles: a title that is there already gets a number.
-    pub fn field_names<'a>(titles: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-        let mut names: Vec<String> = Vec::new();
-        for title in titles {
-            let mut name = title.to_owned();
-            let mut number = 1;
-            while names.contains(&name) {
-                number += 1;
-                name = format!("{title} {number}");
-            }
-            names.push(name);
-        }
-        names
     }
 
     /// Returns the question of a request with several options that allow it once. A request for permission has one, or
@@ -113,6 +95,8 @@ pub(crate) fn text_of(request: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -5,6 +5,7 @@
 //! therefore differ from the caller's turns. Each message has an id, by which the CLI reports that it has received
 //! the message. The caller's turn ends with the `result` at which no message is waiting.
 
+mod ask_user;
 mod commands;
 mod ids;
 mod lines;

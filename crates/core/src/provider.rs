@@ -35,6 +35,7 @@ mod check;
 mod classify;
 mod content;
 mod decoder;
+mod form;
 pub mod grammar;
 pub mod json_line;
 mod launch;
@@ -58,6 +59,7 @@ pub use content::{mcp_content, media_placeholder};
 pub use decoder::{
     Activity, DecodedResult, Decoder, Events, Exit, OtherRecordFiles, RecordFiles, Stop,
 };
+pub use form::{ChoiceField, choice_form, form_names};
 pub use launch::{
     ConfigEdit, ConfigFormat, ConfigLocation, ConfigTable, EventsOn, LOCAL_GIT_VARIABLES, Launch,
     PathLocation, PrivateFile, PrivateHome, RUN_ID_VARIABLE, Signal, Stdin, StopStep,

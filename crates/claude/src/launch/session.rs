@@ -4,11 +4,12 @@ use teamster_core::provider::{Launch, Stdin};
 use teamster_core::{AgentError, PermissionPolicy, SessionOptions};
 
 use super::{check, flags, started};
+use crate::session::ASK_USER;
 
-/// Tools that the CLI has only with a handler of permission requests, and that go around it. `AskUserQuestion` asks the
-/// user a question, which a permission cannot answer. `EnterPlanMode` changes the permission mode: in that mode a
-/// classifier decides about commands in place of the handler, and edits that the session's mode allows are requested.
-const WITHHELD: &[&str] = &["AskUserQuestion", "EnterPlanMode"];
+/// A tool that the CLI has only with a handler of permission requests, and that goes around it: it changes the permission
+/// mode. In that mode a classifier decides about commands in place of the handler, and edits that the session's mode allows
+/// are requested.
+const ENTER_PLAN_MODE: &str = "EnterPlanMode";
 
 /// Variable that makes the CLI print `session_state_changed`.
 const STATES: &str = "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS";
@@ -32,8 +33,10 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     args.add("--replay-user-messages");
     if !matches!(options.permissions, PermissionPolicy::Deny) {
         args.value("--permission-prompt-tool", "stdio");
-        for tool in WITHHELD {
-            args.value("--disallowedTools", tool);
+        args.value("--disallowedTools", ENTER_PLAN_MODE);
+        // Without a caller there is no answer to a question.
+        if matches!(options.permissions, PermissionPolicy::Allow) {
+            args.value("--disallowedTools", ASK_USER);
         }
     }
     for arg in &params.extra_args {
@@ -50,7 +53,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::ffi::OsString;
 
-    use teamster_core::{ErrorCode, ExecuteParams, McpServer, PermissionMode};
+    use teamster_core::{ErrorCode, ExecuteParams, McpServer, PermissionAnswer, PermissionMode};
 
     use super::*;
 
@@ -83,10 +86,16 @@ mod tests {
         options.permissions = PermissionPolicy::Allow;
         let asking = [
             "--permission-prompt-tool=stdio",
-            "--disallowedTools=AskUserQuestion",
             "--disallowedTools=EnterPlanMode",
+            "--disallowedTools=AskUserQuestion",
         ];
         assert_eq!(args(&options)[6..], asking);
+        options.permissions = PermissionPolicy::decide(|_| PermissionAnswer::Allow);
+        assert_eq!(
+            args(&options)[6..],
+            asking[..2],
+            "a caller answers questions"
+        );
         options.permissions = PermissionPolicy::Deny;
         assert_eq!(args(&options).len(), 6);
     }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use teamster_core::provider::{CommandId, Events, RunAssembler, SessionCommand};
 use teamster_core::{AgentError, AgentEvent, PermissionAnswer, PermissionMode, Turn, TurnEnd};
 
+use super::ask_user::{self, ASK_USER};
 use super::{ClaudeSession, Clearing, CurrentTurn, Interrupt, Question, Request, Waiting, wire};
 use crate::launch::{content, not_a_command};
 
@@ -218,6 +219,9 @@ impl ClaudeSession {
         };
         let response = match answer {
             answer if question.is_of_server => elicited(answer),
+            answer if question.tool_name == ASK_USER => {
+                ask_user::response(&question.input, &answer)
+            }
             PermissionAnswer::AllowWith(input) => {
                 json!({"behavior": "allow", "updatedInput": input})
             }

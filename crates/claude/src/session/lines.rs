@@ -8,6 +8,7 @@ use teamster_core::{
     PermissionRequest, TurnEnd,
 };
 
+use super::ask_user::{self, ASK_USER};
 use super::wire::{Answer, Ask, Elicitation, LineKind, SessionLine, heard};
 use super::{ClaudeSession, Question, Request, refused, wire};
 
@@ -178,6 +179,11 @@ impl ClaudeSession {
         request.tool_id = ask.tool_id.map(Id::from);
         request.message = ask.message;
         request.takes_input = true;
+        if request.tool_name == ASK_USER {
+            let (message, schema) = ask_user::form(&request.input);
+            request.message = Some(message);
+            request.schema = Some(schema);
+        }
         let question = Question {
             request_id: ask.request_id,
             tool_name: request.tool_name.clone(),

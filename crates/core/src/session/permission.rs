@@ -64,7 +64,7 @@ impl PermissionPolicy {
     pub fn answer(&self, request: &PermissionRequest) -> Option<PermissionAnswer> {
         match self {
             Self::Ask(_) => None,
-            // A fixed policy cannot answer a server's question.
+            // A fixed policy cannot answer a question.
             _ if request.schema.is_some() => {
                 let asked = request.message.as_deref().unwrap_or("an MCP server asks");
                 let why = format!("{asked} (declined: no caller answers questions)");
@@ -107,8 +107,8 @@ pub struct PermissionRequest {
     pub input: Value,
     /// The CLI's description, such as a title or a reason.
     pub message: Option<String>,
-    /// JSON Schema of the input that an MCP server requests of the user (`elicitation`). In that case no tool waits
-    /// for permission, and [`PermissionAnswer::AllowWith`] is the answer.
+    /// JSON Schema of the answer to a question: of the agent, or of an MCP server that requests input of the user
+    /// (`elicitation`). In that case no tool waits for permission, and [`PermissionAnswer::AllowWith`] is the answer.
     pub schema: Option<Value>,
     /// True if [`PermissionAnswer::AllowWith`] can replace the tool's input, or answers the question. If false, that
     /// answer denies.

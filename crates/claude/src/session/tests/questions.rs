@@ -1,8 +1,8 @@
 //! Requests of MCP servers for input, and answers with a changed input.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use teamster_core::provider::{Outbox, SessionCommand};
-use teamster_core::{AgentEvent, Decision, PermissionAnswer};
+use teamster_core::{AgentEvent, Decision, PermissionAnswer, PermissionRequest};
 
 use super::{OLD, Talk, ask, result};
 
@@ -51,6 +51,63 @@ fn a_server_s_question_goes_to_the_caller() {
         answered(PermissionAnswer::Allow),
         json!({"action": "accept", "content": {}})
     );
+}
+
+/// Made by hand, in the form of the tool's schema.
+fn choices() -> Value {
+    let option = |label: &str| json!({"label": label, "description": label});
+    json!({"questions": [
+        {"question": "Which colour?", "header": "Colour", "multiSelect": false,
+         "options": [option("blue"), option("red")]},
+        {"question": "Which sizes?", "header": "Colour", "multiSelect": true,
+         "options": [option("S"), option("L")]},
+    ]})
+}
+
+/// Returns the response to the tool that asks the user, and the request of the caller.
+fn chosen(answer: PermissionAnswer) -> (Value, PermissionRequest) {
+    let mut talk = Talk::new(|_| {});
+    talk.turn();
+    let mut request = ask("AskUserQuestion");
+    request["request"]["input"] = choices();
+    talk.emit(&request);
+    let asked = talk.session.outbox(Outbox::take_requests).remove(0);
+    talk.session.answer(&asked, answer);
+    (talk.written()[0]["response"]["response"].clone(), asked)
+}
+
+#[test]
+fn choices_of_the_model_go_to_the_caller_as_a_form() {
+    let content = json!({"Colour": "blue", "Colour 2": ["S", "L"]});
+    let (response, asked) = chosen(PermissionAnswer::AllowWith(content));
+    assert_eq!(
+        asked.message.as_deref(),
+        Some("Which colour?\nWhich sizes?")
+    );
+    let properties = &asked.schema.unwrap()["properties"];
+    assert_eq!(properties["Colour"]["enum"], json!(["blue", "red"]));
+    assert_eq!(properties["Colour 2"]["items"]["enum"], json!(["S", "L"]));
+    let mut input = choices();
+    input["answers"] = json!({"Which colour?": "blue", "Which sizes?": "S, L"});
+    assert_eq!(
+        response,
+        json!({"behavior": "allow", "updatedInput": input})
+    );
+}
+
+#[test]
+fn a_question_without_an_answer_is_denied() {
+    for (answer, reason) in [
+        (PermissionAnswer::Allow, "The user did not answer."),
+        (
+            PermissionAnswer::AllowWith(json!({"x": "blue"})),
+            "The user did not answer.",
+        ),
+        (PermissionAnswer::Deny(Some("later".into())), "later"),
+    ] {
+        let (response, _) = chosen(answer);
+        assert_eq!(response, json!({"behavior": "deny", "message": reason}));
+    }
 }
 
 #[test]
