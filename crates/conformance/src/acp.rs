@@ -38,7 +38,7 @@ pub(crate) struct AcpArgs {
     /// cause of anything. In `teamster acp PROVIDER` it is the provider that is compared: all its scenarios are
     /// played, and a difference that is declared for its runs is none. `gemini`, `opencode` and `copilot` are taken from the pinned CLIs; any other
     /// program must be on PATH. The name of an agent in crates/conformance/acp.toml stands for the provider
-    /// of this name, which is installed with npm.
+    /// of this name, or for its command there; it is installed with npm or pip.
     #[arg(long, value_name = "CMD", conflicts_with_all = ["providers", "times", "check", "merge", "again"])]
     pub(crate) acp: Option<String>,
     /// The wire protocol whose variables point the agent at the mock model [default: all of them]
@@ -105,7 +105,9 @@ pub(crate) fn run(
     network: Network,
     scenarios: &[Arc<Scenario>],
 ) -> anyhow::Result<ExitCode> {
+    let named = pointing::Named::find(command)?;
     let (name, agent) = agent(args, command)?;
+    let command = command_of(named.as_ref(), command);
     let served = Served::by(command, &bench.programs)?;
     let is_played = |scenario: &Scenario| match &served {
         Some(served) => served.plays(scenario),
@@ -146,10 +148,19 @@ pub(crate) fn run(
 
 /// Returns the agent of this command, and the name of its row.
 pub(crate) fn agent(args: &AcpArgs, command: &str) -> anyhow::Result<(String, Agent)> {
-    let pointing = pointing::Spec::new(command, args)?;
-    let name = args.save.clone().unwrap_or_else(|| pointing.name.clone());
+    let named = pointing::Named::find(command)?;
+    let command = command_of(named.as_ref(), command);
+    let pointing = pointing::Spec::new(command, named.as_ref(), args)?;
+    let of_table = named.as_ref().map(|it| it.name.clone());
+    let name = (args.save.clone().or(of_table)).unwrap_or_else(|| pointing.name.clone());
     let candidate = Candidate::new(&name, command, move |url| pointing.point_at(url))?;
     Ok((name, Agent::Acp(candidate)))
+}
+
+/// Returns the command of an agent that may be named by the table.
+fn command_of<'c>(named: Option<&'c pointing::Named>, command: &'c str) -> &'c str {
+    let own = named.and_then(|it| it.command.as_deref());
+    own.unwrap_or(command)
 }
 
 /// Features that only some CLIs have, but any agent may have by the protocol.

@@ -226,6 +226,50 @@ pub(crate) fn packages(folder: &Path, packages: &[String]) -> anyhow::Result<Pat
     Ok(programs)
 }
 
+/// Installs Python packages in an environment of their own in this folder, unless they are installed. Returns the folder
+/// of their programs.
+pub(crate) fn python_packages(
+    folder: &Path,
+    python: &str,
+    packages: &[String],
+) -> anyhow::Result<PathBuf> {
+    let wanted = packages.join(" ");
+    let mark = folder.join("packages");
+    let programs = folder.join("bin");
+    if std::fs::read_to_string(&mark).is_ok_and(|there| there == wanted) {
+        return Ok(programs);
+    }
+    std::fs::create_dir_all(folder)?;
+    say(format_args!(
+        "installing {wanted} with pip, for Python {python}"
+    ));
+    let mut venv = Command::new(format!("python{python}"));
+    // Where versions are managed by pyenv, its name is that of all of them.
+    venv.env("PYENV_VERSION", python)
+        .args(["-m", "venv"])
+        .arg(folder);
+    python_once(venv)?;
+    let mut pip = Command::new(programs.join("pip"));
+    pip.args(["install", "--quiet", "--disable-pip-version-check"])
+        .args(packages);
+    python_once(pip)?;
+    std::fs::write(&mark, wanted)?;
+    Ok(programs)
+}
+
+fn python_once(mut command: Command) -> anyhow::Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command
+        .output()
+        .map_err(|error| Unreachable(format!("{program} cannot be started: {error}")))?;
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let last = stderr.lines().last().unwrap_or_default().to_owned();
+        bail!(Unreachable(format!("{program} failed: {last}")));
+    }
+    Ok(())
+}
+
 fn npm(folder: &Path, args: &[&str]) -> anyhow::Result<()> {
     // Checks that the registry responds: npm itself retries each package several times before it fails.
     npm_once(

@@ -1,5 +1,6 @@
 //! Configuration that points an unknown agent at the mock model.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -73,14 +74,29 @@ struct Table {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Named {
     pub(crate) name: String,
-    /// Packages for npm, the agent's first.
+    /// Packages, the agent's first: for npm, or for pip if `python` is set.
     pub(crate) packages: Vec<String>,
+    /// The version of Python that it needs, as in `3.12`. Default: it is no Python program.
+    pub(crate) python: Option<String>,
+    /// The command that starts it in ACP mode. Default: there is a provider with its name.
+    pub(crate) command: Option<String>,
+    /// Variables. In their values and in those of `files`, `{url}` stands for the mock model's address, without a path.
+    #[serde(default)]
+    pub(crate) env: BTreeMap<String, String>,
+    /// Files for its home folder, by their paths in it.
+    #[serde(default)]
+    pub(crate) files: BTreeMap<String, String>,
 }
 
 impl Named {
+    /// Returns what stands between the name of a package and its version.
+    fn separator(&self) -> &'static str {
+        if self.python.is_some() { "==" } else { "@" }
+    }
+
     /// Returns the version of the agent's package.
     pub(crate) fn version(&self) -> Option<&str> {
-        let (_, version) = self.packages.first()?.rsplit_once('@')?;
+        let (_, version) = self.packages.first()?.rsplit_once(self.separator())?;
         Some(version)
     }
 
@@ -88,13 +104,13 @@ impl Named {
     pub(crate) fn package(&self) -> &str {
         let package = self.packages.first().map_or("", String::as_str);
         package
-            .rsplit_once('@')
+            .rsplit_once(self.separator())
             .map_or(package, |(package, _)| package)
     }
 
     /// Returns the same packages with this version of the agent.
     pub(crate) fn packages_of(&self, version: &str) -> Vec<String> {
-        let own = format!("{}@{version}", self.package());
+        let own = format!("{}{}{version}", self.package(), self.separator());
         let others = self.packages.iter().skip(1).cloned();
         std::iter::once(own).chain(others).collect()
     }
@@ -102,7 +118,7 @@ impl Named {
     /// Installs the agent unless it is installed. Returns the folder of its programs.
     pub(crate) fn install(&self) -> anyhow::Result<PathBuf> {
         let folder = crate::target().join("acp").join(&self.name);
-        install::packages(&folder, &self.packages)
+        self.install_in(&folder, &self.packages)
     }
 
     /// Installs this version of the agent unless it is installed. Returns the folder of its programs.
@@ -111,7 +127,14 @@ impl Named {
             return self.install();
         }
         let versions = crate::target().join("versions").join(&self.name);
-        install::packages(&versions.join(version), &self.packages_of(version))
+        self.install_in(&versions.join(version), &self.packages_of(version))
+    }
+
+    fn install_in(&self, folder: &Path, packages: &[String]) -> anyhow::Result<PathBuf> {
+        match &self.python {
+            Some(python) => install::python_packages(folder, python, packages),
+            None => install::packages(folder, packages),
+        }
     }
 
     /// Returns all agents.
@@ -142,16 +165,24 @@ pub(crate) struct Spec {
 }
 
 impl Spec {
-    pub(crate) fn new(command: &str, args: &AcpArgs) -> anyhow::Result<Self> {
+    /// Creates the configuration of the agent that this command starts. `named` is the agent of the table, if the
+    /// command is its name.
+    pub(crate) fn new(
+        command: &str,
+        named: Option<&Named>,
+        args: &AcpArgs,
+    ) -> anyhow::Result<Self> {
         let words = shell_words::split(command)?;
         let program = words.first().map(Path::new).and_then(Path::file_name);
         let name = program.context("`--acp` needs a command, as in `--acp \"my-agent --acp\"`")?;
         let cli = known(command);
-        let wires = match (args.wire, cli) {
-            (Some(wire), _) => vec![wire],
-            (None, None) => WireName::ALL.to_vec(),
-            (None, Some(_)) => Vec::new(),
+        let wires = match args.wire {
+            Some(wire) => vec![wire],
+            None if cli.is_none() && named.is_none() => WireName::ALL.to_vec(),
+            None => Vec::new(),
         };
+        let own_env = named.map(|it| it.env.clone()).unwrap_or_default();
+        let own_files = named.map(|it| it.files.clone()).unwrap_or_default();
         let of_wires = wires.into_iter().flat_map(WireName::variables);
         let of_wires = of_wires.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         let given = args.files.iter().map(|(path, file)| {
@@ -162,8 +193,10 @@ impl Spec {
         Ok(Self {
             name: name.to_string_lossy().into_owned(),
             cli,
-            env: of_wires.chain(args.env.iter().cloned()).collect(),
-            files: given.collect::<anyhow::Result<_>>()?,
+            env: (of_wires.chain(own_env))
+                .chain(args.env.iter().cloned())
+                .collect(),
+            files: (own_files.into_iter().map(Ok).chain(given)).collect::<anyhow::Result<_>>()?,
             model: args.model.clone(),
         })
     }
@@ -202,12 +235,33 @@ mod tests {
 
     #[test]
     fn another_version_of_an_agent_has_the_same_packages_beside_it() {
-        let agent = Named {
-            name: "x".into(),
-            packages: vec!["@of/x@1.2.3".into(), "node@22".into()],
-        };
+        let named = |text: &str| toml::from_str::<Named>(text).unwrap();
+        let agent = named("name = 'x'\npackages = ['@of/x@1.2.3', 'node@22']");
         assert_eq!((agent.package(), agent.version()), ("@of/x", Some("1.2.3")));
         assert_eq!(agent.packages_of("1.0.0"), ["@of/x@1.0.0", "node@22"]);
+        let agent = named("name = 'x'\npackages = ['of-x==1.2.3', 'y<4']\npython = '3.12'");
+        assert_eq!((agent.package(), agent.version()), ("of-x", Some("1.2.3")));
+        assert_eq!(agent.packages_of("1.0.0"), ["of-x==1.0.0", "y<4"]);
+    }
+
+    #[test]
+    fn an_agent_of_the_table_has_a_provider_or_a_command() {
+        for agent in Named::all().unwrap() {
+            assert!(agent.version().is_some(), "{}", agent.name);
+            let is_provider = Cli::from_id(&agent.name).is_some();
+            assert_ne!(is_provider, agent.command.is_some(), "{}", agent.name);
+        }
+    }
+
+    #[test]
+    fn an_agent_of_the_table_has_its_own_configuration_only() {
+        let table = "name = 'x'\npackages = ['x==1']\npython = '3.12'\ncommand = 'x-acp'\n\
+                     env = { A = '{url}/v1' }\nfiles = { 'c.toml' = 'u = \"{url}\"' }";
+        let named: Named = toml::from_str(table).unwrap();
+        let spec = Spec::new("x-acp", Some(&named), &AcpArgs::default()).unwrap();
+        let pointing = spec.point_at("http://h:1");
+        assert_eq!(pointing.env, [("A".to_owned(), "http://h:1/v1".to_owned())]);
+        assert_eq!(pointing.files[0].content, "u = \"http://h:1\"");
     }
 
     #[test]
