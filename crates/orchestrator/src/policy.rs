@@ -258,13 +258,6 @@ pub enum AfterSideEffects {
 }
 
 impl SideEffects {
-    /// Sets the rule for which tool uses count.
-    #[must_use]
-    pub fn count_if(mut self, rule: impl Fn(&ToolUse) -> bool + Send + Sync + 'static) -> Self {
-        self.counts = Some(Arc::new(rule));
-        self
-    }
-
     /// Returns whether this tool use counts. If the caller's rule panics, it does.
     pub fn counts(&self, tool: &ToolUse) -> bool {
         match &self.counts {

@@ -158,8 +158,6 @@ pub struct Candidate {
 teamster_core::setters! {
     Candidate {
         set params: ExecuteParams,
-        /// Sets the group that shares limits, such as a second account of one provider.
-        some_into group as limit_group: String,
     }
 }
 
@@ -218,9 +216,9 @@ impl Candidate {
     #[must_use]
     pub fn account(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
-        let group = format!("{}@{name}", self.provider());
+        self.group = Some(format!("{}@{name}", self.provider()));
         self.account = Some(name);
-        self.limit_group(group)
+        self
     }
 
     /// Returns the provider's id.

@@ -86,7 +86,11 @@ fn open(options: &mut OpenOptions, flags: OFlag, path: &Path) -> io::Result<File
 }
 
 /// Like [`replace_file`], but fails if the file exists.
-pub(crate) fn create_file(path: &Path, content: &[u8], mode: FileMode) -> io::Result<()> {
+///
+/// # Errors
+///
+/// Fails if the file exists or cannot be written.
+pub fn create_file(path: &Path, content: &[u8], mode: FileMode) -> io::Result<()> {
     draft(path, content, mode)?.persist_noclobber(path)?;
     Ok(())
 }

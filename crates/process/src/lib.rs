@@ -191,8 +191,8 @@ pub use teamster_core;
 pub use config::{EnvPolicy, RecordTo, RuntimeConfig};
 pub use engine::engine;
 pub use files::{
-    DRAFT_PREFIX, FileMode, make_private_folder, open_regular_file, open_unlinked_file,
-    replace_file,
+    DRAFT_PREFIX, FileMode, create_file, make_private_folder, open_regular_file,
+    open_unlinked_file, replace_file,
 };
 pub use git_env::foreign_git_variables;
 pub use group::ProcessGroup;

@@ -1,14 +1,13 @@
 //! The title that a run got after its start: a file beside its description, which never changes.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use teamster_core::text::one_line;
 use teamster_core::time::epoch_ms;
+use teamster_process::{FileMode, create_file, replace_file};
 
 use crate::{RunFolder, Runs, RunsError, files};
 
@@ -16,10 +15,6 @@ use crate::{RunFolder, Runs, RunsError, files};
 const FILE: &str = "title";
 /// Name of the file beside the folders of runs that has another content after each change of a title.
 const CHANGES: &str = ".titles";
-/// Beginning of the names of files that are not complete yet.
-const DRAFT: &str = ".title-";
-/// Age of such a file at which its writer must be gone.
-const STALE: Duration = Duration::from_hours(1);
 
 impl Runs {
     /// Returns a text that differs from an earlier one if a person has changed the title of any run since; `None` before the
@@ -51,7 +46,7 @@ impl RunFolder {
     pub fn set_title(&self, title: Option<&str>) -> Result<(), RunsError> {
         let file = self.path().join(FILE);
         let changed = match title {
-            Some(title) => Draft::write(self.path(), title).and_then(|it| it.rename(&file)),
+            Some(title) => replace_file(&file, title.as_bytes(), FileMode::Private),
             None => match fs::remove_file(&file) {
                 // Without a file the run has no title of its own, unless the run itself is gone.
                 Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -68,66 +63,16 @@ impl RunFolder {
         })?;
         let root = self.path().parent().unwrap_or(Path::new(""));
         let changes = root.join(CHANGES);
-        Draft::write(root, &unique())
-            .and_then(|it| it.rename(&changes))
+        replace_file(&changes, unique().as_bytes(), FileMode::Private)
             .map_err(RunsError::io("write", changes))
     }
 
     /// Gives the run this title unless it has one. A failure leaves it without a title.
     pub(crate) fn set_first_title(&self, title: &str) {
         let file = self.path().join(FILE);
-        if self.info().title.is_none()
-            && fs::symlink_metadata(&file).is_err()
-            && let Ok(draft) = Draft::write(self.path(), title)
-        {
+        if self.info().title.is_none() && fs::symlink_metadata(&file).is_err() {
             // A title that a person has given meanwhile stays.
-            let _ = fs::hard_link(&draft.0, &file);
-        }
-    }
-}
-
-/// File that is not complete yet. It is removed unless it gets its name.
-struct Draft(PathBuf);
-
-impl Draft {
-    fn write(folder: &Path, text: &str) -> io::Result<Self> {
-        remove_stale(folder);
-        let path = folder.join(format!("{DRAFT}{}", unique()));
-        let mut options = OpenOptions::new();
-        let mut file = options
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&path)?;
-        let draft = Self(path);
-        file.write_all(text.as_bytes())?;
-        file.sync_data()?;
-        Ok(draft)
-    }
-
-    fn rename(self, to: &Path) -> io::Result<()> {
-        fs::rename(&self.0, to)
-    }
-}
-
-impl Drop for Draft {
-    fn drop(&mut self) {
-        // One that has its name is not there any more.
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
-/// Removes drafts of writers that were killed.
-fn remove_stale(folder: &Path) {
-    let is_draft = |it: &fs::DirEntry| {
-        let name = it.file_name();
-        name.as_encoded_bytes().starts_with(DRAFT.as_bytes())
-    };
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    for entry in entries.filter(is_draft) {
-        let written = entry.metadata().and_then(|it| it.modified());
-        if written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > STALE)) {
-            let _ = fs::remove_file(entry.path());
+            let _ = create_file(&file, title.as_bytes(), FileMode::Private);
         }
     }
 }
@@ -142,7 +87,6 @@ fn unique() -> String {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::{MetadataExt, symlink};
-    use std::time::SystemTime;
 
     use teamster_api::RunInfo;
 
@@ -234,25 +178,6 @@ mod tests {
         for title in [Some("x"), None] {
             let error = new.folder.set_title(title).unwrap_err();
             assert!(matches!(error, RunsError::NotFound { .. }), "{error:?}");
-        }
-    }
-
-    #[test]
-    fn drafts_of_killed_writers_are_removed() {
-        let dir = tempfile::tempdir().unwrap();
-        let runs = Runs::at(dir.path());
-        let info = RunInfo::new("r", "claude");
-        let new = runs.accept(&info, LogLimits::default()).unwrap();
-        let folders = [new.folder.path(), dir.path()];
-        for folder in folders {
-            let old = fs::File::create(folder.join(".title-1-1-0")).unwrap();
-            old.set_modified(SystemTime::now() - 2 * STALE).unwrap();
-            fs::write(folder.join(".title-1-1-1"), "of a live writer").unwrap();
-        }
-        new.folder.set_title(Some("x")).unwrap();
-        for folder in folders {
-            let left = ["0", "1"].map(|n| folder.join(format!(".title-1-1-{n}")).exists());
-            assert_eq!(left, [false, true], "{}", folder.display());
         }
     }
 }
