@@ -118,6 +118,27 @@ pub enum LoopError {
     Stopped,
 }
 
+teamster_core::setters! {
+    LoopBuilder {
+        /// Sets the providers from which the agent is taken. Default: those of this build.
+        set providers: Providers,
+        /// Sets the configuration of the agent's process. The agent's settings override it.
+        set config as runtime_config: RuntimeConfig,
+        /// Ends the loop after this many ticks. Default: no limit.
+        set ticks as ticks_limit: Option<u64>,
+        /// Sets the handle that wakes or stops the loop. Default: a new one.
+        set control: Control,
+        /// Writes a log of each tick among these runs. The agent's settings limit their number. Default: no logs.
+        some runs: Runs,
+        /// Applies this retention to the logs of all ended runs before each tick. Default: none.
+        some retention: Retention,
+        /// Locks the sessions of the ticks. Default: no locks.
+        some locks as session_locks: SessionLocks,
+        /// Sets retries, budget, fallbacks and logs of the ticks. The agent's settings override them.
+        set options as tick_options: TickOptions,
+    }
+}
+
 impl LoopBuilder {
     /// Creates a builder for this directory, with the CLIs of this build and the environment of this process.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
@@ -146,18 +167,6 @@ impl LoopBuilder {
         builder
     }
 
-    /// Sets the providers from which the agent is taken. Default: those of this build.
-    pub fn providers(mut self, providers: Providers) -> Self {
-        self.providers = providers;
-        self
-    }
-
-    /// Sets the configuration of the agent's process. The agent's settings override it.
-    pub fn runtime_config(mut self, config: RuntimeConfig) -> Self {
-        self.config = config;
-        self
-    }
-
     /// Sets the source of variables, in place of the environment of this process.
     pub fn environment(
         mut self,
@@ -173,45 +182,9 @@ impl LoopBuilder {
         self
     }
 
-    /// Ends the loop after this many ticks. Default: no limit.
-    pub fn ticks_limit(mut self, ticks: Option<u64>) -> Self {
-        self.ticks = ticks;
-        self
-    }
-
-    /// Sets the handle that wakes or stops the loop. Default: a new one.
-    pub fn control(mut self, control: Control) -> Self {
-        self.control = control;
-        self
-    }
-
     /// Copies the log to this writer. Lines that it does not take in time are dropped.
     pub fn copy_log_to(mut self, copy: impl Write + Send + 'static) -> Self {
         self.copy = Some(Box::new(copy));
-        self
-    }
-
-    /// Writes a log of each tick among these runs. The agent's settings limit their number. Default: no logs.
-    pub fn runs(mut self, runs: Runs) -> Self {
-        self.runs = Some(runs);
-        self
-    }
-
-    /// Applies this retention to the logs of all ended runs before each tick. Default: none.
-    pub fn retention(mut self, retention: Retention) -> Self {
-        self.retention = Some(retention);
-        self
-    }
-
-    /// Locks the sessions of the ticks. Default: no locks.
-    pub fn session_locks(mut self, locks: SessionLocks) -> Self {
-        self.locks = Some(locks);
-        self
-    }
-
-    /// Sets retries, budget, fallbacks and logs of the ticks. The agent's settings override them.
-    pub fn tick_options(mut self, options: TickOptions) -> Self {
-        self.options = options;
         self
     }
 

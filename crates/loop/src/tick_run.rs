@@ -36,6 +36,7 @@ teamster_core::setters! {
         set retry: RetryPolicy,
         set budget: Budget,
         set fallbacks: Vec<Candidate>,
+        some observer: Arc<dyn RunObserver>,
         some logs: TickLogs,
     }
 }
@@ -81,13 +82,6 @@ impl TickOptions {
         (self.budget).check_agent(settings.name(), agent.capabilities())?;
         let mut fallbacks = self.fallbacks.iter();
         fallbacks.try_for_each(|candidate| self.budget.check(candidate))
-    }
-
-    /// Sets the observer of the ticks.
-    #[must_use]
-    pub fn observer(mut self, observer: Arc<dyn RunObserver>) -> Self {
-        self.observer = Some(observer);
-        self
     }
 }
 

@@ -207,13 +207,6 @@ impl Stdin {
         Self::until(Until::Forever)
     }
 
-    /// Writes the input to this file, atomically.
-    #[must_use]
-    pub fn save(mut self, file: impl Into<PathBuf>) -> Self {
-        self.save = Some(file.into());
-        self
-    }
-
     /// Writes `{"type":"stdin","bytes":5,"text":"…"}` to standard output after the input was read.
     #[must_use]
     pub fn echo(mut self) -> Self {
@@ -271,24 +264,10 @@ impl Spawn {
         }
     }
 
-    /// Sets whether it inherits stdout and stderr (the default) or gets `/dev/null`.
-    #[must_use]
-    pub fn hold_pipes(mut self, hold: bool) -> Self {
-        self.hold_pipes = hold;
-        self
-    }
-
     /// Starts it with an empty environment, so that no variable identifies its owner.
     #[must_use]
     pub fn clear_env(mut self) -> Self {
         self.clear_env = true;
-        self
-    }
-
-    /// Writes its process id to this file.
-    #[must_use]
-    pub fn pid_file(mut self, file: impl Into<PathBuf>) -> Self {
-        self.pid_file = Some(file.into());
         self
     }
 
@@ -303,6 +282,19 @@ impl Spawn {
 impl From<SpawnKind> for Spawn {
     fn from(kind: SpawnKind) -> Self {
         Self::new(kind)
+    }
+}
+
+teamster_core::setters! {
+    Stdin {
+        /// Writes the input to this file, atomically.
+        some_into save: PathBuf,
+    }
+    Spawn {
+        /// Sets whether it inherits stdout and stderr (the default) or gets `/dev/null`.
+        set hold_pipes: bool,
+        /// Writes its process id to this file.
+        some_into pid_file: PathBuf,
     }
 }
 

@@ -41,20 +41,6 @@ pub struct Text {
 }
 
 impl Text {
-    /// Sets the stream. Default: standard output.
-    #[must_use]
-    pub fn to(mut self, stream: Stream) -> Self {
-        self.to = stream;
-        self
-    }
-
-    /// Sets the number of copies. `{n}` in the text is replaced by 0, 1, 2 and so on.
-    #[must_use]
-    pub fn repeat(mut self, times: u64) -> Self {
-        self.repeat = Some(times);
-        self
-    }
-
     /// Sets the pause between copies, in whole milliseconds. Without it, copies are written in large pieces.
     #[must_use]
     pub fn interval(mut self, pause: Duration) -> Self {
@@ -129,34 +115,6 @@ impl BigLine {
             to: Stream::default(),
         }
     }
-
-    /// Sets the text before the fill.
-    #[must_use]
-    pub fn prefix(mut self, text: impl Into<String>) -> Self {
-        self.prefix = text.into();
-        self
-    }
-
-    /// Sets the text after the fill.
-    #[must_use]
-    pub fn suffix(mut self, text: impl Into<String>) -> Self {
-        self.suffix = text.into();
-        self
-    }
-
-    /// Sets the fill character. Default: `x`. It must be ASCII, which is checked when the script is read.
-    #[must_use]
-    pub fn fill(mut self, fill: char) -> Self {
-        self.fill = fill;
-        self
-    }
-
-    /// Sets the stream. Default: standard output.
-    #[must_use]
-    pub fn to(mut self, stream: Stream) -> Self {
-        self.to = stream;
-        self
-    }
 }
 
 /// Plays a recorded file byte for byte: `play = { file = "…", first = 1, last = 20, chunk = 7, delay_ms = 5,
@@ -193,20 +151,6 @@ impl Play {
         }
     }
 
-    /// Sets the first line, counted from 1.
-    #[must_use]
-    pub fn first(mut self, line: u64) -> Self {
-        self.first = Some(line);
-        self
-    }
-
-    /// Sets the last line, counted from 1.
-    #[must_use]
-    pub fn last(mut self, line: u64) -> Self {
-        self.last = Some(line);
-        self
-    }
-
     /// Writes pieces of this many bytes, independent of line ends. 0 means whole lines.
     #[must_use]
     pub fn chunk(mut self, bytes: usize) -> Self {
@@ -225,13 +169,6 @@ impl Play {
     #[must_use]
     pub fn garbage_every(mut self, lines: u64) -> Self {
         self.garbage_every = NonZeroU64::new(lines);
-        self
-    }
-
-    /// Sets the stream. Default: standard output.
-    #[must_use]
-    pub fn to(mut self, stream: Stream) -> Self {
-        self.to = stream;
         self
     }
 }
@@ -263,13 +200,6 @@ impl Flood {
         }
     }
 
-    /// Sets the stream. Default: standard error.
-    #[must_use]
-    pub fn to(mut self, stream: Stream) -> Self {
-        self.to = stream;
-        self
-    }
-
     /// Writes concurrently with the rest of the script, which continues immediately.
     ///
     /// The end of the script waits for the flood; the step `exit` does not.
@@ -283,6 +213,37 @@ impl Flood {
 impl From<u64> for Flood {
     fn from(bytes: u64) -> Self {
         Self::new(bytes)
+    }
+}
+
+teamster_core::setters! {
+    Text {
+        /// Sets the stream. Default: standard output.
+        set to: Stream,
+        /// Sets the number of copies. `{n}` in the text is replaced by 0, 1, 2 and so on.
+        some repeat: u64,
+    }
+    BigLine {
+        /// Sets the text before the fill.
+        into prefix: String,
+        /// Sets the text after the fill.
+        into suffix: String,
+        /// Sets the fill character. Default: `x`. It must be ASCII, which is checked when the script is read.
+        set fill: char,
+        /// Sets the stream. Default: standard output.
+        set to: Stream,
+    }
+    Play {
+        /// Sets the first line, counted from 1.
+        some first: u64,
+        /// Sets the last line, counted from 1.
+        some last: u64,
+        /// Sets the stream. Default: standard output.
+        set to: Stream,
+    }
+    Flood {
+        /// Sets the stream. Default: standard error.
+        set to: Stream,
     }
 }
 
