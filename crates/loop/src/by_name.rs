@@ -18,28 +18,6 @@ use crate::{
 /// # Errors
 ///
 /// Fails if no provider has the agent's id, or if a provider without sessions is to keep its process.
-///
-/// ```
-/// use teamster_core::ExecuteParams;
-/// use teamster_loop::{Settings, create_loop_adapter};
-/// use teamster_process::RuntimeConfig;
-///
-/// let agent = teamster_providers::Providers::builtin().get("claude").expect("is in this build");
-/// let settings = Settings::new(agent.info());
-/// let params = ExecuteParams::new("");
-/// let agent = create_loop_adapter(&settings, params, RuntimeConfig::default())?;
-/// assert!(agent.keeps_context());
-/// # Ok::<(), teamster_core::AgentError>(())
-/// ```
-pub fn create_loop_adapter(
-    settings: &Settings,
-    params: ExecuteParams,
-    config: RuntimeConfig,
-) -> Result<Box<dyn Adapter>, AgentError> {
-    loop_adapter(&Providers::builtin(), settings, params, config)
-}
-
-/// Creates the adapter of a loop with one of these providers. See [`create_loop_adapter`].
 pub(crate) fn loop_adapter(
     providers: &Providers,
     settings: &Settings,

@@ -32,7 +32,7 @@ pub use agent::{fallback_params, params};
 pub use agent_loop::AgentLoop;
 pub use agent_run::{AgentRun, agent_directory, agent_run};
 pub use builder::{LoopBuilder, LoopError, PreparedLoop};
-pub use by_name::{create_loop_adapter, loop_agent};
+pub use by_name::loop_agent;
 pub use control::Control;
 pub use folder::{AgentFolder, Flag, FolderError, ORCHESTRATOR};
 pub use log::{Log, LossyWriter};
