@@ -1,7 +1,7 @@
 //! Tests of runs that the orchestrator, or their caller, ended.
 
 use serde_json::json;
-use teamster_core::{RunStatus, ToolKind, Usage};
+use teamster_core::{RunStatus, ToolKind};
 
 use super::*;
 
@@ -59,33 +59,6 @@ async fn aborted_while_it_waits_for_the_next_attempt() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_budget_that_is_spent_on_the_way() {
-    let claude = mock(
-        "claude",
-        [Script::new()
-            .text_in("m", "a")
-            .usage(Usage::default().output_tokens(20))
-            .wait_for_abort()],
-    );
-    let mut request = request(&claude);
-    request.budget.tokens = Some(10);
-    let events = all(orchestrator().execute(request)).await;
-    assert_eq!(
-        short(&events),
-        [
-            "text m a",
-            "usage",
-            "error BudgetExceeded the run's budget of 10 tokens is spent",
-            "done Failed a",
-        ]
-    );
-    let result = result(&events);
-    assert_eq!(result.errors[0].kind, ErrorKind::Budget);
-    assert!(!result.aborted);
-    assert_eq!(result.usage.unwrap().output_tokens, Some(20));
-}
-
-#[tokio::test(start_paused = true)]
 async fn on_hold() {
     let orchestrator = orchestrator();
     let mut limited = error(ErrorKind::Quota);
@@ -118,44 +91,6 @@ async fn on_hold() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn on_hold_after_an_attempt() {
-    let orchestrator = orchestrator();
-    let mut limited = error(ErrorKind::Quota);
-    limited.retry_after_ms = Some(3_600_000);
-    let codex = mock("codex", [Script::new().failed(limited.clone())]);
-    let gemini = mock("gemini", [Script::new().failed(limited)]);
-    for runtime in [&codex, &gemini] {
-        all(orchestrator.execute(request(runtime))).await;
-    }
-    let claude = mock(
-        "claude",
-        [Script::new()
-            .session("s")
-            .cost_usd(0.5)
-            .failed(error(ErrorKind::Auth))],
-    );
-    let request = request(&claude)
-        .fallback(candidate(&codex))
-        .fallback(candidate(&gemini));
-    let events = all(orchestrator.execute(request)).await;
-    let hold = "is on hold because of an earlier error: Quota";
-    assert_eq!(
-        short(&events),
-        [
-            "session s".to_owned(),
-            "notice claude failed (Auth): continuing with codex".into(),
-            format!("notice codex failed (codex {hold}): continuing with gemini"),
-            format!("error ProviderOnHold gemini {hold}"),
-            "done Failed ".into(),
-        ]
-    );
-    let result = result(&events);
-    assert_eq!(result.exit_code, Some(1));
-    assert_eq!(result.session_id.as_deref(), Some("s"));
-    assert_eq!(result.total_cost_usd, Some(0.5));
-}
-
-#[tokio::test(start_paused = true)]
 async fn why_it_does_not_go_on_is_reported() {
     let claude = mock(
         "claude",
@@ -172,106 +107,6 @@ async fn why_it_does_not_go_on_is_reported() {
         "{lines:#?}"
     );
     assert_eq!(lines[2..], ["error CliError Network", "done Failed "]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_runtime_that_breaks_its_promise() {
-    let mut request = request(&mock(
-        "claude",
-        [Script::new()
-            .session("s")
-            .text("a")
-            .permission_denied("Bash", "t", "no")
-            .usage(Usage::default().output_tokens(3))
-            .breaks_off()],
-    ));
-    request.retry.retries = 0;
-    let events = all(orchestrator().execute(request)).await;
-    let lines = short(&events);
-    assert!(lines[4].starts_with("error StreamEndedEarly"), "{lines:#?}");
-    assert_eq!(lines[5], "done Failed a");
-    let result = result(&events);
-    assert_eq!(result.session_id.as_deref(), Some("s"));
-    assert_eq!(result.final_message.as_deref(), Some("a"));
-    assert_eq!(result.usage.unwrap().output_tokens, Some(3));
-    assert_eq!(result.permission_denials[0].tool_name, "Bash");
-}
-
-#[tokio::test(start_paused = true)]
-async fn refused_before_any_attempt() {
-    let claude = mock("claude", [Script::new()]);
-    let mut empty = request(&claude);
-    empty.candidates.clear();
-    let events = all(orchestrator().execute(empty)).await;
-    assert_eq!(
-        short(&events),
-        [
-            "error InvalidParams candidates: at least one is needed",
-            "done Failed "
-        ]
-    );
-
-    let stream = orchestrator().execute(request(&claude));
-    stream.abort();
-    let expected = [
-        "error Aborted the run was stopped by its caller",
-        "done Aborted ",
-    ];
-    assert_eq!(short(&all(stream).await), expected);
-    let mut cancelled = request(&claude);
-    cancelled.candidates[0].params.cancel.cancel();
-    cancelled.id = Some("r".into());
-    let (sender, events) = std::sync::mpsc::channel();
-    let cancelled = cancelled.on_event(move |event| sender.send(event.type_name()).unwrap());
-    assert_eq!(
-        short(&all(orchestrator().execute(cancelled)).await),
-        expected
-    );
-    assert_eq!(claude.runs().len(), 0);
-    assert_eq!(events.iter().count(), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn aborted_in_the_queue() {
-    let mut config = OrchestratorConfig::default();
-    config.limits.overall = Some(1);
-    let orchestrator = Orchestrator::new(config).unwrap();
-    let claude = mock("claude", [Script::new().text("a").wait_for_abort()]);
-    let mut first = orchestrator.execute(request(&claude));
-    until(&mut first, "text").await;
-
-    let cancel = teamster_core::CancellationToken::new();
-    let mut second = request(&claude);
-    second.candidates[0].params.cancel = cancel.clone();
-    second.id = Some("second".into());
-    let waiting = tokio::spawn(all(orchestrator.execute(second)));
-    while !orchestrator.is_run_active("second").await {
-        tokio::task::yield_now().await;
-    }
-    cancel.cancel();
-    assert_eq!(
-        short(&waiting.await.unwrap()),
-        [
-            "error Aborted the run was stopped by its caller",
-            "done Aborted "
-        ]
-    );
-    assert_eq!(claude.active(), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_kill_reaches_the_runtime() {
-    let script = Script::new()
-        .text("a")
-        .wait_for_abort()
-        .stop_takes(seconds(20));
-    let claude = mock("claude", [script]);
-    let mut events = orchestrator().execute(request(&claude));
-    until(&mut events, "text").await;
-    let begun = tokio::time::Instant::now();
-    events.abort_handle().kill();
-    assert_eq!(events.result().await.status, RunStatus::Aborted);
-    assert_eq!(begun.elapsed(), Duration::ZERO);
 }
 
 #[tokio::test(start_paused = true)]
