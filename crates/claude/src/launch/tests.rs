@@ -1,6 +1,6 @@
 use super::*;
 use teamster_core::provider::PathLocation;
-use teamster_core::{ErrorCode, ImageSource, PromptDelivery};
+use teamster_core::{ErrorCode, ImageSource};
 
 fn args(params: &ExecuteParams) -> Vec<String> {
     let launch = launch(params).unwrap();
@@ -17,14 +17,6 @@ const BASE: [&str; 4] = [
     "--verbose",
     "--include-partial-messages",
 ];
-
-#[test]
-fn a_prompt_stands_after_the_end_of_flags() {
-    let params = ExecuteParams::new("--help me");
-    assert_eq!(args(&params)[..4], BASE);
-    assert_eq!(args(&params)[4..], ["--", "--help me"]);
-    assert_eq!(launch(&params).unwrap().stdin, Stdin::Closed);
-}
 
 #[test]
 fn every_value_is_joined_to_its_flag() {
@@ -75,25 +67,6 @@ fn every_value_is_joined_to_its_flag() {
 }
 
 #[test]
-fn a_prompt_is_on_stdin_or_in_argv_and_never_in_both() {
-    let mut params = ExecuteParams::new("x".repeat(10_001));
-    assert_eq!(args(&params), BASE);
-    assert_eq!(
-        launch(&params).unwrap().stdin,
-        Stdin::Bytes(vec![b'x'; 10_001])
-    );
-    params.prompt_delivery = PromptDelivery::Argv;
-    assert_eq!(args(&params).len(), 6);
-    assert_eq!(launch(&params).unwrap().stdin, Stdin::Closed);
-    params.prompt = "short".into();
-    params.prompt_delivery = PromptDelivery::Stdin;
-    assert_eq!(args(&params), BASE);
-    params.prompt = "a\0b".into();
-    params.prompt_delivery = PromptDelivery::default();
-    assert_eq!(launch(&params).unwrap().stdin, Stdin::Bytes(b"a\0b".into()));
-}
-
-#[test]
 fn a_large_system_prompt_goes_into_a_file() {
     let mut params = ExecuteParams::new("hi");
     params.system_prompt = Some(SystemPrompt::Replace("x".repeat(40_000)));
@@ -103,14 +76,6 @@ fn a_large_system_prompt_goes_into_a_file() {
     assert_eq!(file.location, PathLocation::Argument(BASE.len()));
     assert_eq!(launch.args[BASE.len()], "--system-prompt-file=");
     assert_eq!(file.content.len(), 40_000);
-}
-
-#[test]
-fn a_prompt_is_a_command_only_if_requested() {
-    let mut params = ExecuteParams::new("/clear");
-    assert_eq!(args(&params)[5], " /clear");
-    params.slash_commands = true;
-    assert_eq!(args(&params)[5], "/clear");
 }
 
 #[test]
@@ -172,16 +137,6 @@ fn invalid_parameters_are_refused_by_name() {
 fn a_prompt_larger_than_stdin_takes_is_refused() {
     let params = ExecuteParams::new("x".repeat(LARGEST_STDIN_PROMPT + 1));
     assert_eq!(launch(&params).unwrap_err().code, ErrorCode::PromptTooLarge);
-}
-
-#[test]
-fn retries_of_the_cli_are_set_by_environment() {
-    let mut params = ExecuteParams::new("hi");
-    params.cli_retries = Some(2);
-    assert_eq!(
-        launch(&params).unwrap().env,
-        [("CLAUDE_CODE_MAX_RETRIES".to_owned(), "2".to_owned())]
-    );
 }
 
 #[test]

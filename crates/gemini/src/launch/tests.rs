@@ -1,5 +1,4 @@
-use proptest::prelude::*;
-use teamster_core::{ErrorCode, PromptDelivery};
+use teamster_core::ErrorCode;
 
 use super::*;
 
@@ -92,21 +91,6 @@ fn every_value_is_joined_to_its_flag() {
         args(&launch)[1..3],
         ["--approval-mode=yolo", "--session-id=my_run-1"]
     );
-}
-
-#[test]
-fn a_prompt_is_on_stdin_or_in_argv_and_never_in_both() {
-    let launch = launched(|p| p.prompt = "x".repeat(10_001));
-    assert_eq!(args(&launch), ["--output-format=stream-json"]);
-    assert_eq!(launch.stdin, Stdin::Bytes(vec![b'x'; 10_001]));
-    let launch = launched(|p| {
-        p.prompt = "x".repeat(10_001);
-        p.prompt_delivery = PromptDelivery::Argv;
-    });
-    assert_eq!(args(&launch).len(), 2);
-    assert_eq!(launch.stdin, Stdin::Closed);
-    let launch = launched(|p| p.prompt = "a\0b".into());
-    assert_eq!(launch.stdin, Stdin::Bytes(b"a\0b".into()));
 }
 
 #[test]
@@ -231,16 +215,6 @@ fn ambiguous_values_are_refused_by_name() {
         ("add_dirs: ", |p| p.add_dirs = vec!["/a ".into()]),
         ("add_dirs: ", |p| p.add_dirs = vec!["~/a".into()]),
         ("allowed_tools: ", |p| p.allowed_tools = vec!["a,b".into()]),
-        ("system_prompt: ", |p| {
-            p.system_prompt = Some(SystemPrompt::Append("x".into()));
-        }),
-        ("max_turns: ", |p| p.max_turns = Some(3)),
-        ("cli_retries: ", |p| p.cli_retries = Some(3)),
-        ("effort: ", |p| p.effort = Some("high".into())),
-        ("fork: ", |p| {
-            p.fork = true;
-            p.session_id = Some("a".into());
-        }),
     ];
     for (name, change) in cases {
         let error = refused(change);
@@ -255,50 +229,4 @@ fn a_path_that_is_not_utf8_is_refused() {
     let path = std::ffi::OsString::from_vec(b"/a\xff".to_vec());
     let error = refused(|p| p.add_dirs = vec![path.into()]);
     assert!(error.message.starts_with("add_dirs: "), "{error}");
-}
-
-/// Parses words like yargs, for the CLI's flags: `--name=value` with any value. Any other word would be a separate
-/// flag, a value of the previous one, or a subcommand.
-fn parse<'a>(args: &[&'a str]) -> Vec<(&'a str, &'a str)> {
-    let parse = |arg: &&'a str| {
-        let (name, value) = arg.split_once('=').expect("a word of its own");
-        assert!(name.starts_with("--"), "{name}");
-        (name, value)
-    };
-    args.iter().map(parse).collect()
-}
-
-proptest! {
-    #[test]
-    fn the_cli_parses_the_arguments_as_intended(
-        prompt in "\\PC{1,40}|--?[a-z]{1,8}( \\PC*)?|/[a-z]+", model in "\\PC{0,20}x",
-        id in "[A-Za-z0-9_-]{1,40}", dirs in prop::collection::vec("\\PC{1,20}", 0..3),
-        tools in prop::collection::vec("\\PC{1,20}", 0..3),
-    ) {
-        let mut params = ExecuteParams::new(&prompt);
-        params.model = Some(model.clone());
-        params.session_id = Some(id.clone());
-        params.add_dirs = dirs.iter().map(Into::into).collect();
-        params.allowed_tools.clone_from(&tools);
-        let Ok(launch) = launch(&params) else {
-            return Ok(());
-        };
-        prop_assert_eq!(&launch.stdin, &Stdin::Closed);
-        let words = args(&launch);
-        let parsed = parse(&words);
-        // The CLI splits lists at commas and trims their items.
-        let list = |flag: &str| -> Vec<String> {
-            let values = parsed.iter().filter(|(name, _)| *name == flag);
-            let values = values.flat_map(|(_, value)| value.split(','));
-            values.map(|v| v.trim().to_owned()).filter(|v| !v.is_empty()).collect()
-        };
-        prop_assert_eq!(list("--include-directories"), dirs);
-        prop_assert_eq!(list("--allowed-tools"), tools);
-        let one = |flag: &str| parsed.iter().find(|(name, _)| *name == flag).map(|(_, v)| v.to_string());
-        prop_assert_eq!(one("--model").map(|v| v.trim().to_owned()), Some(model));
-        prop_assert_eq!(one("--resume"), Some(id));
-        let read = one("--prompt").unwrap();
-        prop_assert!(!read.starts_with('/') || read.starts_with("//") || read.starts_with("/*"));
-        prop_assert_eq!(read.trim_start(), prompt.trim_start());
-    }
 }

@@ -407,17 +407,12 @@ fn invalid_parameters_are_refused_by_name() {
         ("prompt_delivery:", |p| {
             p.prompt_delivery = PromptDelivery::Argv;
         }),
-        ("slash_commands:", |p| p.slash_commands = true),
-        ("new_session_id:", |p| p.new_session_id = Some("me".into())),
         ("fork:", |p| p.fork = true),
         ("model:", |p| p.model = Some("sonnet".into())),
         ("model:", |p| p.model = Some("anthropic/".into())),
         ("model:", |p| p.model = Some("\"a/b\"".into())),
         ("session_id:", |p| p.session_id = Some("'x'".into())),
         ("effort:", |p| p.effort = Some("\"".into())),
-        ("max_turns:", |p| p.max_turns = Some(3)),
-        ("output_schema:", |p| p.output_schema = Some(json!({}))),
-        ("cli_retries:", |p| p.cli_retries = Some(1)),
         ("working_directory:", |p| {
             p.working_directory = Some("".into());
         }),
