@@ -11,8 +11,9 @@ mod offers;
 mod payload;
 mod progress;
 
+use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::AgentError;
 
@@ -27,13 +28,9 @@ pub use payload::{
 pub use progress::{ContextUse, ToolOutput};
 
 /// An event of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(
-    tag = "type",
-    rename_all = "snake_case",
-    expecting = "expected an event: an object with a `type` and the fields of that type"
-)]
+#[serde(tag = "type", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AgentEvent {
     /// The session is known, for the first time or under a new id.
@@ -78,40 +75,58 @@ pub enum AgentEvent {
     /// The run is over. Always the last event, and the only one of its type.
     Done(Done),
     /// An event that only a newer version knows, in its wire format. It is never in a stream.
-    #[serde(untagged, deserialize_with = "newer")]
+    #[serde(untagged)]
     #[cfg_attr(feature = "schema", schemars(skip, !untagged))]
     Newer(NewerEvent),
 }
 
-/// Event types that this version knows.
-const TYPES: [&str; 20] = [
-    "session",
-    "offers",
-    "text",
-    "retract",
-    "thinking",
-    "tool_use",
-    "tool_output",
-    "tool_result",
-    "file_change",
-    "plan",
-    "permission",
-    "usage",
-    "context",
-    "retry",
-    "rate_limit",
-    "notice",
-    "unknown",
-    "turn_end",
-    "error",
-    "done",
-];
-
-fn newer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NewerEvent, D::Error> {
-    NewerEvent::unless_known(deserializer, &TYPES)
+impl<'de> Deserialize<'de> for AgentEvent {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let fields = Map::deserialize(deserializer)?;
+        Self::from_fields(fields).map_err(D::Error::custom)
+    }
 }
 
 impl AgentEvent {
+    /// Reads an event from the fields of its JSON object.
+    ///
+    /// Every reader ends here. The derived code would be compiled once more for each of them, and copy the fields first.
+    pub(crate) fn from_fields(fields: Map<String, Value>) -> serde_json::Result<Self> {
+        type Read = fn(Map<String, Value>) -> serde_json::Result<AgentEvent>;
+        fn read<T: DeserializeOwned + Into<AgentEvent>>(
+            fields: Map<String, Value>,
+        ) -> serde_json::Result<AgentEvent> {
+            T::deserialize(Value::Object(fields)).map(Into::into)
+        }
+        let Some(name) = fields.get("type").and_then(Value::as_str) else {
+            return Err(serde_json::Error::missing_field("type"));
+        };
+        let read: Read = match name {
+            "session" => read::<SessionStarted>,
+            "offers" => read::<Offers>,
+            "text" => read::<Text>,
+            "retract" => read::<Retract>,
+            "thinking" => read::<Thinking>,
+            "tool_use" => read::<ToolUse>,
+            "tool_output" => read::<ToolOutput>,
+            "tool_result" => read::<ToolResult>,
+            "file_change" => read::<FileChange>,
+            "plan" => read::<Plan>,
+            "permission" => read::<PermissionEvent>,
+            "usage" => read::<UsageReport>,
+            "context" => read::<ContextUse>,
+            "retry" => read::<Retry>,
+            "rate_limit" => read::<RateLimit>,
+            "notice" => read::<Notice>,
+            "unknown" => read::<Unknown>,
+            "turn_end" => read::<TurnEnd>,
+            "error" => read::<ErrorEvent>,
+            "done" => read::<Done>,
+            _ => |fields| Ok(Self::Newer(NewerEvent::of(fields))),
+        };
+        read(fields)
+    }
+
     /// Returns the `type` of the wire format, and `newer` for [`Newer`](Self::Newer), whose own type is in its fields.
     pub fn type_name(&self) -> &'static str {
         match self {
@@ -361,13 +376,14 @@ mod tests {
 
     #[test]
     fn a_known_event_that_lacks_a_field_is_none_of_a_newer_version() {
-        for wire in [json!({"type": "text"}), json!({"text": "x"}), json!([])] {
+        for (wire, problem) in [
+            (json!({"type": "text"}), "missing field `text`"),
+            (json!({"text": "x"}), "missing field `type`"),
+            (json!({"type": 1}), "missing field `type`"),
+            (json!([]), "invalid type: sequence, expected a map"),
+        ] {
             let error = serde_json::from_value::<AgentEvent>(wire.clone()).unwrap_err();
-            assert_eq!(
-                error.to_string(),
-                "expected an event: an object with a `type` and the fields of that type",
-                "{wire}"
-            );
+            assert_eq!(error.to_string(), problem, "{wire}");
         }
     }
 
@@ -379,7 +395,11 @@ mod tests {
         let types: Vec<_> = variants
             .map(|variant| variant["properties"]["type"]["const"].as_str().unwrap())
             .collect();
-        assert_eq!(types, TYPES);
+        assert_eq!(types.len(), 20);
+        for name in types {
+            let read = serde_json::from_value::<AgentEvent>(json!({"type": name}));
+            assert!(!matches!(read, Ok(AgentEvent::Newer(_))), "{name}");
+        }
     }
 
     #[test]

@@ -6,7 +6,9 @@ mod lenient;
 mod line;
 mod outcome;
 
+use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
 use crate::{AgentEvent, Id, RawJson};
 
@@ -106,39 +108,52 @@ impl From<AgentEvent> for LogEntry {
     }
 }
 
-/// Wire format of an entry. `native` is a single field, although an `unknown` event stores it.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Wire {
-    seq: u64,
-    at_ms: u64,
-    #[serde(default)]
-    run_id: Option<Id>,
-    attempt: u32,
-    #[serde(flatten)]
-    event: AgentEvent,
-    #[serde(default)]
-    native: Option<RawJson>,
-}
-
 impl<'de> Deserialize<'de> for LogEntry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let wire = Wire::deserialize(deserializer)?;
-        let (mut event, mut native) = (wire.event, wire.native);
+        let fields = Map::deserialize(deserializer)?;
+        Self::from_fields(fields).map_err(D::Error::custom)
+    }
+}
+
+impl LogEntry {
+    /// Reads an entry from the fields of its JSON object.
+    fn from_fields(mut fields: Map<String, Value>) -> serde_json::Result<Self> {
+        let mut native = match fields.shift_remove("native") {
+            Some(native) => Option::<RawJson>::deserialize(native)?,
+            None => None,
+        };
+        let run_id = match fields.shift_remove("runId") {
+            Some(run_id) => Option::deserialize(run_id)?,
+            None => None,
+        };
+        let seq = take(&mut fields, "seq")?;
+        let at_ms = take(&mut fields, "atMs")?;
+        let attempt = take(&mut fields, "attempt")?;
+        let mut event = AgentEvent::from_fields(fields)?;
+        // On the wire, `native` is a single field, although an `unknown` event stores it.
         if let AgentEvent::Unknown(unknown) = &mut event
             && let Some(line) = native.take()
         {
             unknown.native = line;
         }
         Ok(Self {
-            seq: wire.seq,
-            at_ms: wire.at_ms,
-            run_id: wire.run_id,
-            attempt: wire.attempt,
+            seq,
+            at_ms,
+            run_id,
+            attempt,
             event,
             native,
         })
     }
+}
+
+/// Removes and reads a field. The order of the others stays.
+fn take<T: DeserializeOwned>(
+    fields: &mut Map<String, Value>,
+    name: &'static str,
+) -> serde_json::Result<T> {
+    let field = fields.shift_remove(name);
+    T::deserialize(field.ok_or_else(|| serde_json::Error::missing_field(name))?)
 }
 
 #[cfg(test)]

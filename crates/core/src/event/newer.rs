@@ -29,6 +29,11 @@ impl NewerEvent {
         }
     }
 
+    /// Wraps an event whose type this version does not know.
+    pub(crate) fn of(fields: Map<String, Value>) -> Self {
+        Self(Box::new(fields))
+    }
+
     /// Returns the `type`.
     pub fn type_name(&self) -> &str {
         (self.0.get("type").and_then(Value::as_str)).unwrap_or_default()

@@ -2,7 +2,7 @@
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::event::RunEvent;
 use crate::LogEntry;
@@ -80,6 +80,14 @@ impl Serialize for LifecycleEntry {
 
 impl<'de> Deserialize<'de> for LifecycleEntry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let line = Value::deserialize(deserializer)?;
+        Self::from_line(line).map_err(D::Error::custom)
+    }
+}
+
+impl LifecycleEntry {
+    /// Reads an entry from its JSON object.
+    fn from_line(line: Value) -> serde_json::Result<Self> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Position {
@@ -88,9 +96,8 @@ impl<'de> Deserialize<'de> for LifecycleEntry {
             attempt: u32,
         }
         // Both parts may have the field `attempt`, so each is deserialized from the whole line.
-        let line = Value::deserialize(deserializer)?;
-        let position = Position::deserialize(&line).map_err(D::Error::custom)?;
-        let event = match RunEvent::deserialize(line).map_err(D::Error::custom)? {
+        let position = Position::deserialize(&line)?;
+        let event = match RunEvent::deserialize(line)? {
             RunEvent::Newer(event) => RunEvent::Newer(event.without(&["seq", "atMs", "attempt"])),
             event => event,
         };
@@ -122,12 +129,12 @@ pub enum RunLogEntry {
 
 impl<'de> Deserialize<'de> for RunLogEntry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let line = Value::deserialize(deserializer)?;
-        let name = line.get("type").and_then(Value::as_str);
+        let fields = Map::<String, Value>::deserialize(deserializer)?;
+        let name = fields.get("type").and_then(Value::as_str);
         if name.is_some_and(|name| name.contains(':') || ["reset", "damaged"].contains(&name)) {
-            LifecycleEntry::deserialize(line).map(Self::Run)
+            LifecycleEntry::from_line(Value::Object(fields)).map(Self::Run)
         } else {
-            LogEntry::deserialize(line).map(Self::Agent)
+            LogEntry::from_fields(fields).map(Self::Agent)
         }
         .map_err(D::Error::custom)
     }
