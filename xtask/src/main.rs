@@ -14,7 +14,6 @@ mod schema;
 mod soak;
 mod surface;
 mod tidy;
-mod workspaces;
 
 use std::env;
 use std::ffi::OsString;
@@ -62,7 +61,6 @@ enum Task {
     Soak(soak::Args),
     Surface(surface::Args),
     Tidy(tidy::Args),
-    Workspaces(workspaces::Args),
 }
 
 /// Outcome of a task.
@@ -103,7 +101,6 @@ fn main() -> ExitCode {
         Task::Soak(args) => soak::run(&args),
         Task::Surface(args) => surface::run(args, &mut out),
         Task::Tidy(args) => tidy::run(&args, &mut out),
-        Task::Workspaces(args) => workspaces::run(&args, &mut out),
     };
     let outcome = outcome.and_then(|outcome| {
         out.flush()?;
