@@ -7,7 +7,6 @@ use teamster_testkit::replay::decode;
 
 use super::CodexDecoder;
 
-mod any;
 mod mcp_results;
 mod text;
 mod tools;

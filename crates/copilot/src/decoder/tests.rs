@@ -9,7 +9,6 @@ use teamster_testkit::replay::decode;
 
 use super::CopilotDecoder;
 
-mod any_lines;
 mod ends;
 mod errors;
 mod last_lines;

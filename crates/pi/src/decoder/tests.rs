@@ -1,6 +1,5 @@
 //! Hand-made lines. Recorded runs are in `fixtures/pi`.
 
-use proptest::prelude::*;
 use serde_json::{Value, json};
 use teamster_core::provider::{Exit, RunAssembler, grammar};
 use teamster_core::{
@@ -329,33 +328,6 @@ fn an_unknown_line_is_not_dropped() {
 fn the_note_of_a_new_session_on_stderr_is_no_evidence() {
     let stderr = "Warning: No project session found with id 'a'; creating a new session with that id.\nError: x\n";
     assert_eq!(super::evidence(stderr), "Error: x\n");
-}
-
-fn any_line() -> impl Strategy<Value = Value> {
-    let text = "[a-zé\u{1F600} ]{0,6}";
-    prop_oneof![
-        Just(session()),
-        Just(begin()),
-        Just(settled()),
-        Just(json!({"type": "agent_start"})),
-        (0..3usize, text).prop_map(|(at, text)| delta("text_delta", at, &text)),
-        (0..3usize, text).prop_map(|(at, text)| delta("thinking_delta", at, &text)),
-        text.prop_map(|text| answer(&text, &json!({}))),
-        text.prop_map(|text| answer(&text, &json!({"stopReason": "error"}))),
-        Just(json!({"type": "auto_retry_start", "attempt": 1, "errorMessage": "terminated"})),
-        ("[ab]", "[a-z]{1,5}").prop_map(|(id, name)| json!({"type": "tool_execution_start",
-            "toolCallId": id, "toolName": name, "args": {}})),
-        "[ab]".prop_map(|id| json!({"type": "tool_execution_end", "toolCallId": id,
-            "result": {"content": []}, "isError": false})),
-    ]
-}
-
-proptest! {
-    /// `run` checks the grammar.
-    #[test]
-    fn any_lines_in_any_order_make_a_stream(lines in prop::collection::vec(any_line(), 0..30)) {
-        run(&lines);
-    }
 }
 
 #[test]

@@ -1,12 +1,6 @@
-//! Random lines: the decoder never panics, the stream keeps its grammar, and nothing is lost silently.
+//! Odd lines: nothing of them is lost silently.
 
-use proptest::collection::vec;
-use proptest::prelude::*;
-use proptest::sample::select;
-use serde_json::json;
-
-use super::super::OpenCodeDecoder;
-use super::{bash, error, exit, finish, names, run, run_with, say, start, tool};
+use super::{finish, names, run, say, start};
 
 #[test]
 fn types_that_are_not_known_are_kept() {
@@ -57,47 +51,4 @@ fn separators_of_lines_within_a_text_are_text() {
         finish("m", "stop"),
     ]);
     assert_eq!(result.text, "a\u{2028}b\u{2029}c");
-}
-
-fn any_line() -> impl Strategy<Value = String> {
-    let message = || select(vec!["a", "b"]);
-    let complete = prop_oneof![
-        message().prop_map(start),
-        (message(), ".{0,8}").prop_map(|(m, text)| say(m, &text)),
-        (message(), select(vec!["stop", "tool-calls", "length", "x"]))
-            .prop_map(|(m, reason)| finish(m, reason)),
-        (message(), select(vec!["t1", "t2", ""])).prop_map(|(m, id)| bash(m, id)),
-        (message(), ".{0,20}").prop_map(|(m, text)| {
-            let state = json!({"status": "error", "error": text, "input": {"tool": text}});
-            tool(m, "invalid", &text, &state)
-        }),
-        ".{0,20}".prop_map(|text| error("ContextOverflowError", &json!({"message": text}))),
-        ".{0,30}",
-    ];
-    (complete, any::<prop::sample::Index>(), any::<u8>(), 0..3_u8).prop_map(
-        |(line, at, byte, how)| {
-            let mut bytes = line.into_bytes();
-            if !bytes.is_empty() {
-                let at = at.index(bytes.len());
-                match how {
-                    0 => bytes.truncate(at),
-                    1 => bytes[at] = byte,
-                    _ => {}
-                }
-            }
-            String::from_utf8_lossy(&bytes).into_owned()
-        },
-    )
-}
-
-proptest! {
-    #[test]
-    fn any_lines_are_a_stream(lines in vec(any_line(), 0..30), code in 0..2) {
-        // `run_with` checks the grammar.
-        let (_, result) = run_with(OpenCodeDecoder::new(), &lines, exit(code));
-        let not_blank = lines.iter().filter(|line| {
-            line.bytes().any(|b| !b.is_ascii_whitespace())
-        });
-        prop_assert_eq!(result.diagnostics.lines, not_blank.count() as u64);
-    }
 }
