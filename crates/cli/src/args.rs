@@ -9,6 +9,8 @@ mod remote;
 mod store;
 pub(crate) mod value;
 
+use clap::Arg;
+
 pub(crate) use agent::{
     AgentSessionArgs, AskTimeoutArgs, ChatLimitArgs, ModelArgs, PERMISSIONS, PermissionArgs,
     ProcessArgs, ResultArgs, StdinMode, SystemArgs, TimeoutArgs,
@@ -25,3 +27,13 @@ pub(crate) use value::EnvVar;
 
 /// The help heading of the most used options: `-h` lists them together with `--help` itself.
 pub(crate) const COMMON: Option<&str> = None;
+
+/// Leaves an option under a heading of its own out of `-h`.
+pub(crate) fn only_common(arg: Arg) -> Arg {
+    let is_rare = arg.get_help_heading().is_some();
+    if is_rare {
+        arg.hide_short_help(true)
+    } else {
+        arg
+    }
+}

@@ -18,16 +18,16 @@ pub(crate) struct ModelArgs {
     #[arg(long, short, help_heading = COMMON, add = ArgValueCandidates::new(completion::models))]
     pub(crate) model: Option<String>,
     /// Reasoning effort, as the CLI names it, such as low or high
-    #[arg(long, value_name = "LEVEL", hide_short_help = true)]
+    #[arg(long, value_name = "LEVEL")]
     pub(crate) effort: Option<String>,
     /// Let the CLI change to this model while its own is overloaded
-    #[arg(long, value_name = "MODEL", hide_short_help = true)]
+    #[arg(long, value_name = "MODEL")]
     pub(crate) fallback_model: Option<String>,
     /// Use this account of the agent, from `accounts.toml` (repeatable)
     ///
     /// The next one of the same agent takes over when the limit of the previous one is reached. `teamster accounts list`
     /// shows them.
-    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    #[arg(long, value_name = "NAME")]
     pub(crate) account: Vec<String>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct PermissionArgs {
     #[arg(long, value_name = "TOOL", help_heading = COMMON)]
     pub(crate) allow_tool: Vec<String>,
     /// Forbid a tool, in the CLI's own syntax (repeatable)
-    #[arg(long, value_name = "TOOL", hide_short_help = true)]
+    #[arg(long, value_name = "TOOL")]
     pub(crate) deny_tool: Vec<String>,
 }
 
@@ -69,18 +69,13 @@ pub(crate) struct AgentSessionArgs {
     )]
     pub(crate) resume: Option<String>,
     /// With --resume: continue in a new session and leave the old one unchanged
-    #[arg(long, requires = "resume", hide_short_help = true)]
+    #[arg(long, requires = "resume")]
     pub(crate) fork: bool,
     /// Use this id for the new session
-    #[arg(long, value_name = "UUID", hide_short_help = true)]
+    #[arg(long, value_name = "UUID")]
     pub(crate) session_id: Option<String>,
     /// Name the session in the CLI's own list of sessions
-    #[arg(
-        long,
-        value_name = "TEXT",
-        allow_hyphen_values = true,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) title: Option<String>,
 }
 
@@ -92,24 +87,22 @@ pub(crate) struct SystemArgs {
         long,
         value_name = "TEXT",
         group = "system",
-        allow_hyphen_values = true,
-        hide_short_help = true
+        allow_hyphen_values = true
     )]
     pub(crate) system_prompt: Option<String>,
     /// Replace the CLI's system prompt with the text of a file
-    #[arg(long, value_name = "FILE", group = "system", hide_short_help = true)]
+    #[arg(long, value_name = "FILE", group = "system")]
     pub(crate) system_prompt_file: Option<PathBuf>,
     /// Append to the CLI's system prompt
     #[arg(
         long,
         value_name = "TEXT",
         group = "system",
-        allow_hyphen_values = true,
-        hide_short_help = true
+        allow_hyphen_values = true
     )]
     pub(crate) append_system_prompt: Option<String>,
     /// Append the text of a file to the CLI's system prompt
-    #[arg(long, value_name = "FILE", group = "system", hide_short_help = true)]
+    #[arg(long, value_name = "FILE", group = "system")]
     pub(crate) append_system_prompt_file: Option<PathBuf>,
 }
 
@@ -120,13 +113,13 @@ pub(crate) struct ResultArgs {
     ///
     /// A `*` stays in its directory, `**` does not, and a directory stands for all that is in it. Files that git
     /// ignores are kept too; symbolic links are not followed. `teamster runs files ID` lists and copies them.
-    #[arg(long, value_name = "GLOB", hide_short_help = true)]
+    #[arg(long, value_name = "GLOB")]
     pub(crate) artifact: Vec<String>,
     /// With --worktree or --repo URL: push the commits to a branch of a remote at the end [default: the run's branch]
     ///
     /// REMOTE is a name, as `git remote` lists them. Without force, and git asks for nothing. If it fails, there is a
     /// warning and the commits are kept.
-    #[arg(long, value_name = "REMOTE[:BRANCH]", hide_short_help = true)]
+    #[arg(long, value_name = "REMOTE[:BRANCH]")]
     pub(crate) push: Option<String>,
 }
 
@@ -146,19 +139,13 @@ pub(crate) struct ProcessArgs {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "",
-        conflicts_with = "resume",
-        hide_short_help = true
+        conflicts_with = "resume"
     )]
     pub(crate) worktree: Option<String>,
     /// Start the worktree at this commit, such as origin/main; implies --worktree [default: HEAD]
     ///
     /// With --repo: the name of a branch or a tag, or the full hash of a commit.
-    #[arg(
-        long,
-        value_name = "REF",
-        conflicts_with = "resume",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "REF", conflicts_with = "resume")]
     pub(crate) worktree_from: Option<String>,
     /// Fetch the repository with this URL, or submit that of this directory with --remote, and work in a new git worktree
     ///
@@ -169,65 +156,46 @@ pub(crate) struct ProcessArgs {
     /// agent's branch comes back at the end. The repository here is only read until then.
     ///
     /// With --cwd, the agent works in that directory of the repository.
-    #[arg(
-        long,
-        value_name = "URL|DIR",
-        conflicts_with_all = ["resume", "worktree", "empty_dir"],
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "URL|DIR", conflicts_with_all = ["resume", "worktree", "empty_dir"])]
     pub(crate) repo: Option<String>,
     /// Work in a new, empty directory
     ///
     /// It is created in `teamster/worktrees` of `$XDG_STATE_HOME`, else of `~/.local/state`. At the end it is
     /// removed if it is still empty, else kept; stderr reports which.
-    #[arg(
-        long,
-        conflicts_with_all = ["resume", "cwd", "worktree", "worktree_from"],
-        hide_short_help = true
-    )]
+    #[arg(long, conflicts_with_all = ["resume", "cwd", "worktree", "worktree_from"])]
     pub(crate) empty_dir: bool,
     /// Run this shell command in the agent's working directory before the agent starts, such as "npm ci"
     ///
     /// Its output is in the run's notices. If it fails, the run ends without an agent. Without this option, the
     /// commands of `.teamster.toml` in the repository run, if the workspace is made for the run and
     /// `teamster trust` trusts them. `off` runs none.
-    #[arg(long, value_name = "CMD", hide_short_help = true)]
+    #[arg(long, value_name = "CMD")]
     pub(crate) setup: Option<String>,
     /// Limit the time of the set-up, such as 90s or 1h; `off` disables it [default: 10m]
-    #[arg(
-        long,
-        value_name = "TIME",
-        value_parser = value::limit,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) setup_timeout: Option<Duration>,
     /// Another directory that the agent may use (repeatable)
-    #[arg(long, value_name = "DIR", hide_short_help = true, value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) add_dir: Vec<PathBuf>,
     /// Set an environment variable for the agent (repeatable)
     ///
     /// `KEY` alone takes the value from teamster's own environment. Use that for secrets: arguments are
     /// visible to every user of the machine and stay in the shell's history. The agent gets
     /// `TEAMSTER_STORE` only if it is named here.
-    #[arg(
-        long,
-        value_name = "KEY[=VALUE]",
-        value_parser = value::env_var,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "KEY[=VALUE]", value_parser = value::env_var)]
     pub(crate) env: Vec<EnvVar>,
     /// Start the agent with a nearly empty environment
     ///
     /// It gets the variables set by --env, and `PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ TERM TMPDIR`.
-    #[arg(long, hide_short_help = true)]
+    #[arg(long)]
     pub(crate) clean_env: bool,
     /// The CLI's program, if not the one on PATH
     ///
     /// The variable `TEAMSTER_<AGENT>_BIN`, such as `TEAMSTER_CLAUDE_BIN`, does the same.
-    #[arg(long, value_name = "PATH", hide_short_help = true)]
+    #[arg(long, value_name = "PATH")]
     pub(crate) bin: Option<PathBuf>,
     /// Leave background processes of the agent's tools running after the run
-    #[arg(long, hide_short_help = true)]
+    #[arg(long)]
     pub(crate) keep_background: bool,
 }
 
@@ -236,29 +204,14 @@ pub(crate) struct ProcessArgs {
 pub(crate) struct TimeoutArgs {
     /// Limit until the CLI's first line, such as 90s or 5m; `off` disables it
     /// [default: 2m]
-    #[arg(
-        long = "startup-timeout",
-        value_name = "TIME",
-        value_parser = value::limit,
-        hide_short_help = true
-    )]
+    #[arg(long = "startup-timeout", value_name = "TIME", value_parser = value::limit)]
     pub(crate) startup: Option<Duration>,
     /// Limit of silence while no tool runs [default: 5m, more for CLIs that are
     /// silent for longer]
-    #[arg(
-        long = "idle-timeout",
-        value_name = "TIME",
-        value_parser = value::limit,
-        hide_short_help = true
-    )]
+    #[arg(long = "idle-timeout", value_name = "TIME", value_parser = value::limit)]
     pub(crate) idle: Option<Duration>,
     /// Limit of silence while a tool runs [default: 30m]
-    #[arg(
-        long = "tool-timeout",
-        value_name = "TIME",
-        value_parser = value::limit,
-        hide_short_help = true
-    )]
+    #[arg(long = "tool-timeout", value_name = "TIME", value_parser = value::limit)]
     pub(crate) tool: Option<Duration>,
 }
 
@@ -266,18 +219,13 @@ pub(crate) struct TimeoutArgs {
 #[command(next_help_heading = "Limits, retry and fallback")]
 pub(crate) struct ChatLimitArgs {
     /// Limit the CLI's own retries of a failed request
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N")]
     pub(crate) cli_retries: Option<u32>,
     #[command(flatten)]
     pub(crate) timeouts: TimeoutArgs,
     /// End the agent's process after this long without a message, such as 30m; the next message restarts
     /// it and resumes the session [default: off]
-    #[arg(
-        long,
-        value_name = "TIME",
-        value_parser = value::limit,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) idle_exit: Option<Duration>,
 }
 

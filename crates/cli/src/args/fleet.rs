@@ -20,20 +20,15 @@ pub(crate) struct FleetArgs {
 #[command(next_help_heading = "Remote")]
 pub(crate) struct PlacementArgs {
     /// In a fleet: let the machines of this pool take it [default: those of the pool `default`]
-    #[arg(
-        long,
-        value_name = "NAME",
-        conflicts_with = "machine",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "NAME", conflicts_with = "machine")]
     pub(crate) pool: Option<String>,
     /// In a fleet: let this machine alone take it, by the name of its worker
-    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    #[arg(long, value_name = "NAME")]
     pub(crate) machine: Option<String>,
     /// In a fleet: give the agent this secret as a variable, such as `NPM_TOKEN` (repeatable)
     ///
     /// The value is on the machine that carries it out, whose owner decides who may use it. A machine without it leaves
     /// the run to others.
-    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    #[arg(long, value_name = "NAME")]
     pub(crate) secret: Vec<String>,
 }

@@ -47,23 +47,22 @@ pub(crate) struct McpArgs {
         long,
         value_name = "WAY",
         default_value = "private",
-        value_parser = named_values(DELIVERIES),
-        hide_short_help = true
+        value_parser = named_values(DELIVERIES)
     )]
     pub(crate) mcp_via: McpDelivery,
     /// Use only these servers, none of the user's own
-    #[arg(long, hide_short_help = true)]
+    #[arg(long)]
     pub(crate) mcp_strict: bool,
     /// A skill for the agent, beside the user's own: a directory with a `SKILL.md` (repeatable)
     ///
     /// The CLI reads it where it is; none of the user's files is changed. What else is in the directory, the CLI may load
     /// too: name only one that you trust.
-    #[arg(long, value_name = "DIR", hide_short_help = true, value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) skill: Vec<PathBuf>,
     /// A sub-agent beside the user's own: a Markdown file with a YAML head (repeatable)
     ///
     /// The head has `name`, `description` and settings in the CLI's own words, such as `tools`; below it is the prompt.
-    #[arg(long, value_name = "FILE", hide_short_help = true, value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) agent_file: Vec<PathBuf>,
 }
 

@@ -6,13 +6,11 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use clap_complete::ArgValueCandidates;
 
-use crate::args::ChatLimitArgs;
-use crate::args::Fallback;
-use crate::args::McpArgs;
-use crate::args::StoreArgs;
 use crate::args::provider::{self, ProviderParser};
-use crate::args::{COMMON, EnvVar, value};
-use crate::args::{ModelArgs, PermissionArgs, SystemArgs};
+use crate::args::{
+    COMMON, ChatLimitArgs, EnvVar, Fallback, McpArgs, ModelArgs, PermissionArgs, StoreArgs,
+    SystemArgs, only_common, value,
+};
 use crate::completion;
 
 const SHORT: &str = "\
@@ -50,7 +48,7 @@ Exit codes:
 ///
 /// Without AGENT, the editor has an option `Agent` for each thread, until its first prompt.
 #[derive(Debug, Args)]
-#[command(after_help = SHORT, after_long_help = EXAMPLES)]
+#[command(mut_args(only_common), after_help = SHORT, after_long_help = EXAMPLES)]
 pub(crate) struct AcpArgs {
     /// The agent
     #[arg(value_name = "AGENT", value_parser = ProviderParser)]
@@ -104,27 +102,26 @@ pub(crate) struct AcpProcessArgs {
         long,
         value_name = "DIR",
         conflicts_with = "session_key",
-        hide_short_help = true,
         value_hint = ValueHint::DirPath
     )]
     pub(crate) repo: Option<PathBuf>,
     /// Another directory that the agent may use (repeatable)
-    #[arg(long, value_name = "DIR", hide_short_help = true, value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) add_dir: Vec<PathBuf>,
     /// Set an environment variable for the agent (repeatable)
     ///
     /// `KEY` alone takes the value from teamster's own environment.
-    #[arg(long, value_name = "KEY[=VALUE]", value_parser = value::env_var, hide_short_help = true)]
+    #[arg(long, value_name = "KEY[=VALUE]", value_parser = value::env_var)]
     pub(crate) env: Vec<EnvVar>,
     /// Start the agent with a nearly empty environment
     ///
     /// It gets the variables set by --env, and `PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ TERM TMPDIR`.
-    #[arg(long, hide_short_help = true)]
+    #[arg(long)]
     pub(crate) clean_env: bool,
     /// The CLI's program, if not the one on PATH
     ///
     /// The variable `TEAMSTER_<AGENT>_BIN`, such as `TEAMSTER_CLAUDE_BIN`, does the same.
-    #[arg(long, value_name = "PATH", requires = "agent", hide_short_help = true)]
+    #[arg(long, value_name = "PATH", requires = "agent")]
     pub(crate) bin: Option<PathBuf>,
 }
 
@@ -151,15 +148,15 @@ pub(crate) struct AcpTurnArgs {
     pub(crate) fallback: Vec<Fallback>,
     /// Wait at most this long for a limit to reset, such as 90s or 1h
     /// [default: 5m with --retries, else no waiting]
-    #[arg(long, value_name = "TIME", value_parser = value::limit, hide_short_help = true)]
+    #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) max_wait: Option<Duration>,
     /// Begin no turn once all turns of a session together have cost this much, and stop the one that exceeds it
     #[arg(long, value_name = "USD", value_parser = value::usd, help_heading = COMMON)]
     pub(crate) max_budget_usd: Option<f64>,
     /// Begin no turn once all turns of a session together have used this many tokens, and stop the one that exceeds it
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
     /// Begin no turn once all turns of a session together have taken this long, and stop the one that exceeds it
-    #[arg(long, value_name = "TIME", value_parser = value::limit, hide_short_help = true)]
+    #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) max_time: Option<Duration>,
 }

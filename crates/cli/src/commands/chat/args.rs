@@ -10,7 +10,7 @@ use crate::args::provider::{self, ProviderParser};
 use crate::args::{
     AgentSessionArgs, AskTimeoutArgs, COMMON, ChatLimitArgs, Fallback, McpArgs, ModelArgs,
     OutputArgs, PermissionArgs, PlacementArgs, ProcessArgs, ResultArgs, StoreArgs, SystemArgs,
-    value,
+    only_common, value,
 };
 use crate::{completion, exit_code};
 
@@ -45,6 +45,7 @@ denied, and Ctrl-C between two messages ends the chat.";
 /// The process starts with the first message and ends with the chat.
 #[derive(Debug, Clone, Args)]
 #[command(
+    mut_args(only_common),
     after_help = SHORT,
     after_long_help = format!("{EXAMPLES}\n\n{}", exit_code::CHAT_HELP),
 )]
@@ -132,7 +133,7 @@ pub(crate) struct TurnArgs {
     /// Retry transient failures of a turn up to N times
     ///
     /// Once a tool that can change things has run, the prompt is not sent again: the agent is asked to continue.
-    #[arg(long, value_name = "N", default_value_t = 0, hide_short_help = true)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) retries: u32,
     /// Use this agent when the previous ones fail in the first turn (repeatable)
     ///
@@ -141,32 +142,21 @@ pub(crate) struct TurnArgs {
         long,
         value_name = "AGENT",
         value_parser = provider::fallback,
-        hide_short_help = true,
         add = ArgValueCandidates::new(completion::fallbacks)
     )]
     pub(crate) fallback: Vec<Fallback>,
     /// Wait at most this long for a limit to reset, such as 90s or 1h
     /// [default: 5m with --retries, else no waiting]
-    #[arg(
-        long,
-        value_name = "TIME",
-        value_parser = value::limit,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) max_wait: Option<Duration>,
     /// Begin no turn once all turns together have cost this much, and stop the one that exceeds it if the agent
     /// reports costs meanwhile
-    #[arg(long, value_name = "USD", value_parser = value::usd, hide_short_help = true)]
+    #[arg(long, value_name = "USD", value_parser = value::usd)]
     pub(crate) max_budget_usd: Option<f64>,
     /// Begin no turn once all turns together have used this many tokens, and stop the one that exceeds it
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
     /// Begin no turn once all turns together have taken this long, and stop the one that exceeds it
-    #[arg(
-        long,
-        value_name = "TIME",
-        value_parser = value::limit,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) max_time: Option<Duration>,
 }

@@ -12,7 +12,7 @@ use crate::args::value::{self, named_values};
 use crate::args::{
     AgentSessionArgs, AskTimeoutArgs, COMMON, Fallback, McpArgs, ModelArgs, OutputArgs,
     PermissionArgs, PlacementArgs, ProcessArgs, ResultArgs, StdinMode, StoreArgs, SystemArgs,
-    TimeoutArgs,
+    TimeoutArgs, only_common,
 };
 use crate::{completion, exit_code};
 
@@ -42,6 +42,7 @@ Everything else goes to stderr. Ctrl-C stops the agent cleanly, a second one at 
 /// --detach, it waits for an answer instead (--ask-timeout).
 #[derive(Debug, Args)]
 #[command(
+    mut_args(only_common),
     after_help = SHORT,
     after_long_help = format!("{EXAMPLES}\n\n{}", exit_code::HELP),
 )]
@@ -147,15 +148,10 @@ pub(crate) struct SessionArgs {
     /// The key is a channel, a user and a thread, such as `slack`, `slack:U42` or `slack:U42:7`; `_`
     /// omits one, and `%3A` is a `:`. Each agent has its own session per key. A session that was not used
     /// for 7 days is forgotten.
-    #[arg(
-        long,
-        value_name = "KEY",
-        conflicts_with_all = ["resume", "session_id"],
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["resume", "session_id"])]
     pub(crate) session_key: Option<String>,
     /// With --session-key: forget the session and start the conversation over
-    #[arg(long, requires = "session_key", hide_short_help = true)]
+    #[arg(long, requires = "session_key")]
     pub(crate) new: bool,
 }
 
@@ -165,10 +161,10 @@ pub(crate) struct InputArgs {
     #[command(flatten)]
     pub(crate) system: SystemArgs,
     /// JSON Schema of the answer: a file, or the schema itself
-    #[arg(long, value_name = "FILE|JSON", hide_short_help = true)]
+    #[arg(long, value_name = "FILE|JSON")]
     pub(crate) output_schema: Option<String>,
     /// Attach an image: png, jpg, gif or webp (repeatable)
-    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    #[arg(long, value_name = "FILE")]
     pub(crate) image: Vec<PathBuf>,
     /// Pass the prompt to the CLI in this way
     ///
@@ -177,23 +173,17 @@ pub(crate) struct InputArgs {
         long,
         value_name = "WAY",
         default_value = "auto",
-        value_parser = named_values(PROMPT_DELIVERIES),
-        hide_short_help = true
+        value_parser = named_values(PROMPT_DELIVERIES)
     )]
     pub(crate) prompt_via: PromptDelivery,
     /// Add text on stdin to the prompt
     ///
     /// Piped text follows the prompt in a block `<stdin>`, as in
     /// `git diff | teamster run claude "Review this"`. A terminal or /dev/null is never read.
-    #[arg(
-        long,
-        value_name = "WHEN",
-        default_value = "auto",
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) stdin: StdinMode,
     /// Let the CLI treat a prompt that begins with `/` as a command of its own
-    #[arg(long, hide_short_help = true)]
+    #[arg(long)]
     pub(crate) slash_commands: bool,
 }
 
@@ -211,7 +201,7 @@ pub(crate) struct LimitArgs {
     #[arg(long, value_name = "USD", value_parser = value::usd, help_heading = COMMON)]
     pub(crate) max_budget_usd: Option<f64>,
     /// Limit the CLI's own retries of a failed request
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N")]
     pub(crate) cli_retries: Option<u32>,
     #[command(flatten)]
     pub(crate) timeouts: TimeoutArgs,
@@ -246,23 +236,13 @@ pub(crate) struct RetryArgs {
     /// [default: 5m with --retries, else no waiting]
     ///
     /// Without --retries, only failures by a limit that resets within this time are retried.
-    #[arg(
-        long,
-        value_name = "TIME",
-        value_parser = value::limit,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) max_wait: Option<Duration>,
     /// End the run after this much time, waiting included (exit code 4)
-    #[arg(
-        long,
-        value_name = "TIME",
-        value_parser = value::limit,
-        hide_short_help = true
-    )]
+    #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) max_time: Option<Duration>,
     /// End the run when it has used this many tokens
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
     /// With --json: print lifecycle events of the run instead of the agent's events
     ///
@@ -270,15 +250,10 @@ pub(crate) struct RetryArgs {
     /// `tool:end`, `run:retry`, `run:fallback`, `run:error` and `run:end`. `seq` counts the entries of the
     /// run's log, the agents' own events included; an `assistant:` or `tool:` event has the `seq` of the
     /// entry before it.
-    #[arg(
-        long,
-        requires = "json",
-        conflicts_with = "native",
-        hide_short_help = true
-    )]
+    #[arg(long, requires = "json", conflicts_with = "native")]
     pub(crate) lifecycle: bool,
     /// Use this id for the run [default: a new UUID]
-    #[arg(long, value_name = "ID", hide_short_help = true)]
+    #[arg(long, value_name = "ID")]
     pub(crate) run_id: Option<String>,
 }
 
@@ -291,7 +266,7 @@ pub(crate) struct RunPlacementArgs {
     ///
     /// Requires --permission read-only, without --allow-tool. Tools of the machine's MCP servers are not restricted by that:
     /// a run that uses them may act twice.
-    #[arg(long, hide_short_help = true)]
+    #[arg(long)]
     pub(crate) rerun_if_lost: bool,
 }
 
