@@ -89,24 +89,6 @@ fn start_stop_wake_restart() {
 }
 
 #[test]
-fn an_agent_that_cannot_run_is_reported_and_is_an_error() {
-    let company = Company::new(["a", "b"], |plan| plan.turn([Act::DidWork]));
-    fs::remove_file(company.folder("b").join("CLAUDE.md")).unwrap();
-    let supervisor = company.supervise([]);
-    company.asleep("a");
-    let ended = company.run(["agents", "start", "a", "b"]);
-    assert_eq!(ended.code, Some(1));
-    let printed: Vec<_> = ended.stdout.lines().collect();
-    assert!(printed[0].starts_with("a: runs, pid "), "{printed:?}");
-    assert!(
-        printed[1].starts_with("b: cannot run: the instructions file CLAUDE.md is missing in "),
-        "{printed:?}"
-    );
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
-}
-
-#[test]
 fn an_agent_that_fails_at_once_does_not_run() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
     let supervisor = company.supervise([]);
@@ -172,22 +154,6 @@ fn status_without_a_supervisor_reads_files_and_commands_fail() {
     let ended = company.run(["agents", "logs", "a"]);
     assert_eq!(ended.code, Some(1));
     assert!(ended.stderr.contains("no log of a yet"), "{}", ended.stderr);
-}
-
-#[test]
-fn an_unknown_agent_is_reported_with_the_known_ones() {
-    let company = Company::new(["a", "b"], |plan| plan.turn([Act::DidWork]));
-    let supervisor = company.supervise([]);
-    for command in ["start", "stop", "restart", "wake"] {
-        let ended = company.run(["agents", command, "a", "x"]);
-        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{command}");
-        assert_eq!(
-            ended.stderr,
-            "error: unknown agent \"x\"; available: a, b\n"
-        );
-    }
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
 }
 
 #[test]

@@ -70,28 +70,6 @@ fn an_unknown_runtime_is_refused_by_the_name_of_its_agent() {
 }
 
 #[test]
-fn a_mistyped_field_is_reported() {
-    let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
-    let config = "{\"agents\": [\n{\"id\": \"a\", \"runtme\": \"claude\", \"color\": 1}]}";
-    fs::write(company.config(), config).unwrap();
-    let supervisor = company.supervise([]);
-    let warning = "line 2: unknown field \"runtme\"; did you mean \"runtime\"?";
-    assert!(
-        wait_until(LIMIT, || company.output().contains(warning)),
-        "{}",
-        company.output()
-    );
-    assert!(!company.output().contains("color"), "{}", company.output());
-    let ended = company.run(["agents", "reload"]);
-    assert_eq!(ended.code, Some(0));
-    assert_eq!(ended.stderr, format!("warning: {warning}\n"));
-    let shown = company.run(["agents", "status"]);
-    assert_eq!(shown.stderr, format!("warning: {warning}\n"));
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
-}
-
-#[test]
 fn removed_socket_is_recreated_and_idle_clients_block_no_others() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
     let supervisor = company.supervise([]);

@@ -5,11 +5,11 @@ use std::io::Write;
 
 use nix::sys::signal::Signal;
 use serde_json::json;
-use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
-use teamster_testkit::stand_in::{Act, Plan};
+use teamster_testkit::proc::{is_alive, wait_until};
+use teamster_testkit::stand_in::Act;
 
 use crate::agents::LIMIT;
-use crate::agents::company::{Company, TEAMSTER, is_private, pid};
+use crate::agents::company::{Company, is_private, pid};
 
 #[test]
 fn supervisor_stops_its_loops_and_ends() {
@@ -32,31 +32,6 @@ fn supervisor_stops_its_loops_and_ends() {
             assert_eq!(log.matches("agent-loop start").count(), 1, "{log}");
         }
     }
-}
-
-#[test]
-fn a_killed_loop_is_restarted_and_its_agent_ended() {
-    let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
-    let supervisor = company.supervise([]);
-    let first = company.asleep("a");
-    let before = company.processes();
-    assert!(before.len() >= 2, "the loop and its CLI: {before:?}");
-    nix::sys::signal::kill(
-        nix::unistd::Pid::from_raw(first.cast_signed()),
-        Signal::SIGKILL,
-    )
-    .unwrap();
-    company.wait("a", |it| pid(it).is_some_and(|pid| pid != first));
-    for pid in before {
-        assert!(wait_gone(pid, LIMIT), "{pid} lives on");
-    }
-    let agent = company.wait("a", |it| it["activity"]["state"] == "sleeping");
-    assert_eq!(
-        (&agent["restarts"], &agent["reason"]),
-        (&json!(1), &json!("killed by SIGKILL"))
-    );
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
 }
 
 #[test]
@@ -189,24 +164,4 @@ fn an_unusable_configuration_or_folder_is_refused() {
         "{}",
         ended.stderr
     );
-}
-
-#[test]
-fn agents_are_not_bound_to_the_git_repository_of_a_hook() {
-    let company = Company::new(["a"], |plan| plan);
-    // A stand-in that records what it has of git's variables.
-    let seen = company.path("git");
-    let record = format!(
-        "/bin/sh -c 'printf \"<%s>\" \"$GIT_INDEX_FILE\" > \"{}\"; exec \"$@\"' sh '{TEAMSTER}' fake-agent",
-        seen.display()
-    );
-    let plan = Plan::new(company.path("state")).turn([Act::DidWork]);
-    plan.install(&company.path("bin"), &record).unwrap();
-    let mut command = company.teamster(["supervise"]);
-    command.env("GIT_INDEX_FILE", company.path("index"));
-    let supervisor = company.supervisor(&mut command);
-    company.asleep("a");
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
-    assert_eq!(fs::read_to_string(seen).unwrap(), "<>");
 }

@@ -11,7 +11,7 @@ use teamster_testkit::proc::{is_alive, wait_until};
 use teamster_testkit::stand_in::Act;
 
 use crate::agents::LIMIT;
-use crate::agents::company::{Company, pid};
+use crate::agents::company::Company;
 
 #[test]
 fn subscribers_get_each_change_and_the_history_is_stored() {
@@ -54,28 +54,6 @@ fn subscribers_get_each_change_and_the_history_is_stored() {
         .collect();
     assert_eq!(events, ["listening", "started", "stopped", "ending"]);
     assert_eq!(history[1]["pid"], loop_pid);
-}
-
-#[test]
-fn a_loop_that_was_started_by_hand_is_taken_over() {
-    let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
-    let mut by_hand = company.teamster(["loop"]);
-    let by_hand = by_hand.arg(company.folder("a")).stdout(Stdio::null());
-    let mut by_hand = by_hand.spawn().unwrap();
-    assert_eq!(company.asleep("a"), by_hand.id());
-    let supervisor = company.supervise([]);
-    let agent = company.agent("a");
-    assert_eq!(
-        (pid(&agent), &agent["adopted"]),
-        (Some(by_hand.id()), &json!(true))
-    );
-    assert_eq!(company.log("a").matches("agent-loop start").count(), 1);
-    let stopping = company.teamster(["agents", "stop", "a"]).spawn();
-    // The loop is a child of this test, which reaps it.
-    assert_eq!(by_hand.wait().unwrap().code(), Some(0));
-    assert!(stopping.unwrap().wait().unwrap().success());
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
 }
 
 #[test]
