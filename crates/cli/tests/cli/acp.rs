@@ -233,45 +233,6 @@ fn a_thread_is_a_session_with_a_log_and_a_place_in_the_history() {
 }
 
 #[test]
-fn a_session_is_listed_and_loaded_by_another_process() {
-    let agent = Agent::new();
-    let folder = agent.path("");
-    let mut editor = Editor::new(&agent, ["claude"]);
-    editor.initialize();
-    let session = editor.begin(&folder);
-    editor.prompt_and_wait(&session, "first words");
-    editor.end();
-
-    let mut editor = Editor::new(&agent, ["claude"]);
-    editor.initialize();
-    let listed = editor.call("session/list", &json!({"cwd": folder}));
-    let sessions = listed["result"]["sessions"].as_array().unwrap();
-    assert_eq!(sessions.len(), 1, "{listed}");
-    assert_eq!(sessions[0]["sessionId"], session);
-    assert_eq!(sessions[0]["title"], "first words");
-
-    let load = json!({"sessionId": session, "cwd": folder, "mcpServers": []});
-    let loaded = editor.call("session/load", &load);
-    assert!(loaded["result"]["configOptions"].is_array(), "{loaded}");
-    assert_eq!(
-        editor.updates("user_message_chunk")[0]["content"]["text"],
-        "first words"
-    );
-    assert_eq!(editor.text(), "first words");
-    let answer = editor.prompt_and_wait(&session, "more");
-    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
-    let argv = fs::read_to_string(agent.path("argv")).unwrap();
-    let last = argv.lines().last().unwrap();
-    assert!(last.contains("--resume"), "{last}");
-
-    // Both logs are one thread.
-    let gone = editor.call("session/delete", &json!({"sessionId": session}));
-    assert!(gone["result"].is_object(), "{gone}");
-    let logs = fs::read_dir(agent.path("state/teamster/runs")).unwrap();
-    assert_eq!(logs.count(), 0);
-}
-
-#[test]
 fn settings_reach_the_agent() {
     let agent = Agent::new();
     let mut editor = Editor::new(&agent, ["claude", "--append-system-prompt", "be brief"]);
@@ -371,39 +332,6 @@ fn an_agent_without_sessions_is_refused_with_a_reason() {
     let ended = run(&mut command(&agent, ["cmd:my-agent {prompt}"]));
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
     ended.stderr_has("has no sessions");
-}
-
-#[test]
-fn a_conversation_continues_in_a_new_thread() {
-    let agent = Agent::new();
-    let store = agent.path("store.db").display().to_string();
-    let args = ["claude", "--session-key", "editor:app", "--store", &*store];
-    for resumes in [false, true] {
-        let mut editor = Editor::new(&agent, args);
-        editor.initialize();
-        let session = editor.begin(&agent.path(""));
-        editor.prompt_and_wait(&session, "hello");
-        assert_eq!(editor.end(), Some(0));
-        let argv = fs::read_to_string(agent.path("argv")).unwrap();
-        assert_eq!(
-            argv.lines().last().unwrap().contains("--resume"),
-            resumes,
-            "{argv}"
-        );
-    }
-}
-
-#[test]
-fn a_budget_holds_for_the_thread() {
-    let agent = Agent::new();
-    let mut editor = Editor::new(&agent, ["claude", "--max-tokens", "20"]);
-    editor.initialize();
-    let session = editor.begin(&agent.path(""));
-    editor.prompt_and_wait(&session, "one");
-    editor.prompt_and_wait(&session, "two");
-    let refused = editor.prompt_and_wait(&session, "three");
-    let problem = refused["error"]["message"].as_str().unwrap_or_default();
-    assert!(problem.contains("budget"), "{refused}");
 }
 
 #[test]

@@ -278,21 +278,6 @@ fn commands_reach_the_agent() {
 }
 
 #[test]
-fn a_message_may_have_several_lines_and_begin_with_a_slash() {
-    let agent = Agent::new();
-    let ended = agent.run_chat("one\\\ntwo\n//x\n/x\n", &[]);
-    assert_eq!(ended.code, Some(0));
-    assert!(
-        agent.received().contains(r#""content":"one\ntwo""#),
-        "{}",
-        agent.received()
-    );
-    assert!(agent.received().contains("/x\""), "{}", agent.received());
-    let error = "error: unknown command `/x`: /help lists the commands";
-    ended.stderr_has(error);
-}
-
-#[test]
 fn the_events_of_every_turn_as_json() {
     let agent = Agent::new();
     let ended = agent.run_chat("one\ndie\npid\n", &["--json"]);
@@ -338,13 +323,6 @@ fn native_lines_keep_all_but_half_a_character() {
     for (line, seq) in ended.stdout.lines().zip(1..) {
         assert!(line.starts_with(&format!(r#"{{"seq":{seq},"#)), "{line}");
     }
-}
-
-#[test]
-fn the_exit_code_is_that_of_the_last_turn() {
-    let agent = Agent::new();
-    let ended = agent.run_chat("one\ndie\n/nope\n", &["--quiet"]);
-    assert_eq!((ended.code, &*ended.stdout), (Some(1), "one\n"));
 }
 
 #[test]

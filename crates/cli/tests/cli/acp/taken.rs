@@ -98,15 +98,3 @@ fn an_agent_without_mcp_servers_leaves_out_those_of_the_editor() {
     let words = notices[0]["content"]["text"].as_str().unwrap();
     assert!(words.contains("MCP server files is left out"), "{words}");
 }
-
-#[test]
-fn a_fallback_that_cannot_be_one_is_refused_at_the_start() {
-    let agent = Agent::new();
-    let mut command = command(
-        &agent,
-        ["claude", "--fallback", "codex", "--deny-tool", "Bash"],
-    );
-    let ended = run(command.stdin(Stdio::null()));
-    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    ended.stderr_has("--fallback codex");
-}
