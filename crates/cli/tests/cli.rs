@@ -82,31 +82,31 @@ fn teamster<'a>(args: impl IntoIterator<Item = &'a str>) -> Command {
 }
 
 /// Output and exit code of a command.
-struct Ended {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Ended {
     #[track_caller]
-    fn stdout_has(&self, text: &str) {
+    pub(crate) fn stdout_has(&self, text: &str) {
         assert!(self.stdout.contains(text), "no {text:?}: {}", self.stdout);
     }
 
     #[track_caller]
-    fn stderr_has(&self, text: &str) {
+    pub(crate) fn stderr_has(&self, text: &str) {
         assert!(self.stderr.contains(text), "no {text:?}: {}", self.stderr);
     }
 
     #[track_caller]
-    fn stderr_begins(&self, text: &str) {
+    pub(crate) fn stderr_begins(&self, text: &str) {
         let stderr = &self.stderr;
         assert!(stderr.starts_with(text), "not {text:?} first: {stderr}");
     }
 }
 
-fn run(command: &mut Command) -> Ended {
+pub(crate) fn run(command: &mut Command) -> Ended {
     ended(command.output().unwrap())
 }
 

@@ -67,11 +67,7 @@ fn start_stop_wake_restart() {
     let supervisor = company.supervise([]);
     assert_eq!(company.agent("a")["state"], "stopped");
     let ended = company.run(["agents", "status"]);
-    assert!(
-        ended.stderr.starts_with("all agents are switched off"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_begins("all agents are switched off");
     company.good(["agents", "start", "--all"]);
     for id in ["a", "b"] {
         company.asleep(id);
@@ -115,36 +111,20 @@ fn status_without_a_supervisor_reads_files_and_commands_fail() {
     let ended = company.run(["agents", "status"]);
     // The agents are enabled but do not run.
     assert_eq!(ended.code, Some(1));
-    assert!(
-        ended.stderr.starts_with("no supervisor is running for "),
-        "{}",
-        ended.stderr
-    );
-    assert!(
-        ended.stdout.contains("a      @a     not running"),
-        "{}",
-        ended.stdout
-    );
+    ended.stderr_begins("no supervisor is running for ");
+    ended.stdout_has("a      @a     not running");
 
     for command in ["start", "stop", "restart", "wake"] {
         let ended = company.run(["agents", command, "a"]);
         assert_eq!((ended.code, &*ended.stdout), (Some(1), ""), "{command}");
-        assert!(
-            ended.stderr.contains("start one with `teamster supervise "),
-            "{}",
-            ended.stderr
-        );
+        ended.stderr_has("start one with `teamster supervise ");
         // Without an id.
         assert_eq!(company.run(["agents", command]).code, Some(2), "{command}");
     }
     for args in [["status", "x"], ["logs", "x"]] {
         let ended = company.run(["agents", args[0], args[1]]);
         assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
-        assert!(
-            ended.stderr.contains("unknown agent \"x\"; "),
-            "{}",
-            ended.stderr
-        );
+        ended.stderr_has("unknown agent \"x\"; ");
         assert!(
             ended.stderr.ends_with("; available: a, b\n"),
             "{}",
@@ -153,7 +133,7 @@ fn status_without_a_supervisor_reads_files_and_commands_fail() {
     }
     let ended = company.run(["agents", "logs", "a"]);
     assert_eq!(ended.code, Some(1));
-    assert!(ended.stderr.contains("no log of a yet"), "{}", ended.stderr);
+    ended.stderr_has("no log of a yet");
 }
 
 #[test]
@@ -205,11 +185,7 @@ fn another_configuration_in_the_same_folder_is_refused() {
     fs::write(company.path("other.json"), r#"{"agents": [{"id": "a"}]}"#).unwrap();
     let ended = company.run(["agents", "--config", "other.json", "stop", "a"]);
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
-    assert!(
-        ended.stderr.contains("has the configuration "),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("has the configuration ");
     let mut command = company.teamster(["agents", "status", "--json"]);
     command.env("AGENTS_CONFIG", "other.json");
     assert_eq!(command.output().unwrap().status.code(), Some(2));

@@ -13,18 +13,12 @@ use teamster_testkit::stand_in::Plan;
 use tempfile::TempDir;
 
 use crate::agents::LIMIT;
+use crate::cli::{Ended, run};
 
 pub(crate) const TEAMSTER: &str = env!("CARGO_BIN_EXE_teamster");
 
 pub(crate) struct Company {
     dir: TempDir,
-}
-
-/// Output and exit code of a command.
-pub(crate) struct Ended {
-    pub(crate) code: Option<i32>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
 }
 
 impl Company {
@@ -85,12 +79,7 @@ impl Company {
     }
 
     pub(crate) fn run<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Ended {
-        let output = self.teamster(args).output().unwrap();
-        Ended {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+        run(&mut self.teamster(args))
     }
 
     /// Runs a command that must succeed and returns its stdout.

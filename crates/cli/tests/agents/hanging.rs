@@ -35,11 +35,7 @@ fn a_stopped_supervisor_and_a_stopped_loop_are_shown_as_such() {
     let status = company.run(["agents", "status"]);
     assert_eq!(status.code, Some(1));
     assert_eq!(status.stderr, format!("{not_answering}\n"));
-    assert!(
-        status.stdout.contains("sleeping until"),
-        "{}",
-        status.stdout
-    );
+    status.stdout_has("sleeping until");
     for command in ["start", "stop", "restart", "wake"] {
         let ended = company.run(["agents", command, "a"]);
         assert_eq!(ended.code, Some(1), "{command}");

@@ -7,7 +7,8 @@ use std::process::{Child, Stdio};
 use nix::sys::signal::Signal;
 use teamster_testkit::stand_in::Act;
 
-use crate::agents::company::{Company, Ended, pid};
+use crate::agents::company::{Company, pid};
+use crate::cli::{Ended, run};
 
 /// A `teamster serve` in the folder of a company.
 struct Server {
@@ -35,18 +36,12 @@ impl Server {
 
     /// Runs a command in a folder without a configuration.
     fn run(&self, company: &Company, args: &[&str]) -> Ended {
-        let output = company
-            .teamster(args.iter().copied())
+        let mut command = company.teamster(args.iter().copied());
+        command
             .current_dir(company.path("home"))
             .env("TEAMSTER_REMOTE", &self.url)
-            .env("TEAMSTER_REMOTE_TOKEN", &self.token)
-            .output()
-            .unwrap();
-        Ended {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
+            .env("TEAMSTER_REMOTE_TOKEN", &self.token);
+        run(&mut command)
     }
 }
 

@@ -50,7 +50,7 @@ fn an_unknown_runtime_is_refused_by_the_name_of_its_agent() {
         "a: runtime: unknown provider `cluade`",
         "c: runtime: unknown provider `cobilot`",
     ] {
-        assert!(ended.stderr.contains(why), "{}", ended.stderr);
+        ended.stderr_has(why);
     }
     // The running agent continues, and the other one is not started.
     assert_eq!(pid(&company.agent("a")), Some(before));

@@ -107,11 +107,7 @@ fn a_broken_configuration_does_not_prevent_a_stop() {
     fs::write(company.config(), "{").unwrap();
     let ended = company.run(["agents", "reload"]);
     assert_eq!(ended.code, Some(2));
-    assert!(
-        ended.stderr.contains("agents.config.json:1: invalid JSON"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("agents.config.json:1: invalid JSON");
     assert_eq!(pid(&company.agent("a")), Some(loop_pid));
     assert!(
         company
@@ -130,16 +126,12 @@ fn an_unusable_configuration_or_folder_is_refused() {
     let ended = company.run(["supervise"]);
     assert_eq!(ended.code, Some(2));
     let pid = supervisor.pid();
-    assert!(
-        ended.stderr.contains(
-            &format!(
-                "already running in {}, pid {pid}",
-                company.path("").display()
-            )
-            .replace("/,", ",")
-        ),
-        "{}",
-        ended.stderr
+    ended.stderr_has(
+        &format!(
+            "already running in {}, pid {pid}",
+            company.path("").display()
+        )
+        .replace("/,", ","),
     );
     supervisor.signal(Signal::SIGTERM);
     assert_eq!(supervisor.end(), Some(0));
@@ -154,14 +146,10 @@ fn an_unusable_configuration_or_folder_is_refused() {
         fs::write(company.config(), text).unwrap();
         let ended = company.run(["supervise"]);
         assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
-        assert!(ended.stderr.contains(message), "{}", ended.stderr);
+        ended.stderr_has(message);
         assert_eq!(company.run(["agents", "status"]).code, Some(2));
     }
     let ended = company.run(["supervise", "nowhere.json"]);
     assert_eq!(ended.code, Some(2));
-    assert!(
-        ended.stderr.contains("nowhere.json: there is no such file"),
-        "{}",
-        ended.stderr
-    );
+    ended.stderr_has("nowhere.json: there is no such file");
 }
