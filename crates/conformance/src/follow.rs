@@ -452,10 +452,9 @@ fn schema_of(cli: Cli, version: &str, bench: &Bench) -> anyhow::Result<Schema> {
 
 /// Prints the news. Returns `false` if there are any.
 fn show(cli: Cli, version: &str, now: &Version) -> anyhow::Result<bool> {
-    let mut shapes = ShapeChanges::default();
+    let shapes = now.shapes();
     let (mut differs, mut otherwise) = (0, 0);
     for row in now.scenarios.values() {
-        shapes.append(row.shapes.clone());
         for cell in row.cold.iter().chain(&row.live) {
             differs += usize::from(!cell.differs.is_empty());
             otherwise += usize::from(!cell.otherwise.is_empty());
@@ -472,12 +471,7 @@ fn show(cli: Cli, version: &str, now: &Version) -> anyhow::Result<bool> {
         shapes.changed.len(),
         shapes.vanished.len(),
     )?;
-    for (what, found) in [
-        ("unknown", &shapes.unknown),
-        ("new", &shapes.new),
-        ("changed", &shapes.changed),
-        ("vanished", &shapes.vanished),
-    ] {
+    for (what, found) in shapes.kinds() {
         for found in found {
             writeln!(out, "  {what:<9} {found}")?;
         }

@@ -24,6 +24,7 @@ mod isolation;
 mod json;
 mod markdown;
 mod matrix;
+mod named;
 mod place;
 mod play;
 mod played;

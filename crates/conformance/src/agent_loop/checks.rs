@@ -2,87 +2,35 @@
 
 use std::collections::BTreeSet;
 
-/// A check of the agent loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Check {
-    Prompts,
-    Clear,
-    Reset,
-    Killed,
-    KilledInTurn,
-    LoopKilled,
-    Sleep,
-    Files,
-    Usage,
-    Mcp,
-    Skills,
-    End,
-}
+use crate::named::named;
 
-impl Check {
-    pub(crate) const ALL: [Self; 12] = [
-        Self::Prompts,
-        Self::Clear,
-        Self::Reset,
-        Self::Killed,
-        Self::KilledInTurn,
-        Self::LoopKilled,
-        Self::Sleep,
-        Self::Files,
-        Self::Usage,
-        Self::Mcp,
-        Self::Skills,
-        Self::End,
-    ];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Prompts => "prompts",
-            Self::Clear => "clear",
-            Self::Reset => "reset",
-            Self::Killed => "killed",
-            Self::KilledInTurn => "killed_in_turn",
-            Self::LoopKilled => "loop_killed",
-            Self::Sleep => "sleep",
-            Self::Files => "files",
-            Self::Usage => "usage",
-            Self::Mcp => "mcp",
-            Self::Skills => "skills",
-            Self::End => "end",
-        }
-    }
-
-    pub(crate) fn description(self) -> &'static str {
-        match self {
-            Self::Prompts => {
-                "the model is asked the full prompt after a start and after a clear, and the light one else"
-            }
-            Self::Clear => {
-                "the model sets `clear-session` by a command: nothing of the conversation so far is in the next request, and a live process stays the same"
-            }
-            Self::Reset => {
-                "the model sets `reset-session`: another process, and nothing of the conversation so far"
-            }
-            Self::Killed => {
-                "the CLI is killed between two ticks: another process resumes the conversation, and gets the full prompt"
-            }
-            Self::KilledInTurn => {
-                "the CLI is killed while a command of its shell tool runs: the command ends too, the next tick resumes the session, and `did-work` of the broken turn counts for it"
-            }
-            Self::LoopKilled => {
-                "the same when the loop itself is killed: no process is left, and the next loop in the directory continues in the same way"
-            }
-            Self::Sleep => {
-                "the sleep is short after `did-work` and longer after each other tick; `SIGUSR1` ends it"
-            }
-            Self::Files => {
-                "`MEMORY.md`, `status.json`, `sleep.json`, no flag is left; with Claude the hooks have written to the log"
-            }
-            Self::Usage => "`usage.jsonl` has the figures of the model's script for each tick",
-            Self::Mcp => "a tool of the server in `.mcp.json` answers the model",
-            Self::Skills => "the agent's own skill can be used, and one of the user's cannot",
-            Self::End => "`SIGTERM`: exit code 0, and no process is left",
-        }
+named! {
+    /// A check of the agent loop.
+    Check {
+        Prompts "prompts"
+            "the model is asked the full prompt after a start and after a clear, and the light one else",
+        Clear "clear"
+            "the model sets `clear-session` by a command: nothing of the conversation so far is in the next request, and a live process stays the same",
+        Reset "reset"
+            "the model sets `reset-session`: another process, and nothing of the conversation so far",
+        Killed "killed"
+            "the CLI is killed between two ticks: another process resumes the conversation, and gets the full prompt",
+        KilledInTurn "killed_in_turn"
+            "the CLI is killed while a command of its shell tool runs: the command ends too, the next tick resumes the session, and `did-work` of the broken turn counts for it",
+        LoopKilled "loop_killed"
+            "the same when the loop itself is killed: no process is left, and the next loop in the directory continues in the same way",
+        Sleep "sleep"
+            "the sleep is short after `did-work` and longer after each other tick; `SIGUSR1` ends it",
+        Files "files"
+            "`MEMORY.md`, `status.json`, `sleep.json`, no flag is left; with Claude the hooks have written to the log",
+        Usage "usage"
+            "`usage.jsonl` has the figures of the model's script for each tick",
+        Mcp "mcp"
+            "a tool of the server in `.mcp.json` answers the model",
+        Skills "skills"
+            "the agent's own skill can be used, and one of the user's cannot",
+        End "end"
+            "`SIGTERM`: exit code 0, and no process is left",
     }
 }
 

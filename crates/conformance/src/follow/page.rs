@@ -8,7 +8,7 @@ use anyhow::Context;
 use teamster::Providers;
 use teamster_mock_model::Cli;
 
-use super::results::{Cell, Results, Row, Schema, ShapeChanges, Version};
+use super::results::{Cell, Results, Row, Schema, Version};
 use crate::{install, markdown};
 
 /// Returns the path of the page.
@@ -167,16 +167,7 @@ fn of_version(out: &mut String, name: &str, version: &Version) -> Result<(), std
         let scenarios = scenarios.join(", ");
         writeln!(out, "- declared, {declared} ({scenarios}): {}", why.trim())?;
     }
-    let mut shapes = ShapeChanges::default();
-    for row in version.scenarios.values() {
-        shapes.append(row.shapes.clone());
-    }
-    for (what, found) in [
-        ("unknown to the decoder", &shapes.unknown),
-        ("new", &shapes.new),
-        ("changed", &shapes.changed),
-        ("vanished", &shapes.vanished),
-    ] {
+    for (what, found) in version.shapes().kinds() {
         if !found.is_empty() {
             let found: Vec<_> = found.iter().map(|it| shape(it)).collect();
             writeln!(out, "- {what}: {}", found.join(", "))?;

@@ -6,7 +6,7 @@ use std::fs;
 use anyhow::Context as _;
 use teamster_mock_model::Cli;
 
-use super::results::{Results, Schema, ShapeChanges, Version};
+use super::results::{Results, Schema, Version};
 
 /// How a version is beside the one that it was compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,7 +22,7 @@ pub(super) enum State {
 impl State {
     /// Returns the state of a version.
     pub(super) fn of(version: &Version) -> Self {
-        let shapes = shapes_of(version);
+        let shapes = version.shapes();
         let mut cells = version.scenarios.values().flat_map(|row| {
             let cells = row.cold.iter().chain(&row.live);
             cells.collect::<Vec<_>>()
@@ -50,14 +50,6 @@ impl State {
             Self::Broken => "broken",
         }
     }
-}
-
-fn shapes_of(version: &Version) -> ShapeChanges {
-    let mut shapes = ShapeChanges::default();
-    for row in version.scenarios.values() {
-        shapes.append(row.shapes.clone());
-    }
-    shapes
 }
 
 /// Writes the page of what was played so far. Returns it.
@@ -124,13 +116,7 @@ fn details(out: &mut String, version: &Version) -> std::fmt::Result {
             }
         }
     }
-    let shapes = shapes_of(version);
-    for (what, found) in [
-        ("unknown to the decoder", &shapes.unknown),
-        ("new", &shapes.new),
-        ("changed", &shapes.changed),
-        ("vanished", &shapes.vanished),
-    ] {
+    for (what, found) in version.shapes().kinds() {
         for found in found {
             writeln!(out, "- {what}: `{found}`")?;
         }

@@ -53,6 +53,16 @@ impl ShapeChanges {
         *self == Self::default()
     }
 
+    /// Returns the kinds of differences, each with what it is called.
+    pub(super) fn kinds(&self) -> [(&'static str, &BTreeSet<String>); 4] {
+        [
+            ("unknown to the decoder", &self.unknown),
+            ("new", &self.new),
+            ("changed", &self.changed),
+            ("vanished", &self.vanished),
+        ]
+    }
+
     pub(super) fn append(&mut self, mut other: Self) {
         self.unknown.append(&mut other.unknown);
         self.new.append(&mut other.new);
@@ -106,6 +116,17 @@ pub(super) struct Version {
     pub(super) schema: Schema,
     /// Results by scenario.
     pub(super) scenarios: BTreeMap<String, Row>,
+}
+
+impl Version {
+    /// Returns the differences in the output of all scenarios.
+    pub(super) fn shapes(&self) -> ShapeChanges {
+        let mut shapes = ShapeChanges::default();
+        for row in self.scenarios.values() {
+            shapes.append(row.shapes.clone());
+        }
+        shapes
+    }
 }
 
 /// All results, by CLI and version.
