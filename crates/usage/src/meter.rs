@@ -163,6 +163,3 @@ impl TickMeter {
 #[cfg(test)]
 #[cfg(repository)] // recordings
 mod tests;
-#[cfg(test)]
-#[cfg(repository)] // recordings
-mod whole_files;

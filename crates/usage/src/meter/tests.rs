@@ -1,3 +1,5 @@
+mod whole_files;
+
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
