@@ -25,6 +25,7 @@ use teamster_core::{
 };
 
 use crate::ClaudeDecoder;
+pub(crate) use ask_user::ASK_USER;
 use ids::Ids;
 use offers::Reported;
 

@@ -7,7 +7,7 @@ use teamster_core::{AgentEvent, Decision, PermissionAnswer, PermissionRequest};
 use super::{OLD, Talk, ask, result};
 
 /// Returns the response to a request of an MCP server for input.
-fn answered(answer: PermissionAnswer) -> serde_json::Value {
+fn answered(answer: PermissionAnswer) -> Value {
     let mut talk = Talk::new(|_| {});
     talk.turn();
     talk.emit(&json!({"type": "control_request", "request_id": "r-9",
