@@ -7,8 +7,8 @@ use std::pin::pin;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
-use teamster_api::{Answer, Command, LiveStatus, PendingRequest, RefusalCode, Reply};
-use teamster_core::{PermissionMode, Stopping};
+use teamster_api::{Command, LiveStatus, PendingRequest, RefusalCode, Reply};
+use teamster_core::Stopping;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -143,13 +143,6 @@ pub async fn requests(run: &RunFolder) -> Result<Vec<PendingRequest>, RunsError>
     }
 }
 
-/// Answers a request of the run.
-pub async fn answer(run: &RunFolder, request_id: &str, answer: Answer) -> Result<(), RunsError> {
-    let request_id = request_id.to_owned();
-    let command = Command::Answer { request_id, answer };
-    call(run, &command).await.map(drop)
-}
-
 /// Returns the status of a live run or session.
 ///
 /// # Errors
@@ -162,140 +155,6 @@ pub async fn status(run: &RunFolder) -> Result<LiveStatus, RunsError> {
         Err(RunsError::NotAnswering { pid, .. }) => Ok(run.status_without_answer(pid)),
         Err(error) => Err(error),
     }
-}
-
-/// Turn of a session that has begun.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct StartedTurn {
-    /// Id of the turn: `SESSION_ID.NUMBER`.
-    pub run_id: String,
-    /// Number of the log entry with the prompt. The entries of the turn follow, up to the `done` with its id.
-    pub seq: u64,
-    /// The turn was begun by this request, not by an earlier one with the same key.
-    pub is_new: bool,
-}
-
-impl StartedTurn {
-    /// Creates a turn that was begun by this request. `seq` is the number of its prompt's entry.
-    pub fn new(run_id: impl Into<String>, seq: u64) -> Self {
-        Self {
-            run_id: run_id.into(),
-            seq,
-            is_new: true,
-        }
-    }
-
-    /// Creates a turn that was begun by an earlier request.
-    pub fn repeated(run_id: impl Into<String>, seq: u64) -> Self {
-        Self {
-            run_id: run_id.into(),
-            seq,
-            is_new: false,
-        }
-    }
-}
-
-/// Prompt to a session.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TurnRequest {
-    /// The prompt.
-    pub prompt: String,
-    /// Name of the sender, shown to other clients.
-    pub from: Option<String>,
-    /// Idempotency key, chosen by the caller: the same prompt with the same key begins only one turn.
-    pub key: Option<String>,
-}
-
-impl TurnRequest {
-    /// Creates a request with this prompt.
-    pub fn new(prompt: impl Into<String>) -> Self {
-        Self {
-            prompt: prompt.into(),
-            ..Self::default()
-        }
-    }
-}
-
-/// Sends a prompt to a session. `from` is the sender's name, shown to other clients.
-///
-/// # Errors
-///
-/// Refused with [`RefusalCode::Busy`] while a turn is in progress.
-pub async fn send(
-    session: &RunFolder,
-    prompt: impl Into<String>,
-    from: Option<String>,
-) -> Result<StartedTurn, RunsError> {
-    let mut request = TurnRequest::new(prompt);
-    request.from = from;
-    begin_turn(session, request).await
-}
-
-/// Begins a turn, as [`send`] does, with all options.
-pub async fn begin_turn(
-    session: &RunFolder,
-    request: TurnRequest,
-) -> Result<StartedTurn, RunsError> {
-    let command = Command::Send {
-        prompt: request.prompt,
-        images: Vec::new(),
-        from: request.from,
-        key: request.key,
-    };
-    match call(session, &command).await? {
-        Reply::Turn { run_id, seq, known } => Ok(StartedTurn {
-            run_id,
-            seq,
-            is_new: !known,
-        }),
-        other => Err(unexpected_reply(&other)),
-    }
-}
-
-/// Sends text to the agent during the turn in progress.
-///
-/// # Errors
-///
-/// Refused with [`RefusalCode::NoTurn`] if no turn is in progress.
-pub async fn steer(
-    session: &RunFolder,
-    text: impl Into<String>,
-    from: Option<String>,
-) -> Result<(), RunsError> {
-    let text = text.into();
-    call(session, &Command::Steer { text, from })
-        .await
-        .map(drop)
-}
-
-/// Interrupts the turn in progress and keeps the session.
-///
-/// # Errors
-///
-/// Refused with [`RefusalCode::NoTurn`] if no turn is in progress.
-pub async fn interrupt(session: &RunFolder, stopping: Stopping) -> Result<(), RunsError> {
-    let kill = stopping.is_kill();
-    call(session, &Command::Interrupt { kill }).await.map(drop)
-}
-
-/// Empties the context of the session.
-pub async fn clear(session: &RunFolder) -> Result<(), RunsError> {
-    call(session, &Command::Clear).await.map(drop)
-}
-
-/// Sets the model from the next turn on.
-pub async fn set_model(session: &RunFolder, model: impl Into<String>) -> Result<(), RunsError> {
-    let model = model.into();
-    call(session, &Command::SetModel { model }).await.map(drop)
-}
-
-/// Sets the permission mode from the next turn on.
-pub async fn set_permission(session: &RunFolder, mode: PermissionMode) -> Result<(), RunsError> {
-    call(session, &Command::SetPermission { mode })
-        .await
-        .map(drop)
 }
 
 /// Sends a command to the runner of a live run and returns its reply, which is no refusal. A kill is one of a runner that

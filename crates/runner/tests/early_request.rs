@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use teamster_api::{Answer, RunInfo};
+use teamster_api::{Answer, Command, RunInfo};
 use teamster_core::{
     AbortHandle, AgentEvent, AgentRuntime, Capabilities, Done, EventStream, ExecuteParams,
     PermissionAnswer, PermissionPolicy, PermissionRequest, RunResult, RunStatus, ToolKind,
@@ -66,7 +66,9 @@ async fn a_request_comes_after_the_start_and_waits_for_no_event() {
         types.push(entry["type"].as_str().unwrap().to_owned());
         if let Some(id) = entry["requestId"].as_str().filter(|_| types.len() == 3) {
             assert_eq!(entry["decision"], "requested");
-            client::answer(&folder, id, Answer::Allow).await.unwrap();
+            let (request_id, answer) = (id.to_owned(), Answer::Allow);
+            let answer = Command::Answer { request_id, answer };
+            client::command(&folder, &answer).await.unwrap();
         }
     }
     assert_eq!(

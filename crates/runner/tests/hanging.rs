@@ -6,10 +6,12 @@ use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio::time::Instant;
 
-use teamster_api::{LiveState, ProblemCode, RunInfo, RunKind, ServiceError};
+use teamster_api::{Command, LiveState, ProblemCode, RunInfo, RunKind, ServiceError};
 use teamster_core::{AgentEvent, Stopping, Text};
 use teamster_runner::client::{self, Follow};
 use teamster_runner::{AcceptedRun, LogLimits, Runs, RunsError};
+
+use crate::turns::send;
 
 /// Time within which each command has an answer or an error.
 const LIMIT: Duration = Duration::from_secs(15);
@@ -46,13 +48,14 @@ async fn assert_each_command_has_an_error(run: &AcceptedRun) {
     );
     assert_not_answering(client::requests(folder).await);
     assert_not_answering(client::cancel(folder, Stopping::Graceful).await);
-    assert_not_answering(client::interrupt(folder, Stopping::Kill).await);
+    assert_not_answering(client::command(folder, &Command::Interrupt { kill: true }).await);
     assert!(began.elapsed() < LIMIT * 4);
 
     // What may take long has an error as well.
     let began = Instant::now();
-    assert_not_answering(client::send(folder, "x", None).await);
-    assert_not_answering(client::set_model(folder, "m").await);
+    assert_not_answering(client::command(folder, &send("x")).await);
+    let model = "m".to_owned();
+    assert_not_answering(client::command(folder, &Command::SetModel { model }).await);
     assert!(began.elapsed() < LIMIT * 2);
 
     // The entries that exist are shown first.
@@ -103,7 +106,7 @@ async fn runner_of_an_unknown_process_is_not_killed() {
 async fn a_command_that_no_runner_reads_is_not_sent() {
     let dir = tempfile::tempdir().unwrap();
     let run = silent(&dir);
-    let error = client::send(&run.folder, "x".repeat(17 << 20), None)
+    let error = client::command(&run.folder, &send("x".repeat(17 << 20)))
         .await
         .unwrap_err();
     let expected = "a message of 18 MiB is too large for run r, which takes 16 MiB: send fewer or smaller images, or name \

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use teamster_api::{Answer, RefusalCode, RunInfo};
+use teamster_api::{Answer, Command, RefusalCode, Reply, RunInfo};
 use teamster_core::{
     AbortHandle, AgentEvent, Decision, PermissionAnswer, PermissionEvent, PermissionPolicy,
     PermissionRequest, Stopping, ToolKind,
@@ -70,7 +70,7 @@ fn ask(
     ask(request)
 }
 
-fn refusal(result: Result<(), RunsError>) -> RefusalCode {
+fn refusal(result: Result<Reply, RunsError>) -> RefusalCode {
     match result {
         Err(RunsError::Refused { code, .. }) => code,
         other => panic!("{other:?}"),
@@ -99,7 +99,11 @@ async fn the_first_answer_counts() {
         (&*waiting[0].request_id, &waiting[0].input["command"]),
         ("r/1", &json!("ls"))
     );
-    let answer = |id: &'static str, answer| client::answer(&runner.folder, id, answer);
+    let answer = async |id: &str, answer| {
+        let request_id = id.to_owned();
+        let command = Command::Answer { request_id, answer };
+        client::command(&runner.folder, &command).await
+    };
     let input = json!({});
     assert_eq!(
         refusal(answer("r/1", Answer::AllowWith { input }).await),

@@ -8,10 +8,9 @@ use teamster_core::{
     SessionCapabilities, SessionOptions, SessionRuntime,
 };
 use teamster_orchestrator::{Budget, SharedBudget};
-use teamster_runner::client;
 use teamster_runner::{RunsError, SessionCandidate, SessionRuns};
 
-use crate::turns::{Live, Scripted, answers, status};
+use crate::turns::{Live, Scripted, answers, send, status};
 
 /// Runtime whose sessions are clones of a scripted one.
 struct Opens {
@@ -112,7 +111,7 @@ async fn no_turn_begins_once_the_budget_of_the_session_is_spent() {
     let live = Live::start_with([open(&agent, &can, Budget::default().tokens(20))], |_| {});
     assert_eq!(status(&live.turn("a").await), "completed");
     assert_eq!(status(&live.turn("b").await), "completed");
-    let refused = client::send(&live.folder, "c", None).await;
+    let refused = live.command(send("c")).await;
     let Err(RunsError::Refused {
         code: RefusalCode::OverBudget,
         message,
@@ -146,7 +145,7 @@ async fn a_budget_in_usd_ends_a_session_whose_model_has_no_price() {
             ),
             "{message}"
         );
-        let refused = client::send(&live.folder, "b", None).await;
+        let refused = live.command(send("b")).await;
         let Err(RunsError::Refused {
             code: RefusalCode::OverBudget,
             message,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
-use teamster_api::{RefusalCode, RunInfo, RunKind};
+use teamster_api::{Command, RefusalCode, Reply, RunInfo, RunKind};
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentSession, Capabilities, Done, ErrorCode, ErrorKind,
     EventStream, ExecuteParams, Id, PermissionMode, RunResult, RunStatus, SessionCapabilities,
@@ -203,8 +203,15 @@ impl Live {
 
     /// Begins a turn. Returns the number of its prompt's entry.
     pub(crate) async fn begin(&self, prompt: &str) -> u64 {
-        let turn = client::send(&self.folder, prompt, Some("test".to_owned())).await;
-        turn.unwrap().seq
+        let Reply::Turn { seq, .. } = self.command(send(prompt)).await.unwrap() else {
+            panic!("no turn");
+        };
+        seq
+    }
+
+    /// Sends a command as its clients do.
+    pub(crate) async fn command(&self, command: Command) -> Result<Reply, RunsError> {
+        client::command(&self.folder, &command).await
     }
 
     /// Plays a turn and returns its entries.
@@ -236,6 +243,29 @@ impl Live {
             .await
             .unwrap();
         self.work.await.unwrap().result
+    }
+}
+
+/// The command that sends a prompt.
+pub(crate) fn send(prompt: impl Into<String>) -> Command {
+    Command::Send {
+        prompt: prompt.into(),
+        images: Vec::new(),
+        from: Some("test".to_owned()),
+        key: None,
+    }
+}
+
+fn steer(text: &str) -> Command {
+    Command::Steer {
+        text: text.to_owned(),
+        from: None,
+    }
+}
+
+fn set_model(model: &str) -> Command {
+    Command::SetModel {
+        model: model.to_owned(),
     }
 }
 
@@ -336,8 +366,8 @@ async fn a_turn_is_steered_and_interrupted_and_the_session_continues() {
     let agent = Scripted::new("claude", [waits(), answers("two")]);
     let live = Live::start(&[&agent], |_| {});
     for refused in [
-        client::steer(&live.folder, "x", None).await,
-        client::interrupt(&live.folder, Stopping::Graceful).await,
+        live.command(steer("x")).await,
+        live.command(Command::Interrupt { kill: false }).await,
     ] {
         assert!(
             matches!(
@@ -352,9 +382,7 @@ async fn a_turn_is_steered_and_interrupted_and_the_session_continues() {
     }
     let from = live.begin("a").await;
     live.until(from, |entry| entry["text"] == "waiting").await;
-    client::steer(&live.folder, "hurry", Some("me".to_owned()))
-        .await
-        .unwrap();
+    live.command(steer("hurry")).await.unwrap();
     let steered = live
         .until(from, |entry| entry["type"] == "user:message")
         .await;
@@ -363,7 +391,7 @@ async fn a_turn_is_steered_and_interrupted_and_the_session_continues() {
         (&message["text"], &message["steer"]),
         (&"hurry".into(), &true.into())
     );
-    let busy = client::send(&live.folder, "b", None).await;
+    let busy = live.command(send("b")).await;
     assert!(
         matches!(
             &busy,
@@ -374,7 +402,7 @@ async fn a_turn_is_steered_and_interrupted_and_the_session_continues() {
         ),
         "{busy:?}"
     );
-    client::interrupt(&live.folder, Stopping::Graceful)
+    live.command(Command::Interrupt { kill: false })
         .await
         .unwrap();
     assert_eq!(status(&live.rest_of_turn(from).await), "aborted");
@@ -387,8 +415,8 @@ async fn a_turn_is_steered_and_interrupted_and_the_session_continues() {
 async fn settings_of_clients_reach_the_agent_and_the_log() {
     let agent = Scripted::new("claude", [answers("one")]);
     let live = Live::start(&[&agent], |_| {});
-    client::clear(&live.folder).await.unwrap();
-    client::set_model(&live.folder, "opus").await.unwrap();
+    live.command(Command::Clear).await.unwrap();
+    live.command(set_model("opus")).await.unwrap();
     let notices = live
         .until(0, |entry| {
             entry["message"]
@@ -414,7 +442,7 @@ async fn a_cleared_session_is_not_named_at_the_end() {
         let live = Live::start(&[&agent], |_| {});
         live.turn("a").await;
         if clears {
-            client::clear(&live.folder).await.unwrap();
+            live.command(Command::Clear).await.unwrap();
         }
         assert_eq!(live.end().await.session_id, id);
     }
@@ -431,8 +459,8 @@ async fn a_turn_after_another_model_was_set_has_that_model_s_price() {
     let mut costs = Vec::new();
     for prompt in ["a", "b", "c"] {
         if prompt == "c" {
-            let model = "claude-haiku-4-5";
-            client::set_model(&live.folder, model).await.unwrap();
+            let model = set_model("claude-haiku-4-5");
+            live.command(model).await.unwrap();
         }
         let turn = live.turn(prompt).await;
         costs.push(turn.last().unwrap()["result"]["totalCostUsd"].as_f64());
