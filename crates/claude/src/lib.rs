@@ -38,6 +38,7 @@ static INFO: CliInfo = {
     info.login =
         "log in with `claude` and then /login, or set ANTHROPIC_API_KEY in the environment";
     info.credentials = credentials::CREDENTIALS;
+    info.model_vendor = Some("anthropic");
     info.instructions = &["CLAUDE.md"];
     info.agent_loop = agent_loop::SUPPORT;
     info

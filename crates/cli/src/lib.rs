@@ -30,6 +30,8 @@ mod stdin;
 mod store;
 mod style;
 mod table;
+#[cfg(feature = "otlp")]
+mod telemetry;
 mod words;
 mod zone;
 
@@ -58,9 +60,16 @@ fn new_host(providers: Providers) -> Host {
 /// Reads the arguments of the process and takes over its signals, output and environment. To be called from `main`,
 /// before there is another thread.
 pub fn main_with(providers: Providers) -> ExitCode {
+    let code = perform(providers);
+    #[cfg(feature = "otlp")]
+    telemetry::end();
+    code
+}
+
+fn perform(providers: Providers) -> ExitCode {
     teamster_host::limits::survive_file_limit();
     #[expect(unsafe_code, reason = "it changes the environment")]
-    // SAFETY: `main` calls this function, and no thread has been started yet.
+    // SAFETY: `main` calls `main_with`, and no thread has been started yet.
     unsafe {
         teamster::embedded::hide_keys();
     }
@@ -74,7 +83,10 @@ pub fn main_with(providers: Providers) -> ExitCode {
         Some(first) if first == FAKE_AGENT => return fake_agent(args),
         _ => {}
     }
-    match teamster_host::init(new_host(providers).with_own_agents()) {
+    let host = new_host(providers).with_own_agents();
+    #[cfg(feature = "otlp")]
+    let host = telemetry::observe(host);
+    match teamster_host::init(host) {
         Ok(Role::Program(host)) => set_host(host),
         Ok(Role::Runner(ended)) => return ExitCode::from(exit_code::of_runner(&ended)),
         Ok(Role::Guard(code)) => return code,

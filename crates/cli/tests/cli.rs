@@ -31,6 +31,8 @@ mod mcp_restore;
 mod mcp_run;
 mod mcp_serve;
 mod mock_model;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod record;
 mod remote;
 mod run;

@@ -37,6 +37,7 @@ static INFO: CliInfo = {
     info.logout_args = &["logout"];
     info.login = "log in with `codex login`, or with a key: `printenv OPENAI_API_KEY | codex login --with-api-key`";
     info.credentials = credentials::CREDENTIALS;
+    info.model_vendor = Some("openai");
     info.config_files = launch::CONFIG_FILES;
     info
 };

@@ -48,6 +48,9 @@ pub struct CliInfo {
     pub logout_args: &'static [&'static str],
     /// Signs of a login on disk and in the environment.
     pub credentials: Credentials,
+    /// Vendor of its models, by the name in the semantic conventions of OpenTelemetry for generative AI
+    /// (`gen_ai.provider.name`), such as `anthropic`. `None` if it has the models of several vendors.
+    pub model_vendor: Option<&'static str>,
     /// True if the CLI reports the id of a new session only at its end, but accepts one. Unless the caller sets
     /// [`ExecuteParams::new_session_id`](crate::ExecuteParams::new_session_id), the engine does.
     pub choose_session_id: bool,
@@ -74,6 +77,7 @@ impl CliInfo {
             login: "",
             logout_args: &[],
             credentials: Credentials::unknown(),
+            model_vendor: None,
             choose_session_id: false,
             instructions: &[COMMON_INSTRUCTIONS],
             config_files: &[],

@@ -32,6 +32,7 @@ static INFO: CliInfo = {
     info.install = "npm install -g @google/gemini-cli";
     info.login = "log in with `gemini`, or set GEMINI_API_KEY in the environment";
     info.credentials = credentials::CREDENTIALS;
+    info.model_vendor = Some("gcp.gemini");
     info.config_files = launch::CONFIG_FILES;
     info.instructions = &["GEMINI.md", "AGENTS.md"];
     info

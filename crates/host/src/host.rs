@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use teamster_core::{AgentError, CliInfo};
-use teamster_orchestrator::{Orchestrator, OrchestratorConfig, PriceList};
+use teamster_orchestrator::{Orchestrator, OrchestratorConfig, PriceList, RunObserver};
 use teamster_providers::Providers;
 
+use crate::observers::Both;
 use crate::own_agents::with_own_agents;
 use crate::{environment, state};
 
@@ -20,6 +21,8 @@ pub struct Host {
     /// True until the user's own agents are added.
     wants_own_agents: bool,
     on_notice: Arc<dyn Fn(Notice) + Send + Sync>,
+    /// Observer of all runs.
+    observer: Option<Arc<dyn RunObserver>>,
 }
 
 /// Message for the user without a caller that waits for it, such as that the history of an ended run is incomplete.
@@ -40,6 +43,7 @@ impl Host {
             program: None,
             wants_own_agents: false,
             on_notice: Arc::new(|_| ()),
+            observer: None,
         }
     }
 
@@ -63,6 +67,25 @@ impl Host {
     pub fn on_notice(mut self, notice: impl Fn(Notice) + Send + Sync + 'static) -> Self {
         self.on_notice = Arc::new(notice);
         self
+    }
+
+    /// Sets the observer of all runs, turns of sessions and ticks of loops that this process carries out, beside their
+    /// history. A runner is a process of its own: its `main` sets its own.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn RunObserver>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// Returns the observer of a run with this history.
+    pub(crate) fn observed(
+        &self,
+        history: Option<Arc<dyn RunObserver>>,
+    ) -> Option<Arc<dyn RunObserver>> {
+        match (self.observer.clone(), history) {
+            (Some(own), Some(history)) => Some(Arc::new(Both { own, history })),
+            (own, history) => own.or(history),
+        }
     }
 
     /// Completes the host of a program that knows its role.

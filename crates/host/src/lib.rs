@@ -17,6 +17,7 @@ mod login;
 mod machine;
 mod mcp_servers;
 mod memory;
+mod observers;
 mod orphans;
 mod output;
 mod own_agents;

@@ -184,7 +184,7 @@ impl Host {
         )?;
         request.id = Some(common.id.clone());
         let history = Arc::new(KeptHistory { history, open });
-        request.observer = history.observer();
+        request.observer = self.observed(history.observer());
         request.holds = history.holds(self, spec.trusted.clean_env);
         let orchestrator = self.orchestrator()?;
         common.begin()?;
@@ -331,7 +331,8 @@ impl Host {
         }
         runs.writer = writer;
         runs.holds = history.holds(self, spec.trusted.clean_env);
-        runs.observer = history.observer_of_session(info.id, params.session_id.as_deref(), begins);
+        let recorder = history.observer_of_session(info.id, params.session_id.as_deref(), begins);
+        runs.observer = self.observed(recorder);
         let orchestrator = self.orchestrator()?;
         common.begin()?;
         Ok(Box::new(move |common| PreparedSession {

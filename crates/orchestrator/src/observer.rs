@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use teamster_core::{ExecuteParams, Id, Outcome};
+use teamster_core::{ExecuteParams, Id, LifecycleEntry, LogEntry, Outcome};
 
 /// The future of an observer's callback: the run waits for it.
 pub type Observed<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
@@ -29,6 +29,20 @@ pub trait RunObserver: Send + Sync {
     ) -> Observed<'a> {
         let _ = (run_id, provider, session_id);
         Box::pin(async {})
+    }
+
+    /// Called with each event of the agents, as the run's log has it. The run does not wait, so the call MUST be quick.
+    ///
+    /// This and [`run_entry`](Self::run_entry) are called in the order of the log, whether or not a consumer reads it, and
+    /// also for a run that was refused, before it was [accepted](Self::accepted).
+    fn agent_entry(&self, entry: &LogEntry) {
+        let _ = entry;
+    }
+
+    /// Called with each event of the run itself, as [`agent_entry`](Self::agent_entry) is with those of the agents. Not
+    /// called with [derived](teamster_core::RunEvent::is_derived) events, which are no entries of the log.
+    fn run_entry(&self, entry: &LifecycleEntry) {
+        let _ = entry;
     }
 
     /// Called once when a run has ended, before its last event.

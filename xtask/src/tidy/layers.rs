@@ -35,6 +35,7 @@ const LAYERS: &[&[&str]] = &[
     &[
         "runner",
         "store",
+        "telemetry",
         "mcp-client",
         "testkit",
         "server",

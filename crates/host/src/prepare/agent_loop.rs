@@ -69,7 +69,7 @@ impl Host {
         let history = self.history(store.as_deref(), None).await;
         let history = history.map_err(LoopError::Agent)?;
         let mut ticks_of = TickOptions::default();
-        ticks_of.observer = history.observer();
+        ticks_of.observer = self.observed(history.observer());
         ticks_of.holds = history.holds(self, false);
         let mut builder = LoopBuilder::new(directory)
             .providers(self.providers().clone())

@@ -8,7 +8,7 @@ use teamster_core::{AgentError, LifecycleEntry, LogEntry, Next, RunEvent};
 
 use super::{Driver, millis};
 use crate::log::{Part, View};
-use crate::{Candidate, Held, RunRequest};
+use crate::{Candidate, Held, RunObserver, RunRequest};
 
 impl Driver {
     /// Reports the attempt that follows a failed one.
@@ -120,6 +120,9 @@ impl Driver {
             let attempt = self.account.current_attempt();
             let entry = LifecycleEntry::new(event).seq(self.seq).at_ms(self.at_ms);
             let entry = entry.attempt(attempt);
+            if !is_derived {
+                self.observe_log(|observer| observer.run_entry(&entry));
+            }
             self.parts.push(Part::Run(entry));
         }
         self.add(following);
@@ -140,8 +143,17 @@ impl Driver {
             entry.run_id = Some(self.run_id.clone());
             entry.attempt = attempt;
         }
+        self.observe_log(|observer| entries.iter().for_each(|it| observer.agent_entry(it)));
         if self.view.has_agents() {
             self.parts.push(Part::Agents(entries));
+        }
+    }
+
+    /// Passes entries of the log to the observer.
+    fn observe_log(&self, pass: impl FnOnce(&dyn RunObserver)) {
+        if let Some(observer) = &self.observer {
+            // A panic of the observer does not affect the run.
+            let _ = catch_unwind(AssertUnwindSafe(|| pass(&**observer)));
         }
     }
 

@@ -350,3 +350,28 @@ fn an_agent_is_attached_to_by_its_name() {
     assert_eq!(unknown.code, Some(1));
     unknown.stderr_has("other");
 }
+
+#[cfg(feature = "otlp")]
+#[test]
+fn each_tick_is_a_trace() {
+    let collector = crate::cli::otlp::collector::Collector::start();
+    let agent = Agent::new(|plan| plan.turn([Act::DidWork]));
+    let mut command = agent.command();
+    command
+        .args(["--ticks", "2"])
+        .env("MIN_SLEEP", "0")
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url());
+    let ended = run(&mut command);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ticks = agent.lines("ticks.jsonl");
+    let ids: Vec<_> = ticks
+        .iter()
+        .filter_map(|it| it["run_id"].as_str())
+        .collect();
+    assert_eq!(ids.len(), 2);
+    let spans = collector.spans();
+    let roots: Vec<_> = (spans.iter())
+        .filter_map(|span| span.attributes.get("teamster.run.id"))
+        .collect();
+    assert_eq!(roots, ids);
+}

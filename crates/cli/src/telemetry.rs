@@ -1,0 +1,34 @@
+//! Telemetry of the runs of this process, by OTLP.
+
+use std::sync::{Arc, OnceLock};
+
+use teamster_host::Host;
+use teamster_telemetry::Telemetry;
+
+use crate::report::warn;
+use crate::words::one_line;
+
+/// Telemetry, if the environment turns it on.
+static TELEMETRY: OnceLock<Telemetry> = OnceLock::new();
+
+/// Has all runs of the host observed, if the environment turns telemetry on. Nothing is started before the first run: a
+/// runner may have no other thread at its beginning.
+pub(crate) fn observe(host: Host) -> Host {
+    let Some(telemetry) = Telemetry::from_environment() else {
+        return host;
+    };
+    let providers = host.providers().clone();
+    let vendor = move |id: &str| providers.get(id)?.info().model_vendor;
+    let telemetry = telemetry
+        .model_vendors(vendor)
+        .on_warning(|problem| warn(&[one_line(problem)]));
+    let telemetry = TELEMETRY.get_or_init(|| telemetry);
+    host.observer(Arc::new(telemetry.clone()))
+}
+
+/// Sends the rest, before the process ends.
+pub(crate) fn end() {
+    if let Some(telemetry) = TELEMETRY.get() {
+        telemetry.end();
+    }
+}

@@ -1,0 +1,51 @@
+//! Two observers of one run.
+
+use std::sync::Arc;
+
+use teamster_core::{Id, LifecycleEntry, LogEntry, Outcome};
+use teamster_orchestrator::{Accepted, Observed, RunObserver};
+
+/// The observer of all runs, and the history of one.
+pub(crate) struct Both {
+    /// Called first: the history waits for its store.
+    pub(crate) own: Arc<dyn RunObserver>,
+    pub(crate) history: Arc<dyn RunObserver>,
+}
+
+impl RunObserver for Both {
+    fn accepted<'a>(&'a self, run: Accepted<'a>) -> Observed<'a> {
+        Box::pin(async move {
+            self.own.accepted(run).await;
+            self.history.accepted(run).await;
+        })
+    }
+
+    fn session<'a>(
+        &'a self,
+        run_id: &'a Id,
+        provider: &'a str,
+        session_id: &'a Id,
+    ) -> Observed<'a> {
+        Box::pin(async move {
+            self.own.session(run_id, provider, session_id).await;
+            self.history.session(run_id, provider, session_id).await;
+        })
+    }
+
+    fn agent_entry(&self, entry: &LogEntry) {
+        self.own.agent_entry(entry);
+        self.history.agent_entry(entry);
+    }
+
+    fn run_entry(&self, entry: &LifecycleEntry) {
+        self.own.run_entry(entry);
+        self.history.run_entry(entry);
+    }
+
+    fn ended<'a>(&'a self, outcome: &'a Outcome) -> Observed<'a> {
+        Box::pin(async move {
+            self.own.ended(outcome).await;
+            self.history.ended(outcome).await;
+        })
+    }
+}

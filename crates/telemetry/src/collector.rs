@@ -1,0 +1,210 @@
+//! The connection to a collector: OTLP over the HTTP and TLS that requests to MCP servers have too.
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use hyper_rustls::ConfigBuilderExt;
+use opentelemetry::{Key, KeyValue};
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
+use opentelemetry_otlp::{Protocol, RetryPolicy, SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::trace::{SdkTracerProvider, SpanData, SpanExporter as _};
+use reqwest::redirect::Policy;
+use rustls::crypto::ring;
+use rustls::{ClientConfig, RootCertStore};
+use teamster_core::sync::lock;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::settings::Settings;
+use crate::warning::Warning;
+
+/// Name of this service, unless the user has set one.
+const SERVICE: &str = "teamster";
+/// Beginning of the name that the SDK makes up.
+const UNNAMED: &str = "unknown_service";
+
+/// Problem of the exporter's own variables. Its error has the value.
+const INVALID: &str = "OTEL_EXPORTER_OTLP_ENDPOINT or another variable about the collector is not valid: set it to an address such as http://127.0.0.1:4318";
+
+/// Creates what sends spans in batches, from a thread of its own with a bounded queue. A full queue drops spans.
+///
+/// # Errors
+///
+/// Fails with the problem if the variables about the connection are not valid. It names no value, which may be secret.
+pub(crate) fn provider(
+    settings: &Settings,
+    warning: &Warning,
+) -> Result<SdkTracerProvider, &'static str> {
+    let exporter = SpanExporter::builder()
+        .with_http()
+        .with_protocol(Protocol::HttpBinary)
+        .with_http_client(Client::new(settings.timeout, warning.clone()))
+        // Sending must not hold up the end of a run.
+        .with_retry_policy(RetryPolicy::recommended().with_max_retries(1))
+        .build()
+        .map_err(|_| INVALID)?;
+    let exporter = Reported {
+        exporter,
+        warning: warning.clone(),
+    };
+    Ok(SdkTracerProvider::builder()
+        .with_resource(resource())
+        .with_batch_exporter(exporter)
+        .build())
+}
+
+/// Returns what is known of this service: what the user has set, else its name and version.
+fn resource() -> Resource {
+    let of_user = Resource::builder().build();
+    let name = of_user.get(&Key::from_static_str("service.name"));
+    let has_name = name.is_some_and(|name| !name.as_str().starts_with(UNNAMED));
+    let version = of_user.get(&Key::from_static_str("service.version"));
+    let mut builder = Resource::builder();
+    if !has_name {
+        builder = builder.with_service_name(SERVICE);
+    }
+    if version.is_none() {
+        builder =
+            builder.with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
+    }
+    builder.build()
+}
+
+/// An exporter that reports its first failure.
+#[derive(Debug)]
+struct Reported {
+    exporter: SpanExporter,
+    warning: Warning,
+}
+
+impl opentelemetry_sdk::trace::SpanExporter for Reported {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        let sent = self.exporter.export(batch).await;
+        if let Err(error) = &sent {
+            // A connection that fails was reported with its reason.
+            self.warning.give(error);
+        }
+        sent
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.exporter.shutdown_with_timeout(timeout)
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.exporter.force_flush()
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        self.exporter.set_resource(resource);
+    }
+}
+
+/// HTTP client of an exporter. Its requests run on the exporter's thread, which has no runtime of its own.
+struct Client {
+    timeout: Duration,
+    warning: Warning,
+    /// Created by the first request, which delays no run. A runtime that is dropped in a task would panic.
+    connection: Mutex<Option<Connection>>,
+}
+
+struct Connection {
+    http: reqwest::Client,
+    runtime: Runtime,
+}
+
+impl Client {
+    fn new(timeout: Duration, warning: Warning) -> Self {
+        Self {
+            timeout,
+            warning,
+            connection: Mutex::default(),
+        }
+    }
+
+    /// Sends a request and waits for the response.
+    fn send(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let mut kept = lock(&self.connection);
+        let connection = match &mut *kept {
+            Some(connection) => connection,
+            none => none.insert(Connection::new(self.timeout)?),
+        };
+        let sent = connection.http.send_bytes(request);
+        connection.runtime.block_on(sent)
+    }
+}
+
+impl Connection {
+    fn new(timeout: Duration) -> Result<Self, HttpError> {
+        let http = reqwest::Client::builder()
+            .tls_backend_preconfigured(tls()?)
+            .timeout(timeout)
+            // A redirect would send the headers, with their secrets, to another host.
+            .redirect(Policy::none())
+            .build()?;
+        let runtime = Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()?;
+        Ok(Self { http, runtime })
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
+    }
+}
+
+impl HttpClient for Client {
+    // The form that the attribute of the trait gives its method.
+    fn send_bytes<'life0, 'async_trait>(
+        &'life0 self,
+        request: Request<Bytes>,
+    ) -> Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'async_trait>>
+    where
+        'life0: 'async_trait,
+        Self: 'async_trait,
+    {
+        Box::pin(async move {
+            let sent = self.send(request);
+            if let Err(error) = &sent {
+                let reason = innermost(&**error);
+                let problem = format!("the collector cannot be reached: {reason}");
+                self.warning.give(problem);
+            }
+            sent
+        })
+    }
+}
+
+/// Returns the settings of TLS, with the system's certificates. Where there are none, only addresses without TLS work.
+fn tls() -> Result<ClientConfig, rustls::Error> {
+    // The process's default provider is not used, because an application may have set it or not.
+    let builder = || {
+        ClientConfig::builder_with_provider(ring::default_provider().into())
+            .with_safe_default_protocol_versions()
+    };
+    let with_roots = match builder()?.with_native_roots() {
+        Ok(with_roots) => with_roots,
+        Err(_) => builder()?.with_root_certificates(RootCertStore::empty()),
+    };
+    Ok(with_roots.with_no_client_auth())
+}
+
+/// Returns the innermost reason of an error. Those around it have the address, which may contain a password.
+fn innermost(error: &(dyn Error + 'static)) -> String {
+    let mut reason = error;
+    while let Some(source) = reason.source() {
+        reason = source;
+    }
+    if reason.is::<reqwest::Error>() {
+        return "the request failed".to_owned();
+    }
+    reason.to_string()
+}

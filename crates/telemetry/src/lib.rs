@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+#![warn(missing_docs)]
+
+mod attributes;
+mod collector;
+mod settings;
+mod spans;
+mod telemetry;
+mod warning;
+
+pub use telemetry::{END_LIMIT, Telemetry};

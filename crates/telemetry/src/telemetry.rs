@@ -1,0 +1,232 @@
+//! Telemetry of the runs of a process.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use opentelemetry::propagation::TextMapPropagator;
+use opentelemetry::trace::TracerProvider;
+use opentelemetry::{Context, InstrumentationScope};
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+use opentelemetry_sdk::trace::SdkTracerProvider;
+use teamster_core::time::epoch_ms;
+use teamster_core::{LifecycleEntry, LogEntry, Outcome};
+use teamster_orchestrator::{Accepted, Observed, RunObserver};
+
+use crate::collector::provider;
+use crate::settings::Settings;
+use crate::spans::{Spans, Vendors};
+use crate::warning::Warning;
+
+/// Time for which [`Telemetry::end`] waits for the collector.
+pub const END_LIMIT: Duration = Duration::from_secs(3);
+
+/// Sends the runs that it [observes](RunObserver) to a collector. Clones share the connection.
+///
+/// It is sent by a thread of its own, which starts with the first run. No run waits for it: a queue that is full drops
+/// spans, and the first failure is one warning.
+#[derive(Clone)]
+pub struct Telemetry {
+    settings: Settings,
+    parent: Context,
+    vendors: Vendors,
+    warning: Warning,
+    started: Arc<OnceLock<Option<Started>>>,
+}
+
+struct Started {
+    provider: SdkTracerProvider,
+    spans: Spans,
+}
+
+impl Telemetry {
+    /// Reads the standard variables of OpenTelemetry. `None` if they turn nothing on. The span that `TRACEPARENT` names
+    /// becomes the parent of all runs.
+    pub fn from_environment() -> Option<Self> {
+        Self::from_variables(|name| std::env::var(name).ok())
+    }
+
+    fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+        let settings = Settings::read(&variable)?;
+        let headers = [("traceparent", "TRACEPARENT"), ("tracestate", "TRACESTATE")];
+        let headers = headers.into_iter();
+        let headers: HashMap<String, String> = headers
+            .filter_map(|(header, name)| Some((header.to_owned(), variable(name)?)))
+            .collect();
+        let propagator = TraceContextPropagator::new();
+        Some(Self {
+            settings,
+            parent: propagator.extract_with_context(&Context::new(), &headers),
+            vendors: Arc::new(|_| None),
+            warning: Warning::new(Arc::new(|_| ())),
+            started: Arc::default(),
+        })
+    }
+
+    /// Sets the function that is called with the one warning, if something cannot be sent. It is called from another thread.
+    /// Default: none.
+    #[must_use]
+    pub fn on_warning(mut self, call: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.warning = Warning::new(Arc::new(call));
+        self
+    }
+
+    /// Sets the function that returns the vendor of a provider's models by the provider's id, such as that of
+    /// [`CliInfo`](teamster_core::CliInfo::model_vendor). Default: the vendor that is named before the model, else the provider.
+    #[must_use]
+    pub fn model_vendors(
+        mut self,
+        vendors: impl Fn(&str) -> Option<&'static str> + Send + Sync + 'static,
+    ) -> Self {
+        self.vendors = Arc::new(vendors);
+        self
+    }
+
+    /// Ends the spans of runs that have not ended, and waits until the rest is sent, for at most [`END_LIMIT`]. To be called
+    /// before the process ends. Blocks.
+    pub fn end(&self) {
+        let Some(started) = self.started() else {
+            return;
+        };
+        started.spans.end(epoch_ms());
+        if started.provider.shutdown_with_timeout(END_LIMIT).is_err() {
+            let seconds = END_LIMIT.as_secs();
+            (self.warning).give(format!("the collector did not take it within {seconds} s"));
+        }
+    }
+
+    /// Returns what was started with the first run; `None` if nothing can be sent.
+    fn started(&self) -> Option<&Started> {
+        self.started.get()?.as_ref()
+    }
+
+    /// Starts sending, with the first run.
+    fn start_once(&self) -> Option<&Started> {
+        let started = self.started.get_or_init(|| match self.start() {
+            Ok(started) => Some(started),
+            Err(problem) => {
+                self.warning.give(problem);
+                None
+            }
+        });
+        started.as_ref()
+    }
+
+    fn start(&self) -> Result<Started, String> {
+        if let Some(problem) = &self.settings.problem {
+            return Err(problem.clone());
+        }
+        let provider = provider(&self.settings, &self.warning)?;
+        let scope = InstrumentationScope::builder("teamster")
+            .with_version(env!("CARGO_PKG_VERSION"))
+            .build();
+        let spans = Spans::new(
+            provider.tracer_with_scope(scope),
+            self.parent.clone(),
+            self.settings.content,
+            self.vendors.clone(),
+        );
+        Ok(Started { provider, spans })
+    }
+}
+
+impl RunObserver for Telemetry {
+    fn accepted<'a>(&'a self, run: Accepted<'a>) -> Observed<'a> {
+        match self.start_once() {
+            Some(started) => started.spans.accepted(run),
+            None => Box::pin(async {}),
+        }
+    }
+
+    fn agent_entry(&self, entry: &LogEntry) {
+        if let Some(started) = self.started() {
+            started.spans.agent_entry(entry);
+        }
+    }
+
+    fn run_entry(&self, entry: &LifecycleEntry) {
+        if let Some(started) = self.started() {
+            started.spans.run_entry(entry);
+        }
+    }
+
+    fn ended<'a>(&'a self, outcome: &'a Outcome) -> Observed<'a> {
+        match self.started() {
+            Some(started) => started.spans.ended(outcome),
+            None => Box::pin(async {}),
+        }
+    }
+}
+
+impl fmt::Debug for Telemetry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Telemetry")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry::trace::TraceContextExt;
+
+    use super::*;
+
+    fn read(variables: &[(&str, &str)]) -> Option<Telemetry> {
+        Telemetry::from_variables(|name| {
+            let found = variables.iter().find(|(own, _)| *own == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    const ON: (&str, &str) = ("OTEL_TRACES_EXPORTER", "otlp");
+
+    #[test]
+    fn parent_is_that_of_the_environment_if_it_is_valid() {
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        let telemetry = read(&[ON, ("TRACEPARENT", parent), ("TRACESTATE", "a=b")]).unwrap();
+        let span = telemetry.parent.span().span_context().clone();
+        assert_eq!(
+            span.trace_id().to_string(),
+            "0af7651916cd43dd8448eb211c80319c"
+        );
+        assert_eq!(span.span_id().to_string(), "b7ad6b7169203331");
+        assert!(span.is_remote() && span.is_sampled());
+        assert_eq!(span.trace_state().get("a"), Some("b"));
+        for invalid in ["", "x", "00-0-0-01"] {
+            let telemetry = read(&[ON, ("TRACEPARENT", invalid)]).unwrap();
+            assert!(
+                !telemetry.parent.span().span_context().is_valid(),
+                "{invalid}"
+            );
+        }
+    }
+
+    #[test]
+    fn end_without_a_run_starts_and_reports_nothing() {
+        assert!(read(&[]).is_none());
+        let telemetry = read(&[ON, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]).unwrap();
+        let telemetry = telemetry.on_warning(|text| panic!("{text}"));
+        telemetry.end();
+        assert!(telemetry.started().is_none());
+    }
+
+    #[test]
+    fn protocol_that_is_not_supported_is_one_warning() {
+        let telemetry = read(&[ON, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]).unwrap();
+        let warnings = Arc::new(std::sync::Mutex::new(Vec::new()));
+        let given = warnings.clone();
+        let telemetry =
+            telemetry.on_warning(move |text| given.lock().unwrap().push(text.to_owned()));
+        assert!(telemetry.start_once().is_none());
+        assert!(telemetry.clone().start_once().is_none());
+        telemetry.end();
+        let warnings = warnings.lock().unwrap();
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(
+            warnings[0].starts_with("telemetry is not sent: only the protocol http/protobuf"),
+            "{warnings:?}"
+        );
+    }
+}
