@@ -105,9 +105,9 @@ pub(crate) fn run(
     network: Network,
     scenarios: &[Arc<Scenario>],
 ) -> anyhow::Result<ExitCode> {
-    let named = pointing::Named::find(command)?;
+    let of_table = pointing::Named::find(command)?;
     let (name, agent) = agent(args, command)?;
-    let command = command_of(named.as_ref(), command);
+    let command = command_of(of_table.as_ref(), command);
     let served = Served::by(command, &bench.programs)?;
     let is_played = |scenario: &Scenario| match &served {
         Some(served) => served.plays(scenario),
