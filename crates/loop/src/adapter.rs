@@ -39,9 +39,6 @@ pub trait Adapter: Send {
     /// Returns whether the agent is ready for the next tick. A process need not be running yet.
     fn is_alive(&self) -> bool;
 
-    /// Returns whether the context lasts from one tick to the next.
-    fn keeps_context(&self) -> bool;
-
     /// Returns whether [`clear`](Self::clear) keeps the process. Only then `clear_min_gap` applies.
     fn clears_in_session(&self) -> bool;
 

@@ -136,7 +136,7 @@ impl AgentLoop {
         if !adapter.clears_in_session() {
             pace.clear_min_gap = 0;
         }
-        let machine = Machine::new(pace, adapter.keeps_context(), recovered.clone());
+        let machine = Machine::new(pace, recovered.clone());
         Self {
             folder,
             settings,

@@ -146,8 +146,6 @@ pub(crate) enum TickEnd {
 #[derive(Debug)]
 pub(crate) struct Machine {
     pace: Pace,
-    /// The agent's context lasts from one tick to the next.
-    keeps_context: bool,
     /// Reason of the pending start, if one is pending.
     to_start: Option<StartReason>,
     /// Session to resume at the next start.
@@ -170,7 +168,7 @@ pub(crate) struct Machine {
 
 impl Machine {
     /// Creates the machine of a new loop. `recovered` is the session of an earlier loop that was cut off.
-    pub(crate) fn new(pace: Pace, keeps_context: bool, recovered: Option<Id>) -> Self {
+    pub(crate) fn new(pace: Pace, recovered: Option<Id>) -> Self {
         let pace = Pace {
             max_sleep: pace.max_sleep.max(pace.min_sleep),
             ..pace
@@ -181,7 +179,6 @@ impl Machine {
         };
         Self {
             pace,
-            keeps_context,
             to_start: Some(why),
             session: recovered,
             needs_full_prompt: true,
@@ -238,8 +235,11 @@ impl Machine {
         }
         // This tick serves all requests so far.
         self.woken = false;
-        let full = self.needs_full_prompt || !self.keeps_context;
-        Action::Tick(if full { Prompt::Full } else { Prompt::Light })
+        Action::Tick(if self.needs_full_prompt {
+            Prompt::Full
+        } else {
+            Prompt::Light
+        })
     }
 
     fn start(&self, why: StartReason) -> Action {

@@ -133,10 +133,6 @@ impl Adapter for Agent {
             .is_none_or(|dies_after| self.unasked_calls < dies_after)
     }
 
-    fn keeps_context(&self) -> bool {
-        true
-    }
-
     fn clears_in_session(&self) -> bool {
         true
     }

@@ -104,10 +104,6 @@ impl Adapter for Agent {
         *self.alive.lock().unwrap()
     }
 
-    fn keeps_context(&self) -> bool {
-        true
-    }
-
     fn clears_in_session(&self) -> bool {
         true
     }

@@ -54,10 +54,6 @@ impl Adapter for ColdAdapter {
         self.alive
     }
 
-    fn keeps_context(&self) -> bool {
-        true
-    }
-
     fn clears_in_session(&self) -> bool {
         false
     }

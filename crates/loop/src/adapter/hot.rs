@@ -55,10 +55,6 @@ impl Adapter for HotAdapter {
             .is_some_and(|(session, turns)| !turns.has_sent() || session.is_live())
     }
 
-    fn keeps_context(&self) -> bool {
-        true
-    }
-
     fn clears_in_session(&self) -> bool {
         self.runtime.session_capabilities().clear
     }

@@ -23,7 +23,7 @@ fn alive_with(session: &str) -> Input {
 }
 
 fn machine() -> Machine {
-    Machine::new(PACE, true, None)
+    Machine::new(PACE, None)
 }
 
 /// Returns a machine that has completed its first tick.
@@ -298,16 +298,4 @@ fn a_failed_tick_is_followed_by_the_full_prompt() {
     machine.tick_ended(TickEnd::Completed, false, id("a"));
     machine.rested();
     assert_eq!(machine.next(&alive_with("a")), Action::Tick(Prompt::Light));
-}
-
-#[test]
-fn without_a_context_every_tick_has_the_full_prompt() {
-    let mut machine = Machine::new(PACE, false, None);
-    machine.next(&Input::default());
-    machine.started();
-    for _ in 0..3 {
-        assert_eq!(machine.next(&alive_with("a")), Action::Tick(Prompt::Full));
-        machine.tick_ended(TickEnd::Completed, false, id("a"));
-        machine.rested();
-    }
 }

@@ -74,7 +74,7 @@ struct World {
 impl World {
     fn new(pace: Pace) -> Self {
         Self {
-            machine: Machine::new(pace, true, None),
+            machine: Machine::new(pace, None),
             pace,
             now: 0,
             session: None,
