@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::is_default;
 use serde::{Deserialize, Serialize};
-use teamster_core::{McpDelivery, McpServer, PromptDelivery, SubAgent, Timeouts};
+use teamster_core::{McpDelivery, McpServer, SubAgent, Timeouts};
 
 /// The fields that only a caller may choose that may start programs on the machine: programs, variables, files, and how
 /// a CLI is started.
@@ -77,9 +77,6 @@ pub struct Trusted {
     pub setup: Option<String>,
     /// The time limit of the set-up in milliseconds. 0: no limit. Default: 10 minutes.
     pub setup_timeout_ms: Option<u64>,
-    /// How the CLI gets the prompt.
-    #[serde(skip_serializing_if = "crate::is_default")]
-    pub prompt_delivery: PromptDelivery,
     /// Lets the CLI treat a prompt that begins with `/` as a command of its own.
     #[serde(skip_serializing_if = "crate::is_default")]
     pub slash_commands: bool,
@@ -128,7 +125,6 @@ impl Trusted {
             new_session_id,
             setup,
             setup_timeout_ms,
-            prompt_delivery,
             slash_commands,
             keep_background,
             cli_retries,
@@ -154,7 +150,6 @@ impl Trusted {
             ("new_session_id", new_session_id.is_some()),
             ("setup", setup.is_some()),
             ("setup_timeout_ms", setup_timeout_ms.is_some()),
-            ("prompt_delivery", !is_default(prompt_delivery)),
             ("slash_commands", *slash_commands),
             ("keep_background", *keep_background),
             ("cli_retries", cli_retries.is_some()),

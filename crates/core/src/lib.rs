@@ -80,7 +80,7 @@ pub use image::{Image, ImageSource};
 pub use ledger::{TextLedger, ToolLedger, UsageLedger};
 pub use log::{Attempt, LifecycleEntry, LogEntry, LogLine, Next, Outcome, RunEvent, RunLogEntry};
 pub use mcp::{McpDelivery, McpServer, McpSupport, McpTools, McpTransport};
-pub use params::{ExecuteParams, PermissionMode, PromptDelivery, SystemPrompt, Timeouts};
+pub use params::{ExecuteParams, PermissionMode, SystemPrompt, Timeouts};
 pub use raw_json::RawJson;
 pub use result::{
     CostSource, Diagnostics, Message, PermissionDenial, RunResult, RunStatus, TextPiece,

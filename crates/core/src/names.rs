@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::text::excerpt;
 use crate::{
     AgentError, BudgetKind, ErrorCode, ErrorKind, McpDelivery, NotRetried, PermissionMode,
-    PromptDelivery, RunStatus, ToolKind,
+    RunStatus, ToolKind,
 };
 
 /// Creates the error of a name that is not in `known`.
@@ -93,32 +93,25 @@ macro_rules! settings {
                 }
             }
 
-            by_name!($type);
+            impl fmt::Display for $type {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.pad(self.as_str())
+                }
+            }
+
+            impl Serialize for $type {
+                fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                    serializer.serialize_str(self.as_str())
+                }
+            }
+
+            impl<'de> Deserialize<'de> for $type {
+                fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                    let name = String::deserialize(deserializer)?;
+                    name.parse().map_err(de::Error::custom)
+                }
+            }
         )*
-    };
-}
-
-/// Implements `Display`, `Serialize` and `Deserialize` by `as_str` and `FromStr`.
-macro_rules! by_name {
-    ($type:ident) => {
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.as_str())
-            }
-        }
-
-        impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.as_str())
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let name = String::deserialize(deserializer)?;
-                name.parse().map_err(de::Error::custom)
-            }
-        }
     };
 }
 
@@ -135,37 +128,6 @@ settings! {
         UserConfig => "user-config" | "user_config",
     }
 }
-
-impl PromptDelivery {
-    /// Returns the name, as on the command line. The limit of [`Auto`](Self::Auto) is not part of it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Auto { .. } => "auto",
-            Self::Argv => "argv",
-            Self::Stdin => "stdin",
-        }
-    }
-}
-
-/// Parses the name. `auto` gets the default limit.
-impl FromStr for PromptDelivery {
-    type Err = AgentError;
-
-    fn from_str(name: &str) -> Result<Self, AgentError> {
-        match name {
-            "auto" => Ok(Self::default()),
-            "argv" => Ok(Self::Argv),
-            "stdin" => Ok(Self::Stdin),
-            _ => Err(no_such_name(
-                "delivery of the prompt",
-                name,
-                &["auto", "argv", "stdin"],
-            )),
-        }
-    }
-}
-
-by_name!(PromptDelivery);
 
 names! {
     ErrorCode ("error code") {
@@ -264,9 +226,6 @@ mod tests {
         }
         let delivery: McpDelivery = "user_config".parse().unwrap();
         assert_eq!(delivery.to_string(), "user-config");
-        for name in ["auto", "argv", "stdin"] {
-            assert_eq!(name.parse::<PromptDelivery>().unwrap().to_string(), name);
-        }
     }
 
     #[test]

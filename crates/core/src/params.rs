@@ -52,8 +52,6 @@ use crate::{Image, McpDelivery, McpServer, PermissionPolicy, SubAgent};
 pub struct ExecuteParams {
     /// The prompt.
     pub prompt: String,
-    /// Delivery of the prompt to the CLI.
-    pub prompt_delivery: PromptDelivery,
     /// Lets the CLI interpret a prompt that begins with `/` as one of its commands.
     pub slash_commands: bool,
     /// The session to resume. Unset, a new session begins.
@@ -130,7 +128,6 @@ pub struct ExecuteParams {
 setters! {
     ExecuteParams {
         into prompt: String,
-        set prompt_delivery: PromptDelivery,
         set slash_commands: bool,
         some_into session_id as resume: String,
         some_into new_session_id: String,
@@ -162,7 +159,6 @@ impl fmt::Debug for ExecuteParams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExecuteParams")
             .field("prompt_bytes", &self.prompt.len())
-            .field("prompt_delivery", &self.prompt_delivery)
             .field("session_id", &self.session_id)
             .field("new_session_id", &self.new_session_id)
             .field("fork", &self.fork)
@@ -193,7 +189,6 @@ impl ExecuteParams {
     /// Names of all parameters, as in [`ErrorDetail::Parameter`](crate::ErrorDetail).
     pub const NAMES: &'static [&'static str] = &[
         "prompt",
-        "prompt_delivery",
         "slash_commands",
         "session_id",
         "new_session_id",
@@ -288,45 +283,6 @@ lists! {
     extra_args: String,
 }
 
-/// Delivery of a prompt to the CLI: as an argument **or** on stdin, never both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PromptDelivery {
-    /// As an argument up to a limit, on stdin beyond it.
-    Auto {
-        /// Size of the largest prompt that is an argument, in bytes.
-        argv_limit: usize,
-    },
-    /// Always as an argument.
-    Argv,
-    /// Always on stdin.
-    Stdin,
-}
-
-impl Default for PromptDelivery {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
-}
-
-impl PromptDelivery {
-    /// Size of the longest argument, in bytes. Linux limits an argument to 128 KiB (`MAX_ARG_STRLEN`), including the
-    /// closing NUL.
-    pub(crate) const LARGEST_ARGUMENT: usize = 128 * 1024 - 1;
-
-    /// [`Auto`](Self::Auto) with a limit of 10,000 bytes.
-    pub const DEFAULT: Self = Self::Auto { argv_limit: 10_000 };
-
-    /// Returns whether a prompt of this many bytes goes to stdin.
-    pub fn uses_stdin(self, prompt_bytes: usize) -> bool {
-        match self {
-            Self::Auto { argv_limit } => prompt_bytes > argv_limit.min(Self::LARGEST_ARGUMENT),
-            Self::Argv => false,
-            Self::Stdin => true,
-        }
-    }
-}
-
 /// Instructions for the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -370,7 +326,6 @@ mod tests {
         }
         let fields = fields!(
             prompt,
-            prompt_delivery,
             slash_commands,
             session_id,
             new_session_id,

@@ -54,7 +54,7 @@ pub use crate::mcp::{MCP_VARIABLES, mcp_variable, without_credentials};
 pub use args::Args;
 pub use assemble::{Phase, RunAssembler};
 pub use begun_calls::BegunCalls;
-pub use check::is_uuid;
+pub use check::{LARGEST_PROMPT_ARGUMENT, is_uuid};
 pub use content::{mcp_content, media_placeholder};
 pub use decoder::{
     Activity, DecodedResult, Decoder, Events, Exit, OtherRecordFiles, RecordFiles, Stop,

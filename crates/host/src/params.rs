@@ -69,7 +69,6 @@ pub fn of_session(spec: &SessionSpec) -> Result<ExecuteParams, AgentError> {
 }
 
 fn trusted(trusted: &Trusted, params: &mut ExecuteParams) -> Result<(), AgentError> {
-    params.prompt_delivery = trusted.prompt_delivery;
     params.slash_commands = trusted.slash_commands;
     params.new_session_id.clone_from(&trusted.new_session_id);
     params.add_dirs.clone_from(&trusted.add_dirs);

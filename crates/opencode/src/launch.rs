@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use teamster_core::provider::{Args, Launch, Stdin};
 use teamster_core::{
-    AgentError, ExecuteParams, ImageSource, McpDelivery, PermissionMode, PromptDelivery, Timeouts,
+    AgentError, ExecuteParams, ImageSource, McpDelivery, PermissionMode, Timeouts,
 };
 
 use crate::{CAPABILITIES, INFO};
@@ -183,13 +183,6 @@ fn in_full(path: &Path, parameter: &str) -> Result<OsString, AgentError> {
 /// Refuses parameters that the CLI would refuse or misunderstand. The errors have the next step.
 fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
-    if params.prompt_delivery == PromptDelivery::Argv {
-        return invalid(
-            "prompt_delivery",
-            "OpenCode adds quotes to arguments with spaces, so a prompt reaches the model unchanged \
-             only on stdin; leave it out",
-        );
-    }
     if params.prompt.trim().is_empty() {
         return invalid(
             "prompt",

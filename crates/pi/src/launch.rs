@@ -8,7 +8,7 @@ use std::iter;
 
 use teamster_core::provider::{Args, Launch, Stdin};
 use teamster_core::{
-    AgentError, ErrorKind, ExecuteParams, McpServer, PermissionMode, PromptDelivery, SystemPrompt,
+    AgentError, ErrorKind, ExecuteParams, McpServer, PermissionMode, SystemPrompt,
 };
 
 use crate::{CAPABILITIES, INFO};
@@ -282,7 +282,7 @@ fn fits(entry: &str, tool: &str) -> bool {
 /// Refuses parameters that the CLI would refuse or misunderstand. The errors have the next step.
 fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
-    if trimmed(&params.prompt).is_empty() && params.prompt_delivery != PromptDelivery::Argv {
+    if trimmed(&params.prompt).is_empty() {
         return invalid("prompt", "it is empty");
     }
     for (name, id) in [

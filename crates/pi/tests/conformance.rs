@@ -1,6 +1,7 @@
 //! Provider conformance tests for Pi 0.87.1 and 1.6.0.
 #![cfg(test)]
 
+use teamster_core::provider::LARGEST_PROMPT_ARGUMENT;
 use teamster_core::{ErrorKind, ExecuteParams, RunStatus, SystemPrompt, ToolKind};
 use teamster_pi::Pi;
 use teamster_testkit::conformance::{ArgvModel, Parser, Plain, Sent, Suite, Tool, Understood};
@@ -101,14 +102,14 @@ fn is_blank(c: char) -> bool {
 fn prompt_becomes(params: &ExecuteParams) -> String {
     let prompt = &params.prompt;
     let body = prompt.trim_end_matches(is_blank);
-    let prompt =
-        if prompt.len() - body.len() > 1000 && params.prompt_delivery.uses_stdin(prompt.len()) {
-            body
-        } else {
-            prompt
-        };
+    let is_large = |prompt: &str| prompt.len() > LARGEST_PROMPT_ARGUMENT;
+    let prompt = if prompt.len() - body.len() > 1000 && is_large(prompt) {
+        body
+    } else {
+        prompt
+    };
     let is_command = |text: &str| text.starts_with('/') && !params.slash_commands;
-    if prompt.contains('\0') || params.prompt_delivery.uses_stdin(prompt.len()) {
+    if prompt.contains('\0') || is_large(prompt) {
         let text = prompt.trim_start_matches(is_blank);
         return if is_command(text) {
             // The text before the mark is no longer at the beginning.

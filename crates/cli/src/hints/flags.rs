@@ -89,7 +89,6 @@ fn with_flags(message: &str, quotes: bool) -> String {
 fn flag(parameter: &str) -> Option<Cow<'static, str>> {
     let flag = match parameter {
         "prompt" => "PROMPT",
-        "prompt_delivery" => "--prompt-via",
         "session_id" => "--resume",
         "new_session_id" => "--session-id",
         "working_directory" => "--cwd",

@@ -183,7 +183,7 @@ fn only_the_user_can_read_it() {
 fn runner_has_its_own_session_and_no_prompt_in_its_arguments() {
     let claude = Claude::new(&silent());
     let secret = "SECRET-OF-THE-PROMPT";
-    let id = detach(&claude, [secret, "--prompt-via", "stdin"]);
+    let id = detach(&claude, [secret]);
     let report = claude.report();
     let agent = KillOnDrop::new(report.pid);
     let runner = report.ppid;

@@ -214,11 +214,11 @@ fn an_invalid_parameter_is_2_and_named_by_its_flag() {
 fn too_large_prompt_exits_with_2_without_advice() {
     let claude = Claude::plays("text", 0);
     let file = claude.path("prompt.md");
-    fs::write(&file, "x".repeat(200_000)).unwrap();
+    fs::write(&file, "x".repeat(11 << 20)).unwrap();
     let file = file.to_str().unwrap();
-    let ended = run(&mut claude.run(["--prompt-file", file, "--prompt-via", "argv"]));
+    let ended = run(&mut claude.run(["--prompt-file", file]));
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    ended.stderr_has("stdin");
+    ended.stderr_has("put the rest in a file");
     assert!(!ended.stderr.contains("next:"), "{}", ended.stderr);
 }
 

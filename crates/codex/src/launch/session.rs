@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use teamster_core::provider::{Args, Launch, Stdin};
 use teamster_core::{
-    AgentError, ExecuteParams, PermissionMode, PermissionPolicy, PromptDelivery, SessionOptions,
-    SystemPrompt, Timeouts,
+    AgentError, ExecuteParams, PermissionMode, PermissionPolicy, SessionOptions, SystemPrompt,
+    Timeouts,
 };
 
 use super::Servers;
@@ -59,12 +59,6 @@ fn check(options: &SessionOptions) -> Result<(), AgentError> {
     "-".clone_into(&mut params.prompt);
     // Unlike a run, a session has the skills as commands.
     params.slash_commands = false;
-    if params.prompt_delivery == PromptDelivery::Argv {
-        return Err(AgentError::refused(
-            "prompt_delivery",
-            "the prompts of a session go to stdin",
-        ));
-    }
     // The session already has its instructions.
     if options.restarted {
         params.system_prompt = None;

@@ -1,8 +1,8 @@
 use super::*;
 use crate::Codex;
 use serde_json::json;
+use teamster_core::CliProvider;
 use teamster_core::provider::PathLocation;
-use teamster_core::{CliProvider, PromptDelivery};
 
 const SESSION: &str = "01a1ffcf-9322-7b61-8654-8b3cf70c24fa";
 
@@ -90,11 +90,11 @@ fn flags_stand_before_resume_and_fork_which_refuse_most_of_them() {
     );
     params.fork = true;
     assert_eq!(args(&params)[7], "fork");
-    params.prompt_delivery = PromptDelivery::Stdin;
+    params.prompt = "x".repeat(10_001);
     assert_eq!(args(&params)[7..], ["fork", SESSION, "-"]);
     assert_eq!(
         launch(&params).unwrap().stdin,
-        Stdin::Bytes(b"--go on".into())
+        Stdin::Bytes(vec![b'x'; 10_001])
     );
 }
 
@@ -128,17 +128,18 @@ fn session_id_that_is_not_a_uuid_is_refused() {
 fn a_mark_of_the_byte_order_is_not_lost_on_stdin() {
     let mut params = ExecuteParams::new("\u{feff}x");
     assert_eq!(args(&params)[5..], ["--", "\u{feff}x"]);
-    params.prompt_delivery = PromptDelivery::Stdin;
-    let twice = "\u{feff}\u{feff}x".as_bytes().to_vec();
+    params.prompt.push('\0');
+    let twice = "\u{feff}\u{feff}x\0".as_bytes().to_vec();
     assert_eq!(launch(&params).unwrap().stdin, Stdin::Bytes(twice));
 }
 
 #[test]
 fn empty_prompt_is_an_argument() {
-    let mut params = ExecuteParams::new(" ");
+    // Also one that would go to stdin, which the CLI refuses if it is empty.
+    let blank = " ".repeat(10_001);
+    let mut params = ExecuteParams::new(&*blank);
     params.images = vec![png()];
-    params.prompt_delivery = PromptDelivery::Stdin;
-    assert_eq!(args(&params)[5..], ["--image=", "--", " "]);
+    assert_eq!(args(&params)[5..], ["--image=", "--", &*blank]);
     assert_eq!(launch(&params).unwrap().stdin, Stdin::Closed);
 }
 

@@ -1,5 +1,5 @@
+use teamster_core::ErrorCode;
 use teamster_core::provider::PathLocation;
-use teamster_core::{ErrorCode, PromptDelivery};
 
 use super::*;
 
@@ -113,6 +113,5 @@ fn unsupported_parameters_are_refused_by_name() {
         "prompt"
     );
     assert_eq!(refused("agent", ExecuteParams::new(" ")), "prompt");
-    let stdin = params().prompt_delivery(PromptDelivery::Stdin);
-    assert!(TextCommand::new("agent").unwrap().launch(&stdin).is_ok());
+    assert!(TextCommand::new("agent").unwrap().launch(&params()).is_ok());
 }

@@ -6,9 +6,15 @@ use serde_json::Value;
 
 use crate::parameters::PARAMETERS;
 use crate::{
-    AgentError, Capabilities, CliInfo, ErrorCode, ExecuteParams, PermissionMode, PromptDelivery,
-    SystemPrompt, SystemPromptSupport,
+    AgentError, Capabilities, CliInfo, ErrorCode, ExecuteParams, PermissionMode, SystemPrompt,
+    SystemPromptSupport,
 };
+
+/// Largest prompt that is an argument of a CLI that also reads its prompt from stdin, in bytes.
+pub const LARGEST_PROMPT_ARGUMENT: usize = 10_000;
+
+/// Largest argument, in bytes. Linux limits an argument to 128 KiB (`MAX_ARG_STRLEN`), including the closing NUL.
+const LARGEST_ARGUMENT: usize = 128 * 1024 - 1;
 
 impl ExecuteParams {
     /// Checks that this provider supports the parameters ([`Capabilities`]) and that they are valid for any provider.
@@ -126,24 +132,19 @@ impl ExecuteParams {
 
     /// Refuses a prompt that needs stdin if the CLI reads no prompt there.
     fn check_delivery(&self, info: &CliInfo, can: &Capabilities) -> Result<(), AgentError> {
-        const MOST: usize = PromptDelivery::LARGEST_ARGUMENT;
         if can.prompt_on_stdin {
             return Ok(());
         }
         let name = info.name;
-        if self.prompt_delivery == PromptDelivery::Stdin {
-            let problem = format!("{name} does not read its prompt from stdin; leave it out");
-            return Err(AgentError::refused("prompt_delivery", problem));
-        }
         if self.prompt.contains('\0') {
             let problem = format!(
                 "it has a NUL byte, which an argument cannot contain, and {name} does not read its prompt from stdin; remove it"
             );
             return Err(AgentError::refused("prompt", problem));
         }
-        if self.prompt.len() > MOST {
+        if self.prompt.len() > LARGEST_ARGUMENT {
             let problem = format!(
-                "it has {} bytes, an argument takes at most {MOST}, and {name} does not read its prompt \
+                "it has {} bytes, an argument takes at most {LARGEST_ARGUMENT}, and {name} does not read its prompt \
                  from stdin; put the rest in a file and let the agent read it",
                 self.prompt.len()
             );
@@ -152,8 +153,8 @@ impl ExecuteParams {
         Ok(())
     }
 
-    /// Returns whether this prompt goes to stdin: because the caller requests it, it is too large for an argument, or
-    /// it has a NUL byte, which no argument can have. Always `false` for a CLI that reads no prompt there
+    /// Returns whether this prompt goes to stdin: because it is larger than [`LARGEST_PROMPT_ARGUMENT`], or it has a NUL
+    /// byte, which no argument can have. Always `false` for a CLI that reads no prompt there
     /// ([`Capabilities::prompt_on_stdin`]). `prompt` is the text that the CLI gets, which may be longer than the
     /// caller's.
     ///
@@ -169,11 +170,11 @@ impl ExecuteParams {
         limit: usize,
     ) -> Result<bool, AgentError> {
         let on_stdin = can.prompt_on_stdin
-            && (prompt.contains('\0') || self.prompt_delivery.uses_stdin(prompt.len()));
+            && (prompt.contains('\0') || prompt.len() > LARGEST_PROMPT_ARGUMENT);
         let limit = match (on_stdin, can.prompt_on_stdin) {
             (true, _) => limit,
-            (false, false) => PromptDelivery::LARGEST_ARGUMENT,
-            // A prompt that is too large for an argument goes to stdin, unless the caller wants an argument.
+            (false, false) => LARGEST_ARGUMENT,
+            // A prompt that is too large for an argument goes to stdin.
             (false, true) => usize::MAX,
         };
         if prompt.len() > limit {
@@ -311,12 +312,10 @@ mod tests {
             let error = params.check(&INFO, &none).unwrap_err();
             (error.code, error.parameter().unwrap().to_owned())
         };
-        let invalid = |name: &str| (ErrorCode::InvalidParams, name.to_owned());
         assert_eq!(
-            refused(|p| p.prompt_delivery = PromptDelivery::Stdin),
-            invalid("prompt_delivery")
+            refused(|p| p.prompt = "a\0b".into()),
+            (ErrorCode::InvalidParams, "prompt".to_owned())
         );
-        assert_eq!(refused(|p| p.prompt = "a\0b".into()), invalid("prompt"));
         assert_eq!(
             refused(|p| p.prompt = "x".repeat(150_000)),
             (ErrorCode::PromptTooLarge, "prompt".to_owned())

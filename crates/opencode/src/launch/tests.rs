@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use teamster_core::provider::PathLocation;
-use teamster_core::{ErrorCode, Image, PermissionMode, PromptDelivery, SystemPrompt};
+use teamster_core::{ErrorCode, Image, PermissionMode, SystemPrompt};
 
 use super::*;
 
@@ -403,9 +403,6 @@ fn invalid_parameters_are_refused_by_name() {
                 media_type: "image/png".into(),
                 source: ImageSource::Bytes(vec![1]),
             }];
-        }),
-        ("prompt_delivery:", |p| {
-            p.prompt_delivery = PromptDelivery::Argv;
         }),
         ("fork:", |p| p.fork = true),
         ("model:", |p| p.model = Some("sonnet".into())),

@@ -44,18 +44,20 @@ fn a_prompt_is_never_a_file_or_a_command() {
 #[test]
 fn a_prompt_on_stdin_is_guarded_too() {
     let stdin = |params: ExecuteParams| {
-        let launch = launched(&params.prompt_delivery(PromptDelivery::Stdin));
+        let launch = launched(&params);
         assert_eq!(args(&launch).iter().filter(|arg| **arg == "--").count(), 0);
         let Stdin::Bytes(bytes) = launch.stdin else {
             panic!("{:?}", launch.stdin);
         };
         String::from_utf8(bytes).unwrap()
     };
-    assert_eq!(stdin(ExecuteParams::new("@x")), "@x");
-    assert_eq!(stdin(ExecuteParams::new("/x")), "\u{200b}/x");
-    assert_eq!(stdin(ExecuteParams::new("/x").slash_commands(true)), "/x");
+    // No argument can have the NUL byte.
+    assert_eq!(stdin(ExecuteParams::new("@x\0")), "@x\0");
+    assert_eq!(stdin(ExecuteParams::new("/x\0")), "\u{200b}/x\0");
+    let command = ExecuteParams::new("/x\0").slash_commands(true);
+    assert_eq!(stdin(command), "/x\0");
     // The first line answers a question of the CLI.
-    assert_eq!(stdin(ExecuteParams::new("yes").resume("a-1")), "\nyes");
+    assert_eq!(stdin(ExecuteParams::new("yes\0").resume("a-1")), "\nyes\0");
 }
 
 #[test]

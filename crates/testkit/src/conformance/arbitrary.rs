@@ -11,9 +11,7 @@ use proptest::sample::select;
 use proptest::strategy::Union;
 use serde_json::json;
 use teamster_core::text::excerpt;
-use teamster_core::{
-    ExecuteParams, PermissionMode, PromptDelivery, SubAgent, SystemPrompt, SystemPromptSupport,
-};
+use teamster_core::{ExecuteParams, PermissionMode, SubAgent, SystemPrompt, SystemPromptSupport};
 
 use super::Suite;
 
@@ -138,14 +136,13 @@ pub(super) enum Ask {
 #[derive(Clone)]
 pub(super) struct ArbitraryRun {
     pub prompt: String,
-    pub delivery: PromptDelivery,
     pub rest: Vec<Ask>,
 }
 
 impl fmt::Debug for ArbitraryRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let prompt = excerpt(&self.prompt, 200);
-        write!(f, "prompt {prompt:?}, {:?}, {:?}", self.delivery, self.rest)
+        write!(f, "prompt {prompt:?}, {:?}", self.rest)
     }
 }
 
@@ -153,14 +150,12 @@ impl ArbitraryRun {
     pub(super) fn only(ask: Ask) -> Self {
         Self {
             prompt: "hi".into(),
-            delivery: PromptDelivery::default(),
             rest: vec![ask],
         }
     }
 
     pub(super) fn params(&self, suite: &Suite) -> ExecuteParams {
         let mut params = suite.plain_params(&self.prompt);
-        params.prompt_delivery = self.delivery;
         for ask in self.rest.iter().cloned() {
             match ask {
                 Ask::SessionId(id) => params.session_id = Some(id),
@@ -268,18 +263,8 @@ impl Suite {
     /// Generates any run that this provider supports.
     pub(super) fn asked(&self) -> BoxedStrategy<ArbitraryRun> {
         let words = self.words();
-        let delivery = prop_oneof![
-            3 => Just(PromptDelivery::default()),
-            1 => (0_usize..300_000).prop_map(|argv_limit| PromptDelivery::Auto { argv_limit }),
-            1 => Just(PromptDelivery::Argv),
-            1 => Just(PromptDelivery::Stdin),
-        ];
-        (prompt(&words), delivery, vec(self.ask(&words), 0..6))
-            .prop_map(|(prompt, delivery, rest)| ArbitraryRun {
-                prompt,
-                delivery,
-                rest,
-            })
+        (prompt(&words), vec(self.ask(&words), 0..6))
+            .prop_map(|(prompt, rest)| ArbitraryRun { prompt, rest })
             .boxed()
     }
 

@@ -4,9 +4,9 @@ use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use teamster_core::provider::{Launch, Stdin};
+use teamster_core::provider::{LARGEST_PROMPT_ARGUMENT, Launch, Stdin};
 use teamster_core::text::excerpt;
-use teamster_core::{AgentError, ErrorCode, ExecuteParams, PromptDelivery};
+use teamster_core::{AgentError, ErrorCode, ExecuteParams};
 
 use super::arbitrary::{ArbitraryRun, SECRET, prompt};
 use super::output::{is_completed, location};
@@ -20,27 +20,22 @@ const TOO_LARGE: usize = 128 * 1024;
 const MARK: &str = "the prompt 5d41402abc4b";
 
 impl Suite {
-    /// Checks that the prompt is an argument or on stdin, as requested and as its size allows, but never
-    /// both. Stdin must never be left open.
+    /// Checks that the prompt is an argument or on stdin, as its size allows, but never both. Stdin must never be left
+    /// open.
     pub fn delivery(&self) -> Verdict {
         let mut wrong = Failures::of("delivery");
         let can = self.provider.capabilities();
         let large = format!("{MARK}{}", "x".repeat(150_000));
-        let limit = PromptDelivery::Auto { argv_limit: 100 };
-        for (how, delivery, prompt, on_stdin) in [
-            ("short", PromptDelivery::default(), MARK, false),
-            ("short, as an argument", PromptDelivery::Argv, MARK, false),
-            ("short, on stdin", PromptDelivery::Stdin, MARK, true),
-            ("large", PromptDelivery::default(), &large, true),
-            ("over the limit", limit, &large[..101], true),
-            ("at the limit", limit, &large[..100], false),
+        for (how, prompt, on_stdin) in [
+            ("short", MARK, false),
+            ("large", &*large, true),
+            ("over the limit", &large[..=LARGEST_PROMPT_ARGUMENT], true),
+            ("at the limit", &large[..LARGEST_PROMPT_ARGUMENT], false),
         ] {
-            let mut params = self.plain_params(prompt);
-            params.prompt_delivery = delivery;
+            let params = self.plain_params(prompt);
             let location = format!("a prompt, {how}");
-            // A CLI that reads no prompt from stdin gets an argument, unless that is impossible or unwanted.
-            let needs_stdin = delivery == PromptDelivery::Stdin || prompt.len() >= TOO_LARGE;
-            let on_stdin = on_stdin && (can.prompt_on_stdin || needs_stdin);
+            // A CLI that reads no prompt from stdin gets an argument, unless that is impossible.
+            let on_stdin = on_stdin && (can.prompt_on_stdin || prompt.len() >= TOO_LARGE);
             match self.provider.launch(&params) {
                 Ok(launch) => {
                     let check = check_delivery(&launch, prompt, on_stdin, can.prompt_on_stdin);
@@ -48,11 +43,7 @@ impl Suite {
                     wrong.add_if_err(&location, self.check_launch(&params, &launch));
                 }
                 Err(error) if on_stdin == can.prompt_on_stdin => {
-                    // A provider may refuse arguments entirely if its error names the parameter.
-                    let by_name = error.parameter() == Some("prompt_delivery");
-                    if delivery != PromptDelivery::Argv || !by_name {
-                        wrong.add(&location, format!("refused: {error}"));
-                    }
+                    wrong.add(&location, format!("refused: {error}"));
                 }
                 Err(error) => wrong.add_if_err(&location, is_refusal(&error)),
             }
@@ -187,7 +178,7 @@ impl Suite {
             return Ok(());
         }
         let can = self.provider.capabilities();
-        let too_large = params.prompt_delivery.uses_stdin(params.prompt.len());
+        let too_large = params.prompt.len() > LARGEST_PROMPT_ARGUMENT;
         let blank = params.prompt.trim().is_empty();
         if too_large && can.prompt_on_stdin && !blank && launch.stdin == Stdin::Closed {
             return Err("the prompt is not on stdin, where it belongs".into());
@@ -257,7 +248,6 @@ pub(super) fn is_refusal(error: &AgentError) -> Result<(), String> {
 fn names_a_parameter(message: &str) -> bool {
     const NAMES: &[&str] = &[
         "prompt",
-        "prompt_delivery",
         "slash_commands",
         "session_id",
         "new_session_id",

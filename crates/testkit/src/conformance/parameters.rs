@@ -19,7 +19,6 @@ const MODES: [PermissionMode; 4] = [
 /// The parameters without a capability of their names: tested above by themselves, elsewhere, or of the engine.
 const OTHERS: &[&str] = &[
     "prompt",
-    "prompt_delivery",
     "session_id",
     "working_directory",
     "env",

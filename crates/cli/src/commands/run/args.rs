@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use teamster::PromptDelivery;
 
 use crate::args::provider::{self, ProviderParser};
-use crate::args::value::{self, named_values};
+use crate::args::value;
 use crate::args::{
     AgentSessionArgs, AskTimeoutArgs, COMMON, Fallback, McpArgs, ModelArgs, OutputArgs,
     PermissionArgs, PlacementArgs, ProcessArgs, ResultArgs, StdinMode, StoreArgs, SystemArgs,
@@ -166,16 +165,6 @@ pub(crate) struct InputArgs {
     /// Attach an image: png, jpg, gif or webp (repeatable)
     #[arg(long, value_name = "FILE")]
     pub(crate) image: Vec<PathBuf>,
-    /// Pass the prompt to the CLI in this way
-    ///
-    /// An argument is visible to other users of this machine in the process list.
-    #[arg(
-        long,
-        value_name = "WAY",
-        default_value = "auto",
-        value_parser = named_values(PROMPT_DELIVERIES)
-    )]
-    pub(crate) prompt_via: PromptDelivery,
     /// Add text on stdin to the prompt
     ///
     /// Piped text follows the prompt in a block `<stdin>`, as in
@@ -269,13 +258,3 @@ pub(crate) struct RunPlacementArgs {
     #[arg(long)]
     pub(crate) rerun_if_lost: bool,
 }
-
-/// Values of `--prompt-via` with their help texts.
-const PROMPT_DELIVERIES: &[(PromptDelivery, &str)] = &[
-    (
-        PromptDelivery::DEFAULT,
-        "As an argument if it is short, else on stdin",
-    ),
-    (PromptDelivery::Argv, "As an argument"),
-    (PromptDelivery::Stdin, "On stdin"),
-];

@@ -36,7 +36,6 @@ pub(crate) fn of_run(args: RunArgs) -> anyhow::Result<(RunSpec, Local)> {
                 system,
                 output_schema,
                 image,
-                prompt_via,
                 stdin,
                 slash_commands,
             },
@@ -100,7 +99,6 @@ pub(crate) fn of_run(args: RunArgs) -> anyhow::Result<(RunSpec, Local)> {
     trusted.output_file = output_file;
     trusted.record_to = record;
     trusted.store = url;
-    trusted.prompt_delivery = prompt_via;
     trusted.slash_commands = slash_commands;
     trusted.cli_retries = cli_retries;
     trusted.timeouts = limits_of_silence(&timeouts);

@@ -1,7 +1,7 @@
 //! Launch of the CLI for a session.
 
 use teamster_core::provider::Stdin;
-use teamster_core::{ErrorCode, ErrorKind, McpServer, McpTransport, PromptDelivery, SystemPrompt};
+use teamster_core::{ErrorCode, ErrorKind, McpServer, McpTransport, SystemPrompt};
 
 use super::*;
 use crate::launch::launch_session;
@@ -86,9 +86,6 @@ fn invalid_parameters_are_refused_by_name() {
         }),
         ("output_schema:", |o| {
             o.params.output_schema = Some(json!("x"));
-        }),
-        ("prompt_delivery:", |o| {
-            o.params.prompt_delivery = PromptDelivery::Argv;
         }),
         ("system_prompt:", |o| {
             o.params.session_id = Some(THREAD.into());

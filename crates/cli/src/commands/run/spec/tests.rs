@@ -7,8 +7,8 @@ use clap::{CommandFactory, Parser};
 use proptest::prelude::*;
 use std::time::Duration;
 use teamster::{
-    EnvPolicy, ExecuteParams, McpDelivery, McpServer, PermissionMode, PromptDelivery, SubAgent,
-    SystemPrompt, Timeouts,
+    EnvPolicy, ExecuteParams, McpDelivery, McpServer, PermissionMode, SubAgent, SystemPrompt,
+    Timeouts,
 };
 
 fn args(line: &[&str]) -> RunArgs {
@@ -41,7 +41,6 @@ fn every_field_has_a_flag() {
     let agent_file = format!("--agent-file={}", file.path().display());
     let params = params(&[
         "the prompt",
-        "--prompt-via=stdin",
         "--slash-commands",
         "--resume=old",
         "--session-id=new",
@@ -78,7 +77,6 @@ fn every_field_has_a_flag() {
         "x",
     ]);
     assert_eq!(params.prompt, "the prompt");
-    assert_eq!(params.prompt_delivery, PromptDelivery::Stdin);
     assert_eq!(params.session_id.as_deref(), Some("old"));
     assert_eq!(params.new_session_id.as_deref(), Some("new"));
     assert_eq!(params.title.as_deref(), Some("Nightly review"));
