@@ -13,7 +13,7 @@ use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{Protocol, RetryPolicy, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
-use opentelemetry_sdk::trace::{SdkTracerProvider, SpanData, SpanExporter as _};
+use opentelemetry_sdk::trace::{SdkTracerProvider, SpanData};
 use reqwest::redirect::Policy;
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
