@@ -22,6 +22,9 @@ use crate::{
 ///
 /// It works the same for a run on this machine and on another one: the service decides. Dropping it does not end the
 /// run. Errors [name the run](ServiceError::run_id).
+///
+/// Each method fails as the one of [`RunService`] that it calls: that of its name, or else
+/// [`send`](RunService::send).
 #[derive(Clone)]
 pub struct RunHandle {
     service: Arc<dyn RunService>,
@@ -48,10 +51,6 @@ impl RunHandle {
     }
 
     /// Starts a run or session with this id, which the caller makes.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`RunService::start`] does.
     pub async fn start(
         service: Arc<dyn RunService>,
         id: impl Into<String>,
@@ -67,10 +66,6 @@ impl RunHandle {
     }
 
     /// Finds a run by its id or a unique prefix of it.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`RunService::resolve`] does.
     pub async fn find(service: Arc<dyn RunService>, id: &str) -> Result<Self, ServiceError> {
         let id = service.resolve(id).await?.run_id;
         Ok(Self::new(service, id))
@@ -88,30 +83,18 @@ impl RunHandle {
     }
 
     /// Returns the run's state.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`RunService::show`] does.
     pub async fn view(&self) -> Result<RunView, ServiceError> {
         let view = self.service.show(&self.id).await;
         view.map_err(|error| error.about(&self.id))
     }
 
     /// Returns the run's state without its live status and its result.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`RunService::outline`] does.
     pub async fn outline(&self) -> Result<RunView, ServiceError> {
         let view = self.service.outline(&self.id).await;
         view.map_err(|error| error.about(&self.id))
     }
 
     /// Gives the run another title.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`RunService::rename`] does.
     pub async fn rename(&self, title: Option<String>) -> Result<(), ServiceError> {
         let renamed = self.service.rename(&self.id, title).await;
         renamed.map_err(|error| error.about(&self.id))
@@ -171,37 +154,21 @@ impl RunHandle {
     }
 
     /// Returns the changes of the run's workspace.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`RunService::diff`] does.
     pub async fn diff(&self, query: DiffQuery) -> Result<WorkspaceDiff, ServiceError> {
         self.service.diff(&self.id, query).await
     }
 
     /// Applies the changes of the ended run to the files of its repository, on the service's machine.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`RunService::apply`] does.
     pub async fn apply(&self) -> Result<AppliedChanges, ServiceError> {
         self.service.apply(&self.id).await
     }
 
     /// Discards the changes of the ended run, with its worktree and its branch.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`RunService::discard`] does.
     pub async fn discard(&self) -> Result<DiscardedChanges, ServiceError> {
         self.service.discard(&self.id).await
     }
 
     /// Returns the files that the ended run brings back.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`RunService::files`] does.
     pub async fn files(&self) -> Result<FileList, ServiceError> {
         self.service.files(&self.id).await
     }
@@ -235,10 +202,6 @@ impl RunHandle {
     }
 
     /// Returns the requests that wait for an answer; none if the run has ended.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`RunService::send`] does.
     pub async fn requests(&self) -> Result<Vec<PendingRequest>, ServiceError> {
         match self.send(Command::Requests).await {
             Ok(Reply::Requests { requests }) => Ok(requests),
@@ -261,10 +224,6 @@ impl RunHandle {
     }
 
     /// Answers a request.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`RunService::send`] does.
     pub async fn answer(
         &self,
         request_id: impl Into<String>,
@@ -275,30 +234,18 @@ impl RunHandle {
     }
 
     /// Stops the run.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`RunService::send`] does.
     pub async fn cancel(&self, stopping: Stopping) -> Result<(), ServiceError> {
         let kill = stopping.is_kill();
         self.command(Command::Cancel { kill }).await
     }
 
     /// Begins a turn of a session. Returns the id of the turn, and the number of the entry with the prompt.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`RunService::send`] does.
     pub async fn say(&self, prompt: impl Into<String>) -> Result<(String, u64), ServiceError> {
         self.say_from(None, prompt, None).await
     }
 
     /// Begins a turn as [`say`](Self::say) does, with the name of the sender for the log and other clients. Repeating a
     /// call with the same key is safe.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`RunService::send`] does.
     pub async fn say_from(
         &self,
         sender: Option<String>,
@@ -315,10 +262,6 @@ impl RunHandle {
     }
 
     /// Begins a turn by a [`Command::Send`]. Returns the id of the turn, and the number of the entry with the prompt.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`RunService::send`] does.
     pub async fn turn(&self, command: Command) -> Result<(String, u64), ServiceError> {
         match self.send(command).await? {
             Reply::Turn { run_id, seq, .. } => Ok((run_id, seq)),
@@ -342,39 +285,23 @@ impl RunHandle {
     }
 
     /// Sends text to the agent during the turn in progress of a session.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`RunService::send`] does.
     pub async fn steer(&self, text: impl Into<String>) -> Result<(), ServiceError> {
         let text = text.into();
         self.command(Command::Steer { text, from: None }).await
     }
 
     /// Interrupts the turn in progress of a session.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`RunService::send`] does.
     pub async fn interrupt(&self, stopping: Stopping) -> Result<(), ServiceError> {
         let kill = stopping.is_kill();
         self.command(Command::Interrupt { kill }).await
     }
 
     /// Sets the permission mode of a session from the next turn on.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`RunService::send`] does.
     pub async fn set_permission(&self, mode: PermissionMode) -> Result<(), ServiceError> {
         self.command(Command::SetPermission { mode }).await
     }
 
     /// Sends any command and returns its reply, which is no refusal.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`RunService::send`] does.
     pub async fn send(&self, command: Command) -> Result<Reply, ServiceError> {
         let reply = self.service.send(&self.id, command).await;
         reply.map_err(|error| error.about(&self.id))

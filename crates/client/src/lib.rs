@@ -28,6 +28,9 @@ pub use patience::ConnectionChange;
 pub use sessions::{SessionChange, StartedTurn};
 
 /// A client of one server. Cheap to clone.
+///
+/// Every call fails if the server refuses it, or cannot be reached. Those that are repeated by themselves fail if it
+/// cannot be reached for too long.
 #[derive(Debug, Clone)]
 pub struct Client {
     http: Arc<http::Http>,

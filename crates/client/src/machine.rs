@@ -64,20 +64,12 @@ impl AgentCommand {
 
 impl Client {
     /// Returns a page of the history, newest first: all recorded runs, attached ones and ticks of agents too.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server refuses the list, or cannot be reached.
     pub async fn history(&self, query: &HistoryQuery) -> Result<HistoryList, ClientError> {
         let call = Call::get(&["history"])?.with_query(query)?;
         self.http.json(&call).await
     }
 
     /// Returns the runs of all pages of the history, newest first, at most `limit`.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server refuses the list, or cannot be reached.
     pub async fn all_history(
         &self,
         mut query: HistoryQuery,
@@ -107,48 +99,28 @@ impl Client {
     }
 
     /// Deletes runs of the history and logs.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server refuses it, or cannot be reached.
     pub async fn forget(&self, request: &ForgetRuns) -> Result<Forgotten, ClientError> {
         let call = Call::post(&["history", "forget"], request)?;
         self.http.json(&call).await
     }
 
     /// Returns the tokens and cost of the agents of the server's machine.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server refuses the query, or cannot be reached.
     pub async fn usage(&self, query: &UsageQuery) -> Result<UsageSummary, ClientError> {
         let call = Call::get(&["usage"])?.with_query(query)?;
         self.http.json(&call).await
     }
 
     /// Returns the limits of the subscriptions of the server's machine.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server cannot be reached.
     pub async fn limits(&self) -> Result<LimitList, ClientError> {
         self.http.json(&Call::get(&["limits"])?).await
     }
 
     /// Returns what is known of the agents' CLIs on the server's machine, and their capabilities.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server cannot be reached.
     pub async fn providers(&self) -> Result<Vec<ProviderReport>, ClientError> {
         Ok(self.machine_report().await?.providers)
     }
 
     /// Returns what is known of the agents' CLIs on the server's machine, and the version of teamster there.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server cannot be reached.
     pub async fn machine_report(&self) -> Result<ProviderList, ClientError> {
         self.http.json(&Call::get(&["providers"])?).await
     }
@@ -167,10 +139,6 @@ impl Client {
     }
 
     /// Returns the agents in a loop and their supervisor. Without a supervisor, the status is what files show.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server cannot be reached.
     pub async fn agents(&self) -> Result<AgentList, ClientError> {
         self.http.json(&Call::get(&["agents"])?).await
     }

@@ -31,20 +31,12 @@ impl Client {
     /// nothing and returns the existing run.
     ///
     /// If the connection breaks, the request is repeated by itself, and the run still starts once.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server refuses the run, or cannot be reached for too long.
     pub async fn start(&self, spec: &RunSpec, key: &str) -> Result<StartedRun, ClientError> {
         let call = Call::post(&["runs"], spec)?.with_key(key)?;
         Ok(self.started(&call).await?.0)
     }
 
     /// Starts a session, which waits for its first prompt. `key` is as for [`start`](Self::start).
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server refuses the session, or cannot be reached for too long.
     pub async fn open(&self, spec: &SessionSpec, key: &str) -> Result<StartedRun, ClientError> {
         let call = Call::post(&["sessions"], spec)?.with_key(key)?;
         Ok(self.started(&call).await?.0)
@@ -74,20 +66,12 @@ impl Client {
     }
 
     /// Returns a page of runs and sessions, newest first. Its `next` is the cursor of the next page.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server refuses the list, or cannot be reached.
     pub async fn runs(&self, query: &RunQuery) -> Result<RunList, ClientError> {
         let call = Call::get(&["runs"])?.with_query(query)?;
         self.http.json(&call).await
     }
 
     /// Returns all runs and sessions of all pages, newest first, at most `limit`.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server refuses the list, or cannot be reached.
     pub async fn all_runs(
         &self,
         mut query: RunQuery,
@@ -127,10 +111,6 @@ impl Client {
     }
 
     /// Returns the pending requests of all runs.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server refuses the list, or cannot be reached.
     pub async fn requests(&self) -> Result<Vec<PendingRequest>, ClientError> {
         let list: Requests = self.http.json(&Call::get(&["requests"])?).await?;
         Ok(list.requests)

@@ -126,10 +126,6 @@ impl Client {
     /// Sends a prompt to a session as soon as no turn is in progress, which may take as long as that turn. Of several
     /// prompts that wait, any may be the next. The rest is as for [`say`](Self::say). If the future is dropped, a prompt
     /// that waits is not sent.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server refuses the prompt, or cannot be reached.
     pub async fn queue(
         &self,
         id: &str,

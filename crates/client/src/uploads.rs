@@ -21,10 +21,6 @@ struct MissingParts {
 impl Client {
     /// Returns which of these commits the server's machine has, each with its whole history, in the repository with this
     /// first commit.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server refuses the request, or cannot be reached.
     pub async fn known_commits(
         &self,
         root: &str,
@@ -38,10 +34,6 @@ impl Client {
 
     /// Declares a file that the run with this id will take along, before the run is started. Returns the numbers of the
     /// parts that are missing; none once the file is complete.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server refuses the file, or cannot be reached for too long.
     pub async fn offer(&self, id: &str, manifest: &FileManifest) -> Result<Vec<u32>, ClientError> {
         let segments = ["uploads", id, &manifest.name];
         let call = Call::new(Method::PUT, &segments)?.with_body(manifest)?;
@@ -50,10 +42,6 @@ impl Client {
     }
 
     /// Keeps a part of a file that was [offered](Self::offer), from 0.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server refuses the part, or cannot be reached for too long.
     pub async fn write_part(
         &self,
         id: &str,

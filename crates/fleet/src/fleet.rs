@@ -108,7 +108,7 @@ impl Written {
     }
 }
 
-/// A connection to a fleet. Clones share it. It is made again by itself.
+/// A connection to a fleet. Clones share it. It is made again by itself. Every call fails if the server does not answer.
 #[derive(Clone)]
 pub struct Fleet {
     pub(crate) client: Client,

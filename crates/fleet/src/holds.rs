@@ -41,10 +41,6 @@ pub struct Hold {
 
 impl Fleet {
     /// Returns the agents that are held back now.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server does not answer.
     pub async fn holds(&self) -> Result<Vec<Hold>, ServiceError> {
         let mut messages = self
             .messages(

@@ -190,10 +190,6 @@ impl Fleet {
     }
 
     /// Returns the workers that are there.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server does not answer.
     pub async fn workers(&self) -> Result<Vec<PresentWorker>, ServiceError> {
         let subjects = format!("{PRESENCES}*");
         let mut messages = self

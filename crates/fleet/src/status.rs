@@ -108,10 +108,6 @@ impl Counts {
 impl Fleet {
     /// Returns what the fleet does: of all owners, if the user may read that, else of its own. For one look; a program that
     /// lives long has a [`StatusReader`].
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server does not answer.
     pub async fn status(&self) -> Result<FleetStatus, ServiceError> {
         let (headings, owner) = self.readable_headings().await?;
         let counts = Counts::of(&headings);
@@ -180,10 +176,6 @@ impl StatusReader {
     }
 
     /// Returns what the fleet does, as [`Fleet::status`] does.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server does not answer.
     pub async fn status(&self) -> Result<FleetStatus, ServiceError> {
         let (counts, owner) = self.counts().await?;
         self.fleet.status_with(counts, owner).await

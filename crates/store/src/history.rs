@@ -95,10 +95,6 @@ impl Store {
     /// Records a heartbeat of a run. Returns whether the run exists and has not ended.
     ///
     /// A run that was recorded as interrupted, for example because its machine slept, is running again.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database fails.
     pub async fn heartbeat(&self, run_id: &str) -> Result<bool, StoreError> {
         let query = sqlx::query(
             "UPDATE teamster_runs SET heartbeat_at = $2, status = 'running', ended_at = NULL, \
@@ -110,10 +106,6 @@ impl Store {
     }
 
     /// Records the session of a run. Returns whether the run exists and has not ended.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database fails.
     pub async fn set_run_session(
         &self,
         run_id: &str,
@@ -193,10 +185,6 @@ impl Store {
     }
 
     /// Returns whether a run with exactly this id exists.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database fails.
     pub async fn run_exists(&self, run_id: &str) -> Result<bool, StoreError> {
         let query = sqlx::query("SELECT run_id FROM teamster_runs WHERE run_id = $1");
         let rows = self.fetch("look up a run", query.bind(text(run_id)));
@@ -247,10 +235,6 @@ impl Store {
     }
 
     /// Returns runs, newest first.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database fails.
     pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError> {
         let limit = filter.limit.map_or(usize::MAX, |limit| limit as usize);
         let mut runs = Vec::new();
@@ -336,10 +320,6 @@ impl Store {
     /// Marks all interrupted runs as such, ended at their last heartbeat. Returns their number.
     ///
     /// This is optional, because such runs read as interrupted anyway.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database fails.
     pub async fn mark_interrupted(&self) -> Result<u64, StoreError> {
         let sql = self.select_runs("WHERE status = 'running'");
         let runs = self
@@ -365,10 +345,6 @@ impl Store {
 
     /// Deletes the runs that ended or were interrupted before this time, in milliseconds since the Unix epoch. Returns
     /// their number. Runs with a live process are kept.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database fails.
     pub async fn forget_runs(&self, before_ms: u64) -> Result<u64, StoreError> {
         self.mark_interrupted().await?;
         self.unmark_living().await?;
@@ -379,10 +355,6 @@ impl Store {
     }
 
     /// Deletes the run with this id unless it is running. Returns the number of deleted runs, 0 or 1.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database fails.
     pub async fn forget_run(&self, id: &str) -> Result<u64, StoreError> {
         self.mark_interrupted().await?;
         self.unmark_living().await?;

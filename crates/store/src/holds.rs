@@ -10,10 +10,6 @@ impl Store {
     /// Adds a hold on an account, unless one with the same model ends later.
     ///
     /// `account` identifies the account, and is the same in all processes. It must not be a key.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database fails.
     pub async fn hold(&self, account: &str, held: &Held) -> Result<(), StoreError> {
         let reason = serde_json::to_string(&held.reason).unwrap_or_default();
         let query = sqlx::query(
@@ -31,10 +27,6 @@ impl Store {
     }
 
     /// Returns the holds that have not ended, of one account or of all, those that end first in front.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database fails.
     pub async fn holds(&self, account: Option<&str>) -> Result<Vec<Held>, StoreError> {
         const DOING: &str = "look up the limits of accounts";
         if !self.is_whole() {
@@ -67,10 +59,6 @@ impl Store {
     }
 
     /// Ends the holds on a provider's accounts (`claude`, `claude@work`), or on all. Returns their number.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database fails.
     pub async fn release_holds(&self, provider: Option<&str>) -> Result<u64, StoreError> {
         let query = sqlx::query(
             "DELETE FROM teamster_holds WHERE until_ms > $1 AND ($2 = '' OR provider = $2 \

@@ -246,10 +246,6 @@ impl Store {
     }
 
     /// Deletes all expired sessions, and what killed processes have left of locks. Returns the number of sessions.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database fails.
     pub async fn expire(&self) -> Result<u64, StoreError> {
         let now = self.now();
         let query = sqlx::query("DELETE FROM teamster_session_locks WHERE heartbeat_at <= $1")
@@ -261,10 +257,6 @@ impl Store {
     }
 
     /// Returns the stored sessions, last used first.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the database fails.
     pub async fn sessions(&self, filter: &SessionFilter) -> Result<Vec<SessionRecord>, StoreError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM teamster_sessions WHERE provider = COALESCE($1, provider) \

@@ -24,7 +24,8 @@ pub const DEFAULT_SESSION_TTL: Duration = Duration::from_hours(7 * 24);
 ///
 /// Clones are handles to the same store and share one connection. Several processes may open the same store.
 ///
-/// Every write is one statement, so after a crash each row has either its old or its new content.
+/// Every write is one statement, so after a crash each row has either its old or its new content. Every call fails if
+/// the database fails.
 #[derive(Clone)]
 pub struct Store {
     pub(crate) pool: AnyPool,
