@@ -36,6 +36,7 @@ pub mod blocking;
 mod capabilities;
 mod cli_info;
 mod constants;
+mod container;
 mod error;
 mod event;
 mod image;
@@ -68,6 +69,7 @@ mod workspace;
 pub use answer::{Answer, AnswerError, run};
 pub use capabilities::{Capabilities, SystemPromptSupport};
 pub use cli_info::CliInfo;
+pub use container::{Container, ContainerEngine, Mount};
 pub use error::{AgentError, BudgetKind, ErrorCode, ErrorDetail, ErrorKind, NotRetried};
 pub use event::{
     AgentEvent, ChangeKind, ContextUse, Decision, Done, ErrorEvent, FileChange, Id,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use teamster_core::Timeouts;
+use teamster_core::{Container, Timeouts};
 
 use crate::observe::{LineObserver, StartObserver};
 
@@ -25,6 +25,9 @@ use crate::observe::{LineObserver, StartObserver};
 pub struct RuntimeConfig {
     /// The CLI's program. Default: the provider's name for it, searched on `PATH`.
     pub program: Option<PathBuf>,
+    /// The container in which the CLI runs: see [Containers](crate#containers). Its program is then searched there, and it
+    /// inherits no variables of this process. Default: none.
+    pub container: Option<Container>,
     /// Policy for the variables that the CLI inherits from this process.
     pub env_policy: EnvPolicy,
     /// Variables that the CLI does not inherit from this process, such as secrets. Does not affect variables that a run
@@ -78,6 +81,7 @@ pub struct RuntimeConfig {
 teamster_core::setters! {
     RuntimeConfig {
         some_into program: PathBuf,
+        some container: Container,
         set env_policy: EnvPolicy,
         set timeouts: Timeouts,
         set max_line_bytes: usize,
@@ -101,6 +105,7 @@ impl Default for RuntimeConfig {
     fn default() -> Self {
         Self {
             program: None,
+            container: None,
             env_policy: EnvPolicy::Inherit,
             env_remove: Vec::new(),
             timeouts: Timeouts::default(),

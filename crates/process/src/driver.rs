@@ -19,6 +19,7 @@ use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use crate::clock::Clock;
+use crate::container::Contained;
 use crate::follow::Follower;
 use crate::framing::LineBuf;
 use crate::last_output::LastOutput;
@@ -74,6 +75,8 @@ pub(crate) struct Driver<R: Reader> {
     pub(crate) clock: Clock,
     /// The program, and the `PATH` of its environment.
     pub(crate) program: (PathBuf, Option<OsString>),
+    /// The container in which the CLI runs.
+    pub(crate) container: Option<Contained>,
 }
 
 fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {

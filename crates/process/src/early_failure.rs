@@ -19,9 +19,14 @@ impl<R: Reader> Driver<R> {
         (has_failed && !self.clock.has_line).then(|| self.tail.text())
     }
 
-    /// Returns a Node.js that is too old as the reason of an early failure, or a request to stop the run, which does not
-    /// wait for the answer of Node.js.
+    /// Returns the reason of an early failure, if it is a container that was not started or a Node.js that is too old, or a
+    /// request to stop the run, which does not wait for the answer of Node.js.
     pub(crate) async fn explained(&mut self, stderr: &str) -> Option<Stop> {
+        if let Some(container) = &self.container {
+            let code = self.tree.status().and_then(|status| status.code());
+            let error = code.and_then(|code| container.not_started(code, stderr));
+            return error.map(Stop::Failed);
+        }
         let (program, path) = self.program.clone();
         let problem = {
             // Dropping it ends the process that it has asked.

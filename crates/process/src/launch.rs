@@ -15,6 +15,7 @@ use teamster_core::{
 };
 
 use crate::config::{EnvPolicy, RuntimeConfig};
+use crate::container::Contained;
 use crate::git_env::foreign_git_variables;
 use crate::leftovers;
 use crate::os;
@@ -39,6 +40,8 @@ pub(crate) struct Plan {
     pub(crate) servers: Vec<String>,
     /// The files from which the CLI reads MCP servers and which a run may have leased.
     pub(crate) leasable: Vec<PathBuf>,
+    /// The container in which the CLI runs.
+    pub(crate) container: Option<Contained>,
 }
 
 /// The environment of the process: a complete one, or changes to the inherited one.
@@ -75,19 +78,29 @@ impl Plan {
         let run_id = RunId::new(hash);
         let mut env = Env::new(&launch, config, params, &run_id)?;
         check_arguments(&launch.args, params)?;
-        let program = match &config.program {
-            Some(program) if program.components().count() > 1 => check_program(program)?,
-            name => {
+        let container = config.container.as_ref().map(|container| {
+            Contained::new(container, config, provider.info(), params, &launch, &run_id)
+        });
+        let container = container.transpose()?;
+        if container.is_some() {
+            // The user's files are not there.
+            launch.names_taken.clear();
+        }
+        let program = match (&container, &config.program) {
+            (Some(container), _) => container.client().to_owned(),
+            (None, Some(program)) if program.components().count() > 1 => {
+                native_program(provider, check_program(program)?)
+            }
+            (None, name) => {
                 let name = name.as_ref().map(|name| name.to_string_lossy());
                 let name = name.as_deref().unwrap_or(provider.info().program);
                 let found = find(name, &env, provider.info())?;
                 if let Some(path) = on_path(&found, env.path().as_deref()) {
                     env.set.insert("PATH".into(), path);
                 }
-                found
+                native_program(provider, found)
             }
         };
-        let program = native_program(provider, program);
         launch.private_tmp &= !params.env.contains_key("TMPDIR");
         Ok(Self {
             program,
@@ -97,7 +110,12 @@ impl Plan {
             run_id,
             cli: provider.info().name,
             servers: params.mcp_servers.iter().map(|s| s.name.clone()).collect(),
-            leasable: leasable_files(provider, params),
+            leasable: if container.is_some() {
+                Vec::new()
+            } else {
+                leasable_files(provider, params)
+            },
+            container,
         })
     }
 
@@ -146,7 +164,9 @@ impl Env {
         let mut set = BTreeMap::new();
         let of_git = (params.working_directory.as_deref()).map_or(&[][..], foreign_git_variables);
         let removed = launch.env_remove.iter().chain(of_git);
-        if let EnvPolicy::Clean { allow } = &config.env_policy {
+        if let EnvPolicy::Clean { allow } = &config.env_policy
+            && config.container.is_none()
+        {
             for name in allow {
                 if !removed.clone().any(|marker| marker == name)
                     && let Some(value) = std::env::var_os(name)

@@ -64,6 +64,24 @@
 //! process and before `done`. After a kill, the next run of that CLI restores it before it starts, even a run
 //! without servers.
 //!
+//! # Containers
+//!
+//! With [`container`](RuntimeConfig::container) the CLI runs in a container of its image, by the client of Docker or Podman,
+//! which is the child process:
+//!
+//! - Before anything starts, the engine must answer, and a missing image is pulled. No time limit counts meanwhile; an
+//!   abort ends it. The observer ([`LineObserver`]) is shown the progress.
+//! - The working directory, the git work tree around it with its repository, further directories, skills, images and the
+//!   private files of the run are mounted at their own paths, with the same user. `HOME` is an empty folder that is removed
+//!   at the end, unless the run sets it.
+//! - The CLI gets the variables of the provider and the caller, and none of this process. Their values are in the
+//!   environment of the client, not in its arguments, except `HOME`, `PATH`, `TMPDIR` and other paths that the client
+//!   itself uses.
+//! - Signals reach the CLI through the client. At the end the container is removed by its name, before `done`. If this
+//!   process is killed, the next run with private files removes it, or [`sweep_private_files`] does.
+//! - MCP servers that are commands are started in the container. One on loopback is refused, and so are servers for a CLI
+//!   that reads them from the user's files, sessions without a mount that keeps them, and background processes.
+//!
 //! # Tracing
 //!
 //! With the feature `tracing` a run is a span `run` (`provider`, `pid`) of the target `teamster::process` with these
@@ -138,6 +156,7 @@ mod clock;
 mod config;
 #[cfg(feature = "mcp-files")]
 mod config_files;
+mod container;
 mod driver;
 mod early_failure;
 mod engine;
@@ -189,6 +208,7 @@ use no_config_files as config_files;
 pub use teamster_core;
 
 pub use config::{EnvPolicy, RecordTo, RuntimeConfig};
+pub use container::container_engine;
 pub use engine::engine;
 pub use files::{
     DRAFT_PREFIX, FileMode, create_file, make_private_folder, open_regular_file,

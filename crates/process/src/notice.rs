@@ -17,7 +17,6 @@ impl Notice {
         }
     }
 
-    #[cfg(feature = "mcp-files")]
     pub(crate) fn info(message: String) -> Self {
         Self {
             level: NoticeLevel::Info,

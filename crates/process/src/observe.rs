@@ -21,6 +21,10 @@ impl LineObserver {
     pub fn new(observe: impl Fn(&str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(observe))
     }
+
+    pub(crate) fn observe(&self, line: &str) {
+        (self.0)(line);
+    }
 }
 
 impl fmt::Debug for LineObserver {
@@ -109,7 +113,7 @@ fn notify(observer: &LineObserver, frame: &Frame<'_>) {
         Frame::Line(line) => String::from_utf8_lossy(line),
         Frame::Oversize { head, .. } => format!("{}…", String::from_utf8_lossy(head)).into(),
     };
-    (observer.0)(&text);
+    observer.observe(&text);
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Files of a run: private files, a private home, a changed configuration file.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -9,6 +10,7 @@ use teamster_core::{AbortHandle, AgentError, ErrorCode, ErrorKind};
 use tokio::runtime::Handle;
 
 use crate::config_files::ConfigFiles;
+use crate::container::Contained;
 use crate::launch::{Env, Plan};
 use crate::notice::Notice;
 use crate::run_folder::RunFolder;
@@ -16,6 +18,8 @@ use crate::trace::in_span;
 
 /// Name of the folder for temporary files in the private folder.
 const TMP: &str = "tmp";
+/// Name of the home of a container in the private folder.
+const HOME: &str = "home";
 
 /// Files of a run. Releasing or dropping this removes or restores them. Both block.
 #[derive(Debug, Default)]
@@ -31,6 +35,7 @@ impl OnDisk {
         let launch = &plan.launch;
         !launch.private_files.is_empty()
             || launch.private_tmp
+            || plan.container.is_some()
             || launch.config.is_some()
             || !launch.names_taken.is_empty()
             || plan
@@ -53,6 +58,9 @@ impl OnDisk {
             }
             let Self { config, folder, .. } = &mut made;
             config.change(edit, &mut plan.env, || own_folder(folder))?;
+        }
+        if let Some(container) = &mut plan.container {
+            made.contain(container, &mut plan.env)?;
         }
         Ok(made)
     }
@@ -87,7 +95,14 @@ impl OnDisk {
     fn give_back(&mut self) {
         self.config.give_back(&mut self.notices);
         // The private home is in it.
-        self.folder = None;
+        let Some(folder) = self.folder.take() else {
+            return;
+        };
+        if let Err(error) = folder.end_container() {
+            self.notices.push(Notice::warning(format!(
+                "the container of the run may still be there, and is removed later: {error}"
+            )));
+        }
     }
 
     /// Writes the private files and adds their paths to the arguments and variables.
@@ -127,6 +142,28 @@ impl OnDisk {
         let made = fs::DirBuilder::new().mode(0o700).create(&path);
         made.map_err(|error| not_written(&error))?;
         env.set_path("TMPDIR", &path)
+    }
+
+    /// Mounts the files into the container, with a home if the CLI has none, and notes the container for its removal.
+    fn contain(&mut self, container: &mut Contained, env: &mut Env) -> Result<(), AgentError> {
+        let has_home = env.set.contains_key(OsStr::new("HOME"));
+        let folder = self.folder()?;
+        let home = folder.path().join(HOME);
+        let made = || {
+            if !has_home {
+                fs::DirBuilder::new().mode(0o700).create(&home)?;
+            }
+            folder.has_container(&container.named())?;
+            folder.content()
+        };
+        let content = made().map_err(|error| not_written(&error))?;
+        if !has_home {
+            env.set_path("HOME", &home)?;
+        }
+        for (path, is_folder) in content {
+            container.mount(path, !is_folder);
+        }
+        Ok(())
     }
 
     fn folder(&mut self) -> Result<&RunFolder, AgentError> {

@@ -11,10 +11,14 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::OFlag;
 use nix::unistd::geteuid;
 
+use crate::container::{self, NamedContainer};
+
 /// Prefix of the names of these folders.
 const PREFIX: &str = "teamster-run-";
 /// Name of the file in each folder that its owner locks.
 const OWNER: &str = "owner";
+/// Name of the file in a folder that names the run's container.
+const CONTAINER: &str = "container";
 /// Limit of attempts to create a folder, because another process may remove it before it is locked.
 const TRIES: u32 = 100;
 /// Limit of attempts to remove a folder, because a process may still write files to it.
@@ -74,6 +78,33 @@ impl RunFolder {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Notes that the run has this container, which is removed before the folder is.
+    pub(crate) fn has_container(&self, container: &NamedContainer) -> io::Result<()> {
+        self.write(CONTAINER, container.to_text().as_bytes())?;
+        Ok(())
+    }
+
+    /// Returns the files and folders in it that are for the CLI, and whether each is a folder.
+    pub(crate) fn content(&self) -> io::Result<Vec<(PathBuf, bool)>> {
+        let mut content = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            let entry = entry?;
+            if ![OWNER, CONTAINER]
+                .iter()
+                .any(|own| entry.file_name() == *own)
+            {
+                content.push((entry.path(), entry.file_type()?.is_dir()));
+            }
+        }
+        content.sort();
+        Ok(content)
+    }
+
+    /// Ends and removes the run's container, if it has one. If that fails, the sweep of a later run repeats it. Blocks.
+    pub(crate) fn end_container(&self) -> io::Result<()> {
+        end_container(&self.path)
     }
 
     /// Creates a file in the folder that only this user can read.
@@ -150,15 +181,33 @@ fn remove_if_dead(folder: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     // The lock is held meanwhile, so that no other sweep interferes.
+    end_container(folder)?;
     remove(folder).map(|()| true)
 }
 
+/// Ends and removes the container of a run, if it has one.
+fn end_container(folder: &Path) -> io::Result<()> {
+    let file = folder.join(CONTAINER);
+    let text = match fs::read_to_string(&file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        text => text?,
+    };
+    // A file that was written in part is that of a run that had not started its container yet.
+    if let Some(container) = NamedContainer::of_text(&text) {
+        container::end(&container)?;
+    }
+    fs::remove_file(file)
+}
+
 /// Removes a folder. The owner's file is removed last, so that the next sweep finds a half-removed folder. Follows
-/// no links.
+/// no links. If its container may still be there, the file that names it stays, and this fails.
 fn remove(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_name() == OWNER {
+        if [OWNER, CONTAINER]
+            .iter()
+            .any(|own| entry.file_name() == *own)
+        {
             continue;
         }
         if entry.file_type()?.is_dir() {
@@ -166,6 +215,9 @@ fn remove(folder: &Path) -> io::Result<()> {
         } else {
             fs::remove_file(entry.path())?;
         }
+    }
+    if folder.join(CONTAINER).exists() {
+        return Err(io::Error::other("its container is still there"));
     }
     fs::remove_file(folder.join(OWNER))?;
     fs::remove_dir(folder)

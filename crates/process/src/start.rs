@@ -91,8 +91,14 @@ async fn start_in_span<R: Reader + 'static>(
     abort: &AbortHandle,
     reader: impl FnOnce(Limits, Option<u32>) -> R,
 ) -> Result<(), Refused> {
-    let plan = Plan::new(provider, config, params, launch)?;
+    let mut plan = Plan::new(provider, config, params, launch)?;
     let handle = engine_of_run()?;
+    let pulled = match &mut plan.container {
+        Some(container) => container.prepare(config, abort).await?,
+        None => None,
+    };
+    // In a container, the CLI writes its records there.
+    let record = record.filter(|_| plan.container.is_none());
     let begin = |dir: &Path| Recording::begin(dir, &plan, params, config, provider.info().id);
     let mut recording = match &config.record_to {
         Some(RecordTo::Run(dir)) => Some(begin(dir)?),
@@ -107,7 +113,9 @@ async fn start_in_span<R: Reader + 'static>(
             return Err(Refused { notices, error });
         }
     };
-    let notices = on_disk.take_notices();
+    plan.wrap();
+    let mut notices = on_disk.take_notices();
+    notices.extend(pulled);
     let follower = Follower::begin(&handle, record, params.usage_updates).await;
     let clock = Clock::start();
     let recorded = match &mut recording {
@@ -179,6 +187,7 @@ async fn start_in_span<R: Reader + 'static>(
         alarm: Box::pin(Alarm::new()),
         clock,
         program: (plan.program.clone(), plan.env.path()),
+        container: plan.container,
     };
     let live = Live::new();
     let run = async move {

@@ -19,7 +19,7 @@ pub mod process {
     pub use teamster_process::{
         CliRuntime, EnvPolicy, Leftover, LineObserver, OneTurn, PoolConfig, ProcessGroup,
         ProcessSignal, RecordTo, RuntimeConfig, SessionPool, StartObserver, StartedProcess,
-        find_program, leasable_files, leftovers, live_runs, native_program, sweep_leftovers,
-        sweep_private_files,
+        container_engine, find_program, leasable_files, leftovers, live_runs, native_program,
+        sweep_leftovers, sweep_private_files,
     };
 }

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
+mod container;
 mod drain;
 mod end;
 mod framing;

@@ -5,7 +5,9 @@ use std::process::{Command, Stdio};
 
 use teamster_process::sweep_private_files;
 
-use crate::engine::{drain, mcp, private_files, private_home, recording, runtime, watchdog};
+use crate::engine::{
+    container, drain, mcp, private_files, private_home, recording, runtime, watchdog,
+};
 
 const ROLE: &str = "TEAMSTER_ENGINE_TEST_ROLE";
 const PLACE: &str = "TEAMSTER_ENGINE_TEST_PLACE";
@@ -39,6 +41,7 @@ fn a_role_is_played_when_asked() {
         "host with private files" => private_files::be_host(scratch),
         "recorder on a full disk" => recording::be_limited(scratch),
         "host that is stopped" => watchdog::be_stopped(scratch),
+        "host with a container" => container::be_host(scratch),
         "host" => runtime::be_host(scratch, false),
         "host that takes its agents along" => runtime::be_host(scratch, true),
         other => panic!("no such role: {other}"),

@@ -1,0 +1,484 @@
+//! A CLI in a container: the command line of the engine's client around that of the CLI.
+//!
+//! The client is the child process. It passes signals and pipes on to the CLI, but its own end does not end the
+//! container, so the container is removed by its name at the end of the run.
+
+mod engine;
+mod mounts;
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{getgid, getuid};
+use teamster_core::provider::Launch;
+use teamster_core::{
+    AbortHandle, AgentError, CliInfo, Container, ContainerEngine, ErrorCode, ErrorKind,
+    ExecuteParams, ImageSource, McpTransport, Mount,
+};
+
+use crate::config::RuntimeConfig;
+use crate::launch::{Plan, RunId};
+use crate::notice::Notice;
+use crate::os::RUN_ID_VAR;
+use crate::program::not_found;
+
+pub use engine::container_engine;
+pub(crate) use engine::{NamedContainer, end};
+
+/// Variables that the engine's client uses itself, beside those that begin with `XDG_`. In the container they get their values by the command line: paths,
+/// which are no secrets.
+const PATHS: [&str; 5] = ["HOME", "PATH", "SSL_CERT_DIR", "SSL_CERT_FILE", "TMPDIR"];
+/// Beginnings of the names of variables that would change the client.
+const OF_CLIENT: [&str; 4] = ["CONTAINER", "DOCKER_", "LD_", "PODMAN_"];
+
+/// The container of a launch.
+#[derive(Debug, Clone)]
+pub(crate) struct Contained {
+    engine: ContainerEngine,
+    image: String,
+    /// The engine's client.
+    client: PathBuf,
+    name: String,
+    run_id: String,
+    /// The CLI's program in it.
+    program: OsString,
+    directory: PathBuf,
+    mounts: Vec<Mount>,
+    /// The CLI's user in it, as arguments.
+    user: Vec<OsString>,
+}
+
+impl Contained {
+    /// Creates the container of a launch, and refuses what a container does not have.
+    pub(crate) fn new(
+        container: &Container,
+        config: &RuntimeConfig,
+        info: &CliInfo,
+        params: &ExecuteParams,
+        launch: &Launch,
+        run_id: &RunId,
+    ) -> Result<Self, AgentError> {
+        check(container, info, params, launch)?;
+        let directory = params.working_directory.as_deref();
+        let directory = std::path::absolute(directory.unwrap_or(Path::new(".")));
+        let directory = directory.map_err(|error| {
+            AgentError::refused("working_directory", format!("it has no path: {error}"))
+        })?;
+        let run_id = run_id.to_string();
+        let program = config.program.as_deref().map(Path::as_os_str);
+        Ok(Self {
+            engine: container.engine,
+            image: container.image.clone(),
+            client: engine::client(container.engine, container.program.as_deref())?,
+            name: format!("teamster-{run_id}"),
+            run_id,
+            program: program.unwrap_or(OsStr::new(info.program)).to_owned(),
+            mounts: mounts(container, params, &directory)?,
+            directory,
+            user: Vec::new(),
+        })
+    }
+
+    /// Returns the engine's client, which is the child process.
+    pub(crate) fn client(&self) -> &Path {
+        &self.client
+    }
+
+    /// Returns the container for its removal.
+    pub(crate) fn named(&self) -> NamedContainer {
+        NamedContainer {
+            client: self.client.clone(),
+            name: self.name.clone(),
+        }
+    }
+
+    /// Waits until the engine has the image. Returns a notice if it was pulled.
+    pub(crate) async fn prepare(
+        &mut self,
+        config: &RuntimeConfig,
+        abort: &AbortHandle,
+    ) -> Result<Option<Notice>, AgentError> {
+        let ready = engine::ready(
+            self.engine,
+            self.client.clone(),
+            self.image.clone(),
+            config.observer.clone(),
+        );
+        let (is_rootless, notice) = engine::unless_aborted(ready, abort).await?;
+        self.user = user(self.engine, is_rootless);
+        Ok(notice)
+    }
+
+    /// Adds a file or directory of the run at its own path.
+    pub(crate) fn mount(&mut self, path: PathBuf, read_only: bool) {
+        let mut mount = Mount::new(path.clone(), path);
+        mount.read_only = read_only;
+        self.mounts.push(mount);
+    }
+
+    /// Returns the arguments of the client, and the variables for it. `variables` are those of the CLI.
+    fn command_line(
+        &self,
+        variables: BTreeMap<OsString, OsString>,
+        args: Vec<OsString>,
+    ) -> (Vec<OsString>, BTreeMap<OsString, OsString>) {
+        let mut line: Vec<OsString> = [
+            "run",
+            "--rm",
+            "--interactive",
+            "--init",
+            "--pull=never",
+            "--name",
+            &self.name,
+            "--label",
+            &format!("teamster.run={}", self.run_id),
+            "--workdir",
+        ]
+        .map(OsString::from)
+        .to_vec();
+        line.push(self.directory.clone().into());
+        line.extend_from_slice(&self.user);
+        if Path::new("/sys/fs/selinux/enforce").exists() {
+            // Else the user's files would need new labels.
+            line.extend(["--security-opt", "label=disable"].map(OsString::from));
+        }
+        for mount in &self.mounts {
+            line.push("--mount".into());
+            let mut bind = OsString::from("type=bind,source=");
+            bind.push(&mount.source);
+            bind.push(",target=");
+            bind.push(&mount.target);
+            if mount.read_only {
+                bind.push(",readonly");
+            }
+            line.push(bind);
+        }
+        let mut for_client = BTreeMap::new();
+        for (name, value) in variables {
+            if name == RUN_ID_VAR {
+                // It has ids of processes outside.
+                continue;
+            }
+            line.push("--env".into());
+            let is_path = |name: &str| PATHS.contains(&name) || name.starts_with("XDG_");
+            if is_path(&name.to_string_lossy()) {
+                let mut assigned = name;
+                assigned.push("=");
+                assigned.push(value);
+                line.push(assigned);
+            } else {
+                line.push(name.clone());
+                for_client.insert(name, value);
+            }
+        }
+        line.extend([OsString::from(&self.image), self.program.clone()]);
+        line.extend(args);
+        (line, for_client)
+    }
+
+    /// Returns the error of a container that was not started, by the exit code of the client and what it has printed.
+    pub(crate) fn not_started(&self, code: i32, stderr: &str) -> Option<AgentError> {
+        let mut lines = stderr.lines().map(str::trim);
+        let reason = lines.find_map(|line| {
+            let line = line
+                .strip_prefix("docker: ")
+                .or_else(|| line.strip_prefix("Error: "))?;
+            Some(
+                line.strip_prefix("Error response from daemon: ")
+                    .unwrap_or(line),
+            )
+        })?;
+        let program = self.program.to_string_lossy();
+        let image = &self.image;
+        Some(match code {
+            125 => AgentError::new(
+                ErrorCode::Io,
+                ErrorKind::Internal,
+                format!(
+                    "{} could not start a container of {image}: {reason}",
+                    self.engine.name()
+                ),
+            ),
+            126 => not_found(format!(
+                "the program `{program}` of the image {image} cannot be started: {reason}"
+            )),
+            127 => not_found(format!(
+                "the image {image} has no program `{program}`: {reason}; choose an image in which the CLI is installed"
+            )),
+            _ => return None,
+        })
+    }
+}
+
+impl Plan {
+    /// Puts the command line of the container's client around that of the CLI. Its files MUST exist.
+    pub(crate) fn wrap(&mut self) {
+        let Some(contained) = &self.container else {
+            return;
+        };
+        let variables = std::mem::take(&mut self.env.set);
+        let args = std::mem::take(&mut self.launch.args);
+        (self.launch.args, self.env.set) = contained.command_line(variables, args);
+        // The client finds its engine by the user's variables.
+        self.env.inherit = true;
+    }
+}
+
+/// Returns the user of the CLI, to whom the files of the workspace belong.
+fn user(engine: ContainerEngine, is_rootless: bool) -> Vec<OsString> {
+    if engine == ContainerEngine::Docker && is_rootless {
+        // There, this user is root in the container.
+        return Vec::new();
+    }
+    let (user, group) = (getuid(), getgid());
+    let mut args = vec!["--user".into(), format!("{user}:{group}").into()];
+    if is_rootless {
+        args.push("--userns=keep-id".into());
+    }
+    args
+}
+
+/// Refuses what a container does not have.
+fn check(
+    container: &Container,
+    info: &CliInfo,
+    params: &ExecuteParams,
+    launch: &Launch,
+) -> Result<(), AgentError> {
+    if params.session_id.is_some() && container.mounts.is_empty() {
+        let problem = "a container has its own home, which is empty at its start: mount a directory in which the CLI \
+                       keeps its sessions (`container`)";
+        return Err(AgentError::refused("session_id", problem));
+    }
+    if params.keep_background {
+        let problem = "all processes of a container end with the agent";
+        return Err(AgentError::refused("keep_background", problem));
+    }
+    if launch.config.is_some() {
+        let problem = format!(
+            "{} reads them from a file in the user's home, which a container does not have: put them into the image",
+            info.name
+        );
+        return Err(AgentError::refused("mcp_servers", problem));
+    }
+    for server in &params.mcp_servers {
+        if let McpTransport::Http { url, .. } | McpTransport::Sse { url, .. } = &server.transport
+            && is_loopback(url)
+        {
+            let gateway = match container.engine {
+                ContainerEngine::Podman => "host.containers.internal",
+                _ => "host.docker.internal",
+            };
+            let problem = format!(
+                "in a container, its address is that of the container itself: let it listen beyond loopback and name \
+                 this machine, for example as {gateway}"
+            );
+            return Err(AgentError::refused_server(&*server.name, problem));
+        }
+    }
+    let of_launch = launch.env.iter().chain(&launch.env_merged);
+    let names = params.env.keys().chain(of_launch.map(|(name, _)| name));
+    for name in names {
+        if OF_CLIENT.iter().any(|of| name.starts_with(of)) {
+            let problem = format!(
+                "the client of {} would use it itself: set it in the image",
+                container.engine.name()
+            );
+            return Err(AgentError::refused_item("env", name, problem));
+        }
+    }
+    Ok(())
+}
+
+fn is_loopback(url: &str) -> bool {
+    let host = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let host = host.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+    let host = match host.strip_prefix('[') {
+        Some(v6) => v6.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    let address: Option<std::net::IpAddr> = host.parse().ok();
+    address.is_some_and(|address| address.is_loopback()) || host.eq_ignore_ascii_case("localhost")
+}
+
+/// Returns the mounts: the workspace with what git needs, what the parameters name, and the caller's own.
+fn mounts(
+    container: &Container,
+    params: &ExecuteParams,
+    directory: &Path,
+) -> Result<Vec<Mount>, AgentError> {
+    let mut all: Vec<Mount> = Vec::new();
+    let mut add = |path: &Path, read_only: bool| {
+        let is_there =
+            |mount: &Mount| path.starts_with(&mount.target) && (read_only || !mount.read_only);
+        if !all.iter().any(is_there) {
+            let mut mount = Mount::new(path, path);
+            mount.read_only = read_only;
+            all.push(mount);
+        }
+    };
+    for path in mounts::of_workspace(directory) {
+        add(&path, false);
+    }
+    for path in &params.add_dirs {
+        add(path, false);
+    }
+    for path in &params.skills {
+        add(path, true);
+    }
+    for image in &params.images {
+        if let ImageSource::Path(path) = &image.source {
+            add(
+                &std::path::absolute(path).unwrap_or_else(|_| path.clone()),
+                true,
+            );
+        }
+    }
+    all.extend_from_slice(&container.mounts);
+    for mount in &all {
+        let refused = |problem: String| Err(AgentError::refused("container", problem));
+        let source = mount.source.display();
+        if !mount.source.is_absolute() || !mount.target.is_absolute() {
+            return refused(format!("{source}: both paths of a mount must be absolute"));
+        }
+        if !mount.source.exists() {
+            return refused(format!("{source} does not exist, so it cannot be mounted"));
+        }
+        let paths = [&mount.source, &mount.target].map(|path| path.as_os_str().as_encoded_bytes());
+        if paths
+            .iter()
+            .any(|path| path.iter().any(|byte| b",\"\r\n".contains(byte)))
+        {
+            return refused(format!(
+                "{source} has a comma, a quote or a line break in its path, so it cannot be mounted"
+            ));
+        }
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contained() -> Contained {
+        Contained {
+            engine: ContainerEngine::Docker,
+            image: "agents:1".to_owned(),
+            client: "/usr/bin/docker".into(),
+            name: "teamster-1-2-3".to_owned(),
+            run_id: "1-2-3".to_owned(),
+            program: "cli".into(),
+            directory: "/w".into(),
+            mounts: vec![Mount::new("/w", "/w"), Mount::new("/a", "/b").read_only()],
+            user: vec!["--user".into(), "7:8".into()],
+        }
+    }
+
+    #[test]
+    fn values_of_variables_are_not_in_the_command_line() {
+        let variables = [
+            ("API_KEY", "secret"),
+            ("HOME", "/h"),
+            ("TEAMSTER_RUN_ID", "1-2-3"),
+            ("XDG_CONFIG_HOME", "/x"),
+        ];
+        let variables =
+            variables.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+        let (line, client) = contained().command_line(BTreeMap::from(variables), vec!["-p".into()]);
+        let line: Vec<_> = line.iter().map(|it| it.to_str().unwrap()).collect();
+        let line: Vec<_> = line
+            .into_iter()
+            // On a machine with SELinux.
+            .filter(|it| !["--security-opt", "label=disable"].contains(it))
+            .collect();
+        let expected = [
+            "run",
+            "--rm",
+            "--interactive",
+            "--init",
+            "--pull=never",
+            "--name",
+            "teamster-1-2-3",
+            "--label",
+            "teamster.run=1-2-3",
+            "--workdir",
+            "/w",
+            "--user",
+            "7:8",
+            "--mount",
+            "type=bind,source=/w,target=/w",
+            "--mount",
+            "type=bind,source=/a,target=/b,readonly",
+            "--env",
+            "API_KEY",
+            "--env",
+            "HOME=/h",
+            "--env",
+            "XDG_CONFIG_HOME=/x",
+            "agents:1",
+            "cli",
+            "-p",
+        ];
+        assert_eq!(line, expected);
+        let expected = BTreeMap::from([(OsString::from("API_KEY"), OsString::from("secret"))]);
+        assert_eq!(client, expected);
+    }
+
+    #[test]
+    fn user_of_the_files_is_the_user_in_the_container() {
+        let mut own: Vec<OsString> = vec!["--user".into()];
+        own.push(format!("{}:{}", getuid(), getgid()).into());
+        assert_eq!(user(ContainerEngine::Docker, false), own);
+        assert_eq!(user(ContainerEngine::Docker, true), [""; 0]);
+        assert_eq!(user(ContainerEngine::Podman, false), own);
+        own.push("--userns=keep-id".into());
+        assert_eq!(user(ContainerEngine::Podman, true), own);
+    }
+
+    /// The texts are those of Docker 28.2 and Podman 4.3.
+    #[test]
+    fn exit_codes_of_the_client_are_errors_of_the_start() {
+        let error = |code, stderr| contained().not_started(code, stderr);
+        let podman = "Error: crun: executable file `cli` not found in $PATH: No such file or directory: OCI runtime \
+                      attempted to invoke a command that was not found\n";
+        let missing = error(127, podman).unwrap();
+        assert_eq!(missing.code, ErrorCode::CliNotFound);
+        let begin =
+            "the image agents:1 has no program `cli`: crun: executable file `cli` not found";
+        assert!(missing.message.starts_with(begin), "{missing}");
+        let docker = "docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon \
+                      running?\n\nRun 'docker run --help' for more information\n";
+        let failed = error(125, docker).unwrap();
+        assert_eq!(
+            failed.message,
+            "Docker could not start a container of agents:1: Cannot connect to the Docker daemon at \
+             unix:///var/run/docker.sock. Is the docker daemon running?"
+        );
+        // Those of the CLI itself.
+        assert_eq!(error(127, "sh: nothing: not found\n"), None);
+        assert_eq!(error(1, podman), None);
+    }
+
+    #[test]
+    fn an_address_of_loopback_is_known() {
+        for url in [
+            "http://127.0.0.1:80/mcp",
+            "http://localhost/",
+            "https://u:p@LOCALHOST:1",
+            "http://[::1]:8/x",
+            "http://127.1.2.3?x",
+        ] {
+            assert!(is_loopback(url), "{url}");
+        }
+        for url in [
+            "https://example.com/127.0.0.1",
+            "http://[fe80::1]:8",
+            "http://localhost.example.com",
+        ] {
+            assert!(!is_loopback(url), "{url}");
+        }
+    }
+}

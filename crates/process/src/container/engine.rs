@@ -1,0 +1,317 @@
+//! The client of a container engine: what it is asked beside the run itself.
+
+use std::future::Future;
+use std::io::{self, Read as _, Seek as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command as BlockingCommand, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use teamster_core::provider::RunAssembler;
+use teamster_core::{AbortHandle, AgentError, ContainerEngine, ErrorCode, ErrorKind};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::process::Command;
+use tokio::task::JoinHandle;
+
+use crate::engine::engine_of_run;
+use crate::group::ProcessGroup;
+use crate::notice::Notice;
+use crate::observe::LineObserver;
+use crate::program::find_program;
+use crate::stop::POLL_INTERVAL;
+
+/// Time limit of the removal of a container.
+const REMOVAL: Duration = Duration::from_secs(30);
+
+/// Returns the version of a container engine that answers.
+///
+/// # Errors
+///
+/// Fails if its client is not installed, or if the engine does not answer. The error is about the parameter `container`
+/// and has the next step.
+pub async fn container_engine(engine: ContainerEngine) -> Result<String, AgentError> {
+    let client = client(engine, None)?;
+    state(engine, &client).await.map(|state| state.version)
+}
+
+/// An engine that answers.
+struct State {
+    version: String,
+    /// It has no more rights than this user.
+    is_rootless: bool,
+}
+
+/// Returns the engine's client.
+pub(super) fn client(
+    engine: ContainerEngine,
+    program: Option<&Path>,
+) -> Result<PathBuf, AgentError> {
+    let name = program.map_or(engine.program().into(), Path::to_string_lossy);
+    find_program(&name, std::env::var_os("PATH").as_deref()).map_err(|error| {
+        let problem = format!(
+            "{error}; install {}, or run the agent without a container",
+            engine.name()
+        );
+        AgentError::refused("container", problem).kind(ErrorKind::NotFound)
+    })
+}
+
+/// Asks the engine for its state.
+async fn state(engine: ContainerEngine, client: &Path) -> Result<State, AgentError> {
+    let args: &[&str] = match engine {
+        ContainerEngine::Podman => &["version", "--format", "{{.Server.Version}}"],
+        _ => &[
+            "info",
+            "--format",
+            "{{.ServerVersion}} {{.SecurityOptions}}",
+        ],
+    };
+    let asked = ask(client, args).await;
+    let (is_success, stdout, stderr) =
+        asked.map_err(|error| unanswered(engine, &error.to_string()))?;
+    let text = stdout.trim();
+    let version = text.split_whitespace().next().unwrap_or_default();
+    // Without an engine, some clients of Docker print an empty version and no error.
+    if !is_success || version.is_empty() || version.starts_with('[') {
+        return Err(unanswered(engine, &stderr));
+    }
+    let is_rootless = match engine {
+        ContainerEngine::Podman => !nix::unistd::geteuid().is_root(),
+        _ => text.contains("name=rootless"),
+    };
+    Ok(State {
+        version: version.to_owned(),
+        is_rootless,
+    })
+}
+
+fn unanswered(engine: ContainerEngine, stderr: &str) -> AgentError {
+    let program = engine.program();
+    let problem = format!(
+        "{} does not answer: {}; start it, and check it with `{program} info`",
+        engine.name(),
+        reason(stderr)
+    );
+    AgentError::refused("container", problem)
+}
+
+/// Returns the first line of what a client has printed.
+fn reason(stderr: &str) -> &str {
+    let first = stderr.lines().map(str::trim).find(|line| !line.is_empty());
+    let line = first.unwrap_or("it gave no reason");
+    line.strip_prefix("Error: ").unwrap_or(line)
+}
+
+/// Waits until the engine has the image. Returns whether the engine has no more rights than this user, and a notice if the
+/// image was pulled.
+pub(super) async fn ready(
+    engine: ContainerEngine,
+    client: PathBuf,
+    image: String,
+    observer: Option<LineObserver>,
+) -> Result<(bool, Option<Notice>), AgentError> {
+    let state = state(engine, &client).await?;
+    let there = ask(
+        &client,
+        &["image", "inspect", "--format", "{{.Id}}", &image],
+    )
+    .await;
+    if matches!(there, Ok((true, ..))) {
+        return Ok((state.is_rootless, None));
+    }
+    let start = Instant::now();
+    if let Some(reason) = pull(&client, &image, observer.as_ref())
+        .await
+        .unwrap_or_else(|error| Some(error.to_string()))
+    {
+        let problem = format!(
+            "{} has no image {image}, and cannot pull it: {reason}; build or pull it before",
+            engine.name()
+        );
+        return Err(AgentError::refused("container", problem).kind(ErrorKind::NotFound));
+    }
+    let seconds = start.elapsed().as_secs();
+    let notice = Notice::info(format!("pulled the image {image} in {seconds} s"));
+    Ok((state.is_rootless, Some(notice)))
+}
+
+/// Pulls an image, and shows the client's progress. Returns the reason if it fails.
+async fn pull(
+    client: &Path,
+    image: &str,
+    observer: Option<&LineObserver>,
+) -> io::Result<Option<String>> {
+    let mut command = Command::new(client);
+    command
+        .args(["pull", image])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let (mut child, _group) = ProcessGroup::spawn(&mut command)?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let show = async {
+        if let Some(stdout) = stdout {
+            let mut lines = BufReader::new(stdout).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                if let Some(observer) = observer {
+                    observer.observe(&line);
+                }
+            }
+        }
+    };
+    // Podman shows its progress there.
+    let collect = async {
+        let mut last = String::new();
+        if let Some(stderr) = stderr {
+            let mut lines = BufReader::new(stderr).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                if let Some(observer) = observer {
+                    observer.observe(&line);
+                }
+                if !line.trim().is_empty() {
+                    last = line;
+                }
+            }
+        }
+        last
+    };
+    let ((), last, status) = tokio::join!(show, collect, child.wait());
+    Ok((!status?.success()).then(|| reason(&last).to_owned()))
+}
+
+/// Runs a command of the client to its end. Returns whether it succeeded, and its output.
+async fn ask(client: &Path, args: &[&str]) -> io::Result<(bool, String, String)> {
+    let mut command = Command::new(client);
+    command
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let (mut child, _group) = ProcessGroup::spawn(&mut command)?;
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let pipes = (child.stdout.take(), child.stderr.take());
+    let read = async {
+        if let (Some(mut out), Some(mut err)) = pipes {
+            tokio::try_join!(out.read_to_end(&mut stdout), err.read_to_end(&mut stderr))?;
+        }
+        io::Result::Ok(())
+    };
+    let (read, status) = tokio::join!(read, child.wait());
+    read?;
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok((status?.success(), text(stdout), text(stderr)))
+}
+
+/// Does work on the engine's runtime until the run is aborted or the future is dropped, which ends its processes.
+pub(super) async fn unless_aborted<T: Send + 'static>(
+    work: impl Future<Output = Result<T, AgentError>> + Send + 'static,
+    abort: &AbortHandle,
+) -> Result<T, AgentError> {
+    struct AbortOnDrop<T>(JoinHandle<T>);
+
+    impl<T> Drop for AbortOnDrop<T> {
+        fn drop(&mut self) {
+            self.0.abort();
+        }
+    }
+
+    let mut task = AbortOnDrop(engine_of_run()?.spawn(work));
+    tokio::select! {
+        biased;
+        done = &mut task.0 => done.unwrap_or_else(|error| {
+            let message = format!("the container could not be prepared: {error}");
+            Err(AgentError::new(ErrorCode::Io, ErrorKind::Internal, message))
+        }),
+        () = abort.aborted() => Err(RunAssembler::aborted_error()),
+    }
+}
+
+/// A container that may still be there: the client's program and its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedContainer {
+    pub(crate) client: PathBuf,
+    pub(crate) name: String,
+}
+
+impl NamedContainer {
+    /// Returns it as the content of a file.
+    pub(crate) fn to_text(&self) -> String {
+        format!("{}\n{}\n", self.client.display(), self.name)
+    }
+
+    /// Reads that.
+    pub(crate) fn of_text(text: &str) -> Option<Self> {
+        let (client, name) = text.trim_end().split_once('\n')?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        let is_ours = name.starts_with("teamster-") && name.chars().all(is_name);
+        is_ours.then(|| Self {
+            client: client.into(),
+            name: name.to_owned(),
+        })
+    }
+}
+
+/// Ends a container at once, with all its processes, and removes it. It is not an error if there is none. Blocks, for 30 s
+/// at most.
+pub(crate) fn end(container: &NamedContainer) -> io::Result<()> {
+    let mut stderr = tempfile::tempfile()?;
+    let mut child = BlockingCommand::new(&container.client)
+        .args(["rm", "--force", &container.name])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(stderr.try_clone()?)
+        .spawn()?;
+    let until = Instant::now() + REMOVAL;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if Instant::now() >= until {
+            child.kill()?;
+            child.wait()?;
+            return Err(io::Error::from(io::ErrorKind::TimedOut));
+        }
+        sleep(POLL_INTERVAL);
+    };
+    let mut text = String::new();
+    stderr.rewind()?;
+    // Invalid UTF-8 is no message of a client.
+    let _ = stderr.read_to_string(&mut text);
+    let is_absent = [
+        "No such container",
+        "no container with",
+        "already in progress",
+    ]
+    .iter()
+    .any(|absent| text.contains(*absent));
+    if status.success() || is_absent {
+        Ok(())
+    } else {
+        Err(io::Error::other(reason(&text).to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_container_is_read_as_it_was_written() {
+        let container = NamedContainer {
+            client: "/usr/bin/docker".into(),
+            name: "teamster-12-34-5-abc".to_owned(),
+        };
+        assert_eq!(
+            NamedContainer::of_text(&container.to_text()),
+            Some(container)
+        );
+        for text in [
+            "",
+            "/usr/bin/docker\n",
+            "docker\nother\n",
+            "d\nteamster-1 x\n",
+        ] {
+            assert_eq!(NamedContainer::of_text(text), None, "{text:?}");
+        }
+    }
+}
