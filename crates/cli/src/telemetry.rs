@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use teamster_host::Host;
-use teamster_telemetry::Telemetry;
+use teamster_telemetry::{Metrics, Telemetry};
 
 use crate::report::warn;
 use crate::words::one_line;
@@ -24,6 +24,11 @@ pub(crate) fn observe(host: Host) -> Host {
         .on_warning(|problem| warn(&[one_line(problem)]));
     let telemetry = TELEMETRY.get_or_init(|| telemetry);
     host.observer(Arc::new(telemetry.clone()))
+}
+
+/// Returns figures that are sent, if the environment turns them on, for a server or worker that keeps them up.
+pub(crate) fn figures() -> Option<Metrics> {
+    TELEMETRY.get()?.figures(env!("CARGO_PKG_VERSION"))
 }
 
 /// Sends the rest, before the process ends.

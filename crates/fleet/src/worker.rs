@@ -31,6 +31,7 @@ use async_nats::jetstream::message::PublishMessage;
 use teamster_api::{ProblemCode, RunService, ServiceError};
 use teamster_core::sync::lock;
 use teamster_host::{Host, LocalMachine, LocalRuns, state};
+use teamster_metrics::Metrics;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -104,6 +105,8 @@ struct Shared {
     /// In place of those that are found.
     known_agents: Option<Vec<PresentAgent>>,
     config: WorkerConfig,
+    /// Figures that are also used elsewhere.
+    figures: Option<Metrics>,
     /// This process.
     instance: Tag,
     /// The state directory.
@@ -203,6 +206,7 @@ impl Worker {
             interrupts: AtomicBool::new(false),
             is_clock_wrong: AtomicBool::new(false),
             config,
+            figures: None,
         };
         Ok(Self {
             shared,
@@ -223,6 +227,14 @@ impl Worker {
     #[must_use]
     pub fn before_effect(mut self, call: impl Fn(Effect) + Send + Sync + 'static) -> Self {
         self.shared.before_effect = Box::new(call);
+        self
+    }
+
+    /// Sets figures that are also used elsewhere: they are kept up while the worker runs. Default: its own, if it has
+    /// [`metrics`](WorkerConfig::metrics).
+    #[must_use]
+    pub fn figures(mut self, figures: Metrics) -> Self {
+        self.shared.figures = Some(figures);
         self
     }
 
@@ -265,9 +277,8 @@ impl Worker {
         shared.report().await?;
         shared.read_holds().await;
         let mut tasks = JoinSet::new();
-        if let Some(listener) = figures::listen(&shared).await? {
-            tasks.spawn(figures::serve(shared.clone(), listener));
-        }
+        let listener = figures::listen(&shared).await?;
+        tasks.spawn(figures::keep_up(shared.clone(), listener));
         let (displace, mut displaced) = mpsc::channel(1);
         tasks.spawn(shared.clone().keep_reporting(displace));
         tasks.spawn(shared.clone().keep_versions());

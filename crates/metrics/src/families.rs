@@ -1,17 +1,10 @@
 //! The families of figures: their names, their types and what they are about.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::AtomicU64;
 
-use prometheus_client::metrics::counter::Counter;
-use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::Registry;
 
-/// Names and values of labels.
-pub(crate) type Labels = Vec<(&'static str, String)>;
-type Gauges = Family<Labels, Gauge>;
-type Counters = Family<Labels, Counter>;
+use crate::figures::{Counters, Figures, Gauges, Sums};
 
 /// The families of the runs of a service.
 #[derive(Debug, Default)]
@@ -19,10 +12,10 @@ pub(crate) struct Families {
     pub(crate) runs: Gauges,
     pub(crate) started: Counters,
     pub(crate) ended: Counters,
-    pub(crate) seconds: Family<Labels, Counter<f64, AtomicU64>>,
+    pub(crate) seconds: Sums,
     pub(crate) retries: Counters,
     pub(crate) tokens: Counters,
-    pub(crate) cost: Family<Labels, Counter<f64, AtomicU64>>,
+    pub(crate) cost: Sums,
     pub(crate) requests: Gauges,
     pub(crate) is_current: Gauge,
     pub(crate) fleet: FleetFamilies,
@@ -52,57 +45,57 @@ pub(crate) struct WorkerFamilies {
 }
 
 impl Families {
-    /// Registers all families.
-    pub(crate) fn register(&self, registry: &mut Registry, version: &str) {
+    /// Adds all families.
+    pub(crate) fn add_to(&self, figures: &mut Figures, version: &str) {
         let build = Gauges::default();
         build
             .get_or_create(&vec![("version", version.to_owned())])
             .set(1);
-        registry.register("teamster_build_info", "The version, as a label", build);
-        registry.register(
+        figures.gauges("teamster_build_info", "The version, as a label", &build);
+        figures.gauges(
             "teamster_runs",
             "Runs and sessions that have not ended",
-            self.runs.clone(),
+            &self.runs,
         );
-        registry.register(
+        figures.counters(
             "teamster_runs_started",
             "Runs and sessions that were started",
-            self.started.clone(),
+            &self.started,
         );
-        registry.register(
+        figures.counters(
             "teamster_runs_ended",
             "Runs and sessions that have ended",
-            self.ended.clone(),
+            &self.ended,
         );
-        registry.register(
+        figures.sums(
             "teamster_run_duration_seconds",
             "Time that ended runs and sessions took",
-            self.seconds.clone(),
+            &self.seconds,
         );
-        registry.register(
+        figures.counters(
             "teamster_run_retries",
             "Attempts of ended runs beyond the first",
-            self.retries.clone(),
+            &self.retries,
         );
-        registry.register("teamster_tokens", "Tokens used", self.tokens.clone());
-        registry.register("teamster_cost_usd", "Cost in US dollars", self.cost.clone());
-        registry.register(
+        figures.counters("teamster_tokens", "Tokens used", &self.tokens);
+        figures.sums("teamster_cost_usd", "Cost in US dollars", &self.cost);
+        figures.gauges(
             "teamster_requests_waiting",
             "Requests that wait for an answer",
-            self.requests.clone(),
+            &self.requests,
         );
-        registry.register(
+        figures.gauge(
             "teamster_runs_current",
             "1 while changes of runs arrive, 0 while the figures of runs are old",
-            self.is_current.clone(),
+            &self.is_current,
         );
-        self.fleet.register(registry);
-        self.worker.register(registry);
+        self.fleet.add_to(figures);
+        self.worker.add_to(figures);
     }
 }
 
 impl FleetFamilies {
-    fn register(&self, registry: &mut Registry) {
+    fn add_to(&self, figures: &mut Figures) {
         for (name, help, family) in [
             (
                 "teamster_fleet_workers",
@@ -145,7 +138,7 @@ impl FleetFamilies {
                 &self.holds,
             ),
         ] {
-            registry.register(name, help, family.clone());
+            figures.gauges(name, help, family);
         }
     }
 
@@ -167,7 +160,7 @@ impl FleetFamilies {
 }
 
 impl WorkerFamilies {
-    fn register(&self, registry: &mut Registry) {
+    fn add_to(&self, figures: &mut Figures) {
         for (name, help, family) in [
             (
                 "teamster_worker_slots",
@@ -190,7 +183,7 @@ impl WorkerFamilies {
                 &self.uncopied,
             ),
         ] {
-            registry.register(name, help, family.clone());
+            figures.gauges(name, help, family);
         }
     }
 }

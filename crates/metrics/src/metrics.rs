@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use prometheus_client::encoding::prometheus_text;
-use prometheus_client::registry::Registry;
 use teamster_api::{Change, FleetStatus, ProblemCode, RunService};
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
@@ -14,6 +13,7 @@ use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::families::{Families, Values};
+use crate::figures::{Figure, Figures};
 use crate::tracked::Tracked;
 
 /// The media type of [`Metrics::text`].
@@ -24,13 +24,13 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Interval at which the ends of runs that could not be looked up are looked up again.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// Figures of runs, for Prometheus. Clones share them.
+/// Figures of runs, as text for Prometheus and as data. Clones share them.
 #[derive(Debug, Clone)]
 pub struct Metrics(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    registry: Registry,
+    figures: Figures,
     families: Families,
     tracked: Mutex<Tracked>,
     names: Mutex<Names>,
@@ -73,10 +73,10 @@ impl Metrics {
     /// Creates figures of a program of this version, without runs.
     pub fn new(version: &str) -> Self {
         let families = Families::default();
-        let mut registry = Registry::default();
-        families.register(&mut registry, version);
+        let mut figures = Figures::default();
+        families.add_to(&mut figures, version);
         Self(Arc::new(Inner {
-            registry,
+            figures,
             families,
             tracked: Mutex::default(),
             names: Mutex::default(),
@@ -213,8 +213,15 @@ impl Metrics {
         let _complete = lock(&self.0.names);
         let mut text = String::new();
         // Writing to a string does not fail.
-        let _ = prometheus_text::encode(&mut text, &self.0.registry);
+        let _ = prometheus_text::encode(&mut text, self.0.figures.registry());
         text
+    }
+
+    /// Returns all figures as data.
+    pub fn figures(&self) -> Vec<Figure> {
+        // As for the text.
+        let _complete = lock(&self.0.names);
+        self.0.figures.current()
     }
 }
 

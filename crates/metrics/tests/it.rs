@@ -445,3 +445,52 @@ async fn the_page_lists_all_figures() {
         .collect();
     assert_eq!(shown, documented);
 }
+
+#[tokio::test(start_paused = true)]
+async fn figures_as_data_are_those_of_the_text() {
+    let (figures, changes) = Followed::new();
+    changes.send(snapshot(Vec::new())).unwrap();
+    figures.metrics.loaded().await;
+    changes.send(changed(&ended("a", "claude"))).unwrap();
+    let text = figures
+        .until("teamster_runs_ended_total{agent=\"claude\",status=\"completed\"} 1")
+        .await;
+    let all = figures.metrics.figures();
+    let mut lines = BTreeSet::new();
+    for figure in &all {
+        let total = if figure.is_counter { "_total" } else { "" };
+        for (labels, value) in &figure.values {
+            let labels: Vec<_> = (labels.iter())
+                .map(|(name, value)| format!("{name}=\"{value}\""))
+                .collect();
+            let labels = match &*labels {
+                [] => String::new(),
+                some => format!("{{{}}}", some.join(",")),
+            };
+            lines.insert(format!("{}{total}{labels} {value}", figure.name));
+        }
+    }
+    let of_text: BTreeSet<_> = (text.lines())
+        .filter(|line| line.starts_with("teamster"))
+        .map(str::to_owned)
+        .collect();
+    assert_eq!(lines, of_text);
+    assert!(all.iter().all(|figure| !figure.help.is_empty()));
+}
+
+#[test]
+fn figures_of_a_fleet_that_is_gone_have_no_values() {
+    let metrics = Metrics::new("1.2.3");
+    let workers = || {
+        let all = metrics.figures();
+        let mut all = all.into_iter();
+        let workers = all.find(|figure| figure.name == "teamster_fleet_workers");
+        workers.unwrap().values
+    };
+    let mut status = FleetStatus::default();
+    status.workers = vec![worker(&["default"], 4, 1, false)];
+    metrics.set_fleet(Some(&status));
+    assert_eq!(workers(), [(vec![("pool", "default".to_owned())], 1.0)]);
+    metrics.set_fleet(None);
+    assert_eq!(workers(), []);
+}

@@ -1,5 +1,7 @@
 //! The configuration of a server.
 
+use teamster_metrics::Metrics;
+
 use crate::{OwnerToken, Tokens, Trigger};
 
 /// The configuration of a server.
@@ -32,6 +34,9 @@ pub struct ServerConfig {
     pub web_push: bool,
     /// Runs that requests of other programs start.
     pub triggers: Vec<Trigger>,
+    /// The figures of `/metrics`, if they are also used elsewhere: the server keeps them up from its start. Default: its own,
+    /// which it keeps up from the first request.
+    pub figures: Option<Metrics>,
     /// Called for each problem that belongs to no request, such as a callback that was given up.
     pub on_warning: fn(&str),
     /// The maximum number of concurrent connections with a valid token; requests of further ones are refused. Default:
@@ -56,6 +61,7 @@ impl ServerConfig {
             allow_private_callbacks: false,
             web_push: false,
             triggers: Vec::new(),
+            figures: None,
             on_warning: |_| {},
             max_connections: 1024,
         }

@@ -197,6 +197,8 @@ impl Bound {
     pub async fn serve(self) {
         let Self { server, listener } = self;
         let callbacks = tokio::spawn(crate::callbacks::send_all(server.shared.callbacks.clone()));
+        let shared = server.shared.clone();
+        tokio::spawn(async move { shared.figures.keep_up().await });
         let tracker = TaskTracker::new();
         let slots = Slots::new(server.shared.config.max_connections);
         let ending = server.shared.ending.clone();

@@ -53,7 +53,12 @@ impl Server {
         );
         let shared = Arc::new(Shared {
             keys,
-            figures: Figures::new(runs.clone(), machine.clone(), ending.clone()),
+            figures: Figures::new(
+                config.figures.clone(),
+                runs.clone(),
+                machine.clone(),
+                ending.clone(),
+            ),
             runs,
             starts: ByName::new(),
             agents: Arc::new(AgentsFeed::new(machine.clone(), ending.clone())),

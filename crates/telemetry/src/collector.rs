@@ -4,16 +4,21 @@ use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use hyper_rustls::ConfigBuilderExt;
 use opentelemetry::{Key, KeyValue};
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
-use opentelemetry_otlp::{Protocol, RetryPolicy, SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_otlp::{
+    MetricExporter, Protocol, RetryPolicy, SpanExporter, WithExportConfig, WithHttpConfig,
+};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
-use opentelemetry_sdk::trace::{SdkTracerProvider, SpanData};
+use opentelemetry_sdk::metrics::data::ResourceMetrics;
+use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
+use opentelemetry_sdk::metrics::{SdkMeterProvider, Temporality};
+use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator, SdkTracerProvider, SpanData};
 use reqwest::redirect::Policy;
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
@@ -36,7 +41,7 @@ const INVALID: &str = "OTEL_EXPORTER_OTLP_ENDPOINT or another variable about the
 /// # Errors
 ///
 /// Fails with the problem if the variables about the connection are not valid. It names no value, which may be secret.
-pub(crate) fn provider(
+pub(crate) fn of_spans(
     settings: &Settings,
     warning: &Warning,
 ) -> Result<SdkTracerProvider, &'static str> {
@@ -44,52 +49,92 @@ pub(crate) fn provider(
         .with_http()
         .with_protocol(Protocol::HttpBinary)
         .with_http_client(Client::new(settings.timeout, warning.clone()))
-        // Sending must not hold up the end of a run.
-        .with_retry_policy(RetryPolicy::recommended().with_max_retries(1))
+        .with_retry_policy(retries())
         .build()
         .map_err(|_| INVALID)?;
-    let exporter = Reported {
-        exporter,
-        warning: warning.clone(),
-    };
+    let exporter = Reported::new(exporter, warning);
     Ok(SdkTracerProvider::builder()
         .with_resource(resource())
         .with_batch_exporter(exporter)
         .build())
 }
 
-/// Returns what is known of this service: what the user has set, else its name and version.
+/// Creates what sends figures at an interval, from a thread of its own.
+///
+/// # Errors
+///
+/// As [`of_spans`].
+pub(crate) fn of_figures(
+    settings: &Settings,
+    warning: &Warning,
+) -> Result<SdkMeterProvider, &'static str> {
+    let exporter = MetricExporter::builder()
+        .with_http()
+        .with_protocol(Protocol::HttpBinary)
+        .with_http_client(Client::new(settings.timeout, warning.clone()))
+        .with_retry_policy(retries())
+        .build()
+        .map_err(|_| INVALID)?;
+    let exporter = Reported::new(exporter, warning);
+    Ok(SdkMeterProvider::builder()
+        .with_resource(resource())
+        .with_periodic_exporter(exporter)
+        .build())
+}
+
+/// Returns the retries of a request: sending must not hold up the end of a process.
+fn retries() -> RetryPolicy {
+    RetryPolicy::recommended().with_max_retries(1)
+}
+
+/// Returns what is known of this service: what the user has set, else its name, its version and this process.
 fn resource() -> Resource {
     let of_user = Resource::builder().build();
+    let is_set = |name| of_user.get(&Key::from_static_str(name)).is_some();
     let name = of_user.get(&Key::from_static_str("service.name"));
     let has_name = name.is_some_and(|name| !name.as_str().starts_with(UNNAMED));
-    let version = of_user.get(&Key::from_static_str("service.version"));
     let mut builder = Resource::builder();
     if !has_name {
         builder = builder.with_service_name(SERVICE);
     }
-    if version.is_none() {
+    if !is_set("service.version") {
         builder =
             builder.with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")));
+    }
+    if !is_set("service.instance.id") {
+        // Counters of several processes must not be mixed up.
+        static INSTANCE: OnceLock<String> = OnceLock::new();
+        let instance =
+            INSTANCE.get_or_init(|| RandomIdGenerator::default().new_trace_id().to_string());
+        builder = builder.with_attribute(KeyValue::new("service.instance.id", instance.clone()));
     }
     builder.build()
 }
 
 /// An exporter that reports its first failure.
 #[derive(Debug)]
-struct Reported {
-    exporter: SpanExporter,
+struct Reported<E> {
+    exporter: E,
     warning: Warning,
 }
 
-impl opentelemetry_sdk::trace::SpanExporter for Reported {
-    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
-        let sent = self.exporter.export(batch).await;
-        if let Err(error) = &sent {
-            // A connection that fails was reported with its reason.
-            self.warning.give(error);
+impl<E> Reported<E> {
+    fn new(exporter: E, warning: &Warning) -> Self {
+        Self {
+            exporter,
+            warning: warning.clone(),
         }
-        sent
+    }
+
+    /// Reports a failure. A connection that fails was reported with its reason.
+    fn report(&self, sent: OTelSdkResult) -> OTelSdkResult {
+        sent.inspect_err(|error| self.warning.give(error))
+    }
+}
+
+impl opentelemetry_sdk::trace::SpanExporter for Reported<SpanExporter> {
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        self.report(self.exporter.export(batch).await)
     }
 
     fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
@@ -102,6 +147,24 @@ impl opentelemetry_sdk::trace::SpanExporter for Reported {
 
     fn set_resource(&mut self, resource: &Resource) {
         self.exporter.set_resource(resource);
+    }
+}
+
+impl PushMetricExporter for Reported<MetricExporter> {
+    async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
+        self.report(self.exporter.export(metrics).await)
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.exporter.force_flush()
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.exporter.shutdown_with_timeout(timeout)
+    }
+
+    fn temporality(&self) -> Temporality {
+        self.exporter.temporality()
     }
 }
 

@@ -3,9 +3,11 @@
 
 mod attributes;
 mod collector;
+mod figures;
 mod settings;
 mod spans;
 mod telemetry;
 mod warning;
 
+pub use teamster_metrics::Metrics;
 pub use telemetry::{END_LIMIT, Telemetry};

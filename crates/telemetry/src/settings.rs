@@ -8,19 +8,35 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const PROTOCOL: &str = "http/protobuf";
 
 /// What is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Signal {
+    Traces,
+    Metrics,
+}
+
+impl Signal {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Traces => "TRACES",
+            Self::Metrics => "METRICS",
+        }
+    }
+}
+
+/// How a signal is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settings {
     /// Prompts, answers, and arguments and results of tools are sent.
     pub(crate) content: bool,
-    /// Time limit of a request with spans.
+    /// Time limit of a request.
     pub(crate) timeout: Duration,
     /// Reason for which nothing can be sent although it is turned on.
     pub(crate) problem: Option<String>,
 }
 
 impl Settings {
-    /// Reads the settings of traces. `None` if these are not turned on.
-    pub(crate) fn read(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+    /// Reads the settings of a signal. `None` if it is not turned on.
+    pub(crate) fn read(signal: Signal, variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         // An empty value counts as unset.
         let variable = |name: &str| {
             let value = variable(name)?.trim().to_owned();
@@ -28,7 +44,7 @@ impl Settings {
         };
         let of_signal = |name: &str| {
             let (own, common) = (
-                format!("OTEL_EXPORTER_OTLP_TRACES_{name}"),
+                format!("OTEL_EXPORTER_OTLP_{}_{name}", signal.name()),
                 format!("OTEL_EXPORTER_OTLP_{name}"),
             );
             let own = variable(&own).map(|value| (own, value));
@@ -37,7 +53,7 @@ impl Settings {
         if variable("OTEL_SDK_DISABLED").is_some_and(|it| it.eq_ignore_ascii_case("true")) {
             return None;
         }
-        let is_on = match variable("OTEL_TRACES_EXPORTER") {
+        let is_on = match variable(&format!("OTEL_{}_EXPORTER", signal.name())) {
             Some(exporters) => exporters.split(',').any(|it| it.trim() == "otlp"),
             None => of_signal("ENDPOINT").is_some(),
         };
@@ -68,7 +84,11 @@ mod tests {
     use super::*;
 
     fn read(variables: &[(&str, &str)]) -> Option<Settings> {
-        Settings::read(|name| {
+        read_signal(Signal::Traces, variables)
+    }
+
+    fn read_signal(signal: Signal, variables: &[(&str, &str)]) -> Option<Settings> {
+        Settings::read(signal, |name| {
             let found = variables.iter().find(|(own, _)| *own == name);
             found.map(|(_, value)| (*value).to_owned())
         })
@@ -103,6 +123,22 @@ mod tests {
             assert_eq!(read(&[ENDPOINT, off]), None, "{off:?}");
         }
         assert!(read(&[ENDPOINT, ("OTEL_SDK_DISABLED", "1")]).is_some());
+    }
+
+    #[test]
+    fn signals_are_turned_on_and_off_one_by_one() {
+        let metrics = |variables: &[(&str, &str)]| {
+            let settings = read_signal(Signal::Metrics, variables);
+            (read(variables).is_some(), settings.is_some())
+        };
+        assert_eq!(metrics(&[ENDPOINT]), (true, true));
+        let only = [(
+            "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+            "http://127.0.0.1:1/m",
+        )];
+        assert_eq!(metrics(&only), (false, true));
+        let off = [ENDPOINT, ("OTEL_METRICS_EXPORTER", "none")];
+        assert_eq!(metrics(&off), (true, false));
     }
 
     #[test]

@@ -2,37 +2,47 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use opentelemetry::metrics::MeterProvider;
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry::{Context, InstrumentationScope};
+use opentelemetry_sdk::metrics::SdkMeterProvider;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use teamster_core::time::epoch_ms;
 use teamster_core::{LifecycleEntry, LogEntry, Outcome};
+use teamster_metrics::Metrics;
 use teamster_orchestrator::{Accepted, Observed, RunObserver};
 
-use crate::collector::provider;
-use crate::settings::Settings;
+use crate::collector::{of_figures, of_spans};
+use crate::figures;
+use crate::settings::{Settings, Signal};
 use crate::spans::{Spans, Vendors};
 use crate::warning::Warning;
 
 /// Time for which [`Telemetry::end`] waits for the collector.
 pub const END_LIMIT: Duration = Duration::from_secs(3);
 
-/// Sends the runs that it [observes](RunObserver) to a collector. Clones share the connection.
+/// Sends the runs that it [observes](RunObserver), and [figures](Self::figures), to a collector. Clones share the
+/// connections.
 ///
-/// It is sent by a thread of its own, which starts with the first run. No run waits for it: a queue that is full drops
-/// spans, and the first failure is one warning.
+/// Runs are sent by a thread of its own, which starts with the first of them. No run waits for it: a queue that is full
+/// drops spans, and the first failure is one warning.
 #[derive(Clone)]
 pub struct Telemetry {
-    settings: Settings,
+    /// How traces are sent, if they are.
+    traces: Option<Settings>,
+    /// How figures are sent, if they are.
+    metrics: Option<Settings>,
     parent: Context,
     vendors: Vendors,
     warning: Warning,
     started: Arc<OnceLock<Option<Started>>>,
+    meters: Arc<OnceLock<SdkMeterProvider>>,
 }
 
 struct Started {
@@ -48,7 +58,11 @@ impl Telemetry {
     }
 
     fn from_variables(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
-        let settings = Settings::read(&variable)?;
+        let traces = Settings::read(Signal::Traces, &variable);
+        let metrics = Settings::read(Signal::Metrics, &variable);
+        if traces.is_none() && metrics.is_none() {
+            return None;
+        }
         let headers = [("traceparent", "TRACEPARENT"), ("tracestate", "TRACESTATE")];
         let headers = headers.into_iter();
         let headers: HashMap<String, String> = headers
@@ -56,11 +70,13 @@ impl Telemetry {
             .collect();
         let propagator = TraceContextPropagator::new();
         Some(Self {
-            settings,
+            traces,
+            metrics,
             parent: propagator.extract_with_context(&Context::new(), &headers),
             vendors: Arc::new(|_| None),
             warning: Warning::new(Arc::new(|_| ())),
             started: Arc::default(),
+            meters: Arc::default(),
         })
     }
 
@@ -83,16 +99,44 @@ impl Telemetry {
         self
     }
 
+    /// Returns figures that are sent at the interval of the variables until [`end`](Self::end), for a server or worker that
+    /// keeps them up. `None` if the variables do not turn figures on, or on the second call. `version` is that of the program.
+    pub fn figures(&self, version: &str) -> Option<Metrics> {
+        let settings = self.metrics.as_ref()?;
+        let meters = match &settings.problem {
+            Some(problem) => Err(problem.clone()),
+            None => of_figures(settings, &self.warning).map_err(str::to_owned),
+        };
+        let meters = meters.map_err(|problem| self.warning.give(problem)).ok()?;
+        let metrics = Metrics::new(version);
+        figures::add_to(&meters.meter_with_scope(scope()), &metrics);
+        self.meters.set(meters).ok()?;
+        Some(metrics)
+    }
+
     /// Ends the spans of runs that have not ended, and waits until the rest is sent, for at most [`END_LIMIT`]. To be called
     /// before the process ends. Blocks.
     pub fn end(&self) {
-        let Some(started) = self.started() else {
-            return;
-        };
-        started.spans.end(epoch_ms());
-        if started.provider.shutdown_with_timeout(END_LIMIT).is_err() {
+        let deadline = Instant::now() + END_LIMIT;
+        let figures = self.meters.get().map(|meters| {
+            let (meters, (sender, ended)) = (meters.clone(), mpsc::channel());
+            // It has a time limit of its own, which is longer.
+            thread::spawn(move || sender.send(meters.shutdown().is_ok()));
+            ended
+        });
+        let mut is_complete = true;
+        if let Some(started) = self.started() {
+            started.spans.end(epoch_ms());
+            is_complete &= started.provider.shutdown_with_timeout(END_LIMIT).is_ok();
+        }
+        if let Some(figures) = figures {
+            let rest = deadline.saturating_duration_since(Instant::now());
+            is_complete &= figures.recv_timeout(rest) == Ok(true);
+        }
+        if !is_complete {
             let seconds = END_LIMIT.as_secs();
-            (self.warning).give(format!("the collector did not take it within {seconds} s"));
+            let problem = format!("the collector did not take it within {seconds} s");
+            self.warning.give(problem);
         }
     }
 
@@ -103,7 +147,8 @@ impl Telemetry {
 
     /// Starts sending, with the first run.
     fn start_once(&self) -> Option<&Started> {
-        let started = self.started.get_or_init(|| match self.start() {
+        let settings = self.traces.as_ref()?;
+        let started = self.started.get_or_init(|| match self.start(settings) {
             Ok(started) => Some(started),
             Err(problem) => {
                 self.warning.give(problem);
@@ -113,22 +158,25 @@ impl Telemetry {
         started.as_ref()
     }
 
-    fn start(&self) -> Result<Started, String> {
-        if let Some(problem) = &self.settings.problem {
+    fn start(&self, settings: &Settings) -> Result<Started, String> {
+        if let Some(problem) = &settings.problem {
             return Err(problem.clone());
         }
-        let provider = provider(&self.settings, &self.warning)?;
-        let scope = InstrumentationScope::builder("teamster")
-            .with_version(env!("CARGO_PKG_VERSION"))
-            .build();
+        let provider = of_spans(settings, &self.warning)?;
         let spans = Spans::new(
-            provider.tracer_with_scope(scope),
+            provider.tracer_with_scope(scope()),
             self.parent.clone(),
-            self.settings.content,
+            settings.content,
             self.vendors.clone(),
         );
         Ok(Started { provider, spans })
     }
+}
+
+fn scope() -> InstrumentationScope {
+    InstrumentationScope::builder("teamster")
+        .with_version(env!("CARGO_PKG_VERSION"))
+        .build()
 }
 
 impl RunObserver for Telemetry {
@@ -162,7 +210,8 @@ impl RunObserver for Telemetry {
 impl fmt::Debug for Telemetry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Telemetry")
-            .field("settings", &self.settings)
+            .field("traces", &self.traces)
+            .field("metrics", &self.metrics)
             .finish_non_exhaustive()
     }
 }
@@ -201,6 +250,15 @@ mod tests {
                 "{invalid}"
             );
         }
+    }
+
+    #[test]
+    fn figures_are_there_once_if_they_are_turned_on() {
+        assert!(read(&[ON]).unwrap().figures("1.2.3").is_none());
+        let telemetry = read(&[("OTEL_METRICS_EXPORTER", "otlp")]).unwrap();
+        assert!(telemetry.start_once().is_none());
+        assert!(telemetry.figures("1.2.3").is_some());
+        assert!(telemetry.figures("1.2.3").is_none());
     }
 
     #[test]

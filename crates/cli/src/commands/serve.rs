@@ -125,6 +125,10 @@ fn prepare(args: &ServeArgs, machine: &Machine) -> anyhow::Result<Prepared> {
     config.callback.clone_from(&args.callback);
     config.allow_private_callbacks = args.allow_private_callbacks;
     config.web_push = args.web_push;
+    #[cfg(feature = "otlp")]
+    if !args.stdio {
+        config.figures = crate::telemetry::figures();
+    }
     config.on_warning = |text| crate::report::warn(&[text.to_owned()]);
     if !machine.is_here() {
         if args.agents.is_some() {

@@ -40,6 +40,11 @@ pub(crate) fn main(args: WorkerArgs) -> anyhow::Result<u8> {
         );
         let worker = Worker::new(&fleet, crate::global::host(), config).map_err(refused)?;
         let worker = worker.on_notice(|text| note(&words::one_line(&text)));
+        #[cfg(feature = "otlp")]
+        let worker = match crate::telemetry::figures() {
+            Some(figures) => worker.figures(figures),
+            None => worker,
+        };
         note(&format!("{head}; Ctrl-C drains it"));
         let (drain, drained) = oneshot::channel::<()>();
         let mut running = std::pin::pin!(worker.run(async move {

@@ -2,6 +2,8 @@
 
 pub(crate) mod client;
 mod doors;
+#[cfg(feature = "otlp")]
+mod figures;
 #[cfg(target_os = "linux")]
 mod hanging;
 mod history;

@@ -1,4 +1,4 @@
-//! The figures of a worker for Prometheus.
+//! The figures of a worker.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,13 +8,15 @@ use teamster_api::{ProblemCode, ServiceError};
 use teamster_core::sync::lock;
 use teamster_metrics::{Metrics, WorkerFigures};
 use tokio::net::TcpListener;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::Shared;
 use crate::names::RunKey;
 
 /// Time for which a request waits for the runs that there are.
 const LOAD_LIMIT: Duration = Duration::from_secs(10);
+/// Interval at which figures that are also used elsewhere have those of the worker.
+const REFRESH: Duration = Duration::from_secs(15);
 
 /// Listens for requests, if the worker is to have figures.
 pub(super) async fn listen(shared: &Shared) -> Result<Option<TcpListener>, ServiceError> {
@@ -30,20 +32,41 @@ pub(super) async fn listen(shared: &Shared) -> Result<Option<TcpListener>, Servi
     }
 }
 
-/// Serves the figures of this machine's runs and of the worker.
-pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener) {
-    let metrics = Metrics::new(env!("CARGO_PKG_VERSION"));
-    let (worker, figures) = (shared.clone(), metrics.clone());
-    let text = move || text(worker.clone(), figures.clone());
-    tokio::join!(
-        metrics.follow(&*shared.runs),
-        teamster_metrics::serve(listener, text),
-    );
+/// Keeps the figures of this machine's runs and of the worker up: for requests at a listener, and for others that use them.
+/// Returns at once without either.
+pub(super) async fn keep_up(shared: Arc<Shared>, listener: Option<TcpListener>) {
+    let given = shared.figures.clone();
+    if given.is_none() && listener.is_none() {
+        return;
+    }
+    let metrics = given.unwrap_or_else(|| Metrics::new(env!("CARGO_PKG_VERSION")));
+    let serve = async {
+        if let Some(listener) = listener {
+            let (worker, figures) = (shared.clone(), metrics.clone());
+            let text = move || text(worker.clone(), figures.clone());
+            teamster_metrics::serve(listener, text).await;
+        }
+    };
+    let refresh = async {
+        if let Some(metrics) = &shared.figures {
+            loop {
+                set_worker(&shared, metrics).await;
+                sleep(REFRESH).await;
+            }
+        }
+    };
+    tokio::join!(metrics.follow(&*shared.runs), serve, refresh);
 }
 
 async fn text(shared: Arc<Shared>, metrics: Metrics) -> String {
     // Without them, the figures say that they are old.
     let _ = timeout(LOAD_LIMIT, metrics.loaded()).await;
+    set_worker(&shared, &metrics).await;
+    metrics.text()
+}
+
+/// Sets the figures of the worker itself.
+async fn set_worker(shared: &Shared, metrics: &Metrics) {
     let busy: Vec<RunKey> = lock(&shared.busy).iter().cloned().collect();
     let mut figures = WorkerFigures::default();
     figures.slots = shared.config.policy.slots as u64;
@@ -58,5 +81,4 @@ async fn text(shared: Arc<Shared>, metrics: Metrics) -> String {
         }
     }
     metrics.set_worker(figures);
-    metrics.text()
 }

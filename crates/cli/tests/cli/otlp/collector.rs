@@ -7,9 +7,12 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::number_data_point;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use prost::Message;
 
@@ -79,6 +82,37 @@ impl Collector {
         let received = self.received.lock().unwrap();
         let bodies = received.iter().map(|it| String::from_utf8_lossy(&it.body));
         bodies.collect()
+    }
+
+    /// Returns the newest value of a figure with these labels.
+    pub(crate) fn figure(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
+        let received = self.received.lock().unwrap();
+        let newest = received
+            .iter()
+            .rfind(|it| it.head.starts_with("POST /v1/metrics "))?;
+        let request = ExportMetricsServiceRequest::decode(&*newest.body).unwrap();
+        let scopes = request.resource_metrics.into_iter();
+        let scopes = scopes.flat_map(|of_resource| of_resource.scope_metrics);
+        let mut metrics = scopes.flat_map(|of_scope| of_scope.metrics);
+        let points = match metrics.find(|metric| metric.name == name)?.data? {
+            Data::Gauge(gauge) => gauge.data_points,
+            Data::Sum(sum) => {
+                assert!(sum.is_monotonic);
+                sum.data_points
+            }
+            other => panic!("{other:?}"),
+        };
+        let labels: BTreeMap<_, _> = (labels.iter())
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect();
+        let mut points = points.into_iter();
+        match points
+            .find(|point| values(&point.attributes) == labels)?
+            .value?
+        {
+            number_data_point::Value::AsDouble(value) => Some(value),
+            number_data_point::Value::AsInt(value) => panic!("{value} is an integer"),
+        }
     }
 
     /// Returns the spans, in the order of their starts.
