@@ -221,8 +221,9 @@ mod tests {
         let listed = String::from_utf8(listed.stdout).unwrap();
         let crates: BTreeSet<&str> = listed.lines().collect();
         assert!(listed.starts_with("teamster-claude "), "{listed}");
-        // As measured, with the crate itself and `teamster-core`: each one more is a decision.
-        assert!(crates.len() <= 28, "{} crates: {crates:#?}", crates.len());
+        // As measured, with the crate itself and `teamster-core`: each one more is a decision. Eleven only build: the
+        // macros of serde and serde_with, and what these need.
+        assert!(crates.len() <= 35, "{} crates: {crates:#?}", crates.len());
     }
 
     #[test]
