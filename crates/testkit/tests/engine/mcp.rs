@@ -117,18 +117,6 @@ async fn cli_finds_the_server_in_its_file_and_done_restores_it() {
 }
 
 #[tokio::test]
-async fn a_file_that_was_not_there_is_gone_again_with_its_folder() {
-    let scratch = Scratch::new();
-    let file = scratch.path("new/config.toml");
-    let seen = scratch.path("seen");
-    let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
-    let story = leased(shell(&script), &file, "docs").finish().await;
-    assert_eq!(story.types(), ["turn_end", "done"]);
-    assert_eq!(read(seen), "[mcp_servers.docs]\ncommand = \"docs-mcp\"\n");
-    assert!(!scratch.path("new").exists());
-}
-
-#[tokio::test]
 async fn the_file_is_restored_when_the_cli_cannot_be_started() {
     let scratch = Scratch::new();
     let file = users_file(&scratch, USERS);
@@ -213,25 +201,6 @@ async fn the_file_is_changed_until_the_tree_is_gone() {
     assert_restored(&file, USERS);
 }
 
-#[tokio::test]
-async fn two_runs_at_once_share_one_file_and_the_last_restores_it() {
-    let (scratch, other) = (Scratch::new(), Scratch::new());
-    let file = users_file(&scratch, USERS);
-    let start =
-        |scratch: &Scratch, name: &str| leased(agent(&waiting(scratch)), &file, name).start();
-    let mut one = start(&scratch, "docs");
-    let mut two = start(&other, "tracker");
-    next(&mut one).await;
-    next(&mut two).await;
-    assert!(read(&file).contains("\"docs\"") && read(&file).contains("\"tracker\""));
-    fs::write(scratch.path("go"), "").unwrap();
-    assert_eq!(one.result().await.status, RunStatus::Completed);
-    assert!(read(&file).contains("\"tracker\""));
-    fs::write(other.path("go"), "").unwrap();
-    assert_eq!(two.result().await.status, RunStatus::Completed);
-    assert_restored(&file, USERS);
-}
-
 /// Reads the remaining events of a run.
 async fn finish_after(first: AgentEvent, mut stream: EventStream) -> Story {
     let mut events = vec![first];
@@ -276,38 +245,6 @@ async fn a_file_that_cannot_be_restored_is_reported() {
     assert!(notice.starts_with(&file.display().to_string()), "{notice}");
     assert!(notice.contains("after that, restore "), "{notice}");
     assert_eq!(read(&file), broken);
-}
-
-#[tokio::test]
-async fn a_server_that_the_file_has_already_is_refused() {
-    let scratch = Scratch::new();
-    let file = users_file(&scratch, USERS);
-    let ran = scratch.path("ran");
-    let run = shell(&format!("touch {}", ran.display()));
-    let error = refused(leased(run, &file, "own")).await;
-    assert_eq!(
-        (error.code, error.kind),
-        (ErrorCode::ConfigLease, ErrorKind::Mcp)
-    );
-    let begin = format!("{}: ", file.display());
-    assert!(error.message.starts_with(&begin), "{}", error.message);
-    assert!(error.message.contains("`own`"), "{}", error.message);
-    assert!(!ran.exists());
-    assert_restored(&file, USERS);
-}
-
-#[tokio::test]
-async fn a_file_that_cannot_be_written_is_named() {
-    let scratch = Scratch::new();
-    let ran = scratch.path("ran");
-    // In this folder not even root can write.
-    let file = Path::new("/sys/teamster/settings.json");
-    let run = shell(&format!("touch {}", ran.display()));
-    let error = refused(leased(run, file, "docs")).await;
-    assert_eq!(error.code, ErrorCode::ConfigLease);
-    let begin = format!("{}: ", file.display());
-    assert!(error.message.starts_with(&begin), "{}", error.message);
-    assert!(!ran.exists());
 }
 
 #[tokio::test]
@@ -468,29 +405,5 @@ async fn entries_of_a_killed_run_are_undone_by_the_next() {
     let story = looks.finish().await;
     assert_eq!(story.types(), ["turn_end", "done"]);
     assert_eq!(read(seen), USERS);
-    assert_restored(&file, USERS);
-}
-
-#[tokio::test]
-async fn a_lease_undoes_the_changes_of_a_killed_run() {
-    let scratch = Scratch::new();
-    let file = users_file(&scratch, USERS);
-    let mut host = helper::role("host with a lease", &scratch.path(""))
-        .spawn()
-        .unwrap();
-    let guard = proc::KillOnDrop::new(host.id());
-    wait_for(&scratch.path("ready")).await;
-    host.kill().unwrap();
-    host.wait().unwrap();
-    drop(guard);
-    let seen = scratch.path("seen");
-    let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
-    let story = leased(shell(&script), &file, "tracker").finish().await;
-    assert_eq!(story.types(), ["turn_end", "done"]);
-    let seen = read(seen);
-    assert!(
-        seen.contains("\"tracker\"") && !seen.contains("\"docs\""),
-        "{seen}"
-    );
     assert_restored(&file, USERS);
 }
