@@ -74,59 +74,6 @@ fn input_of(usage: Option<Usage>) -> Option<u64> {
     usage.and_then(|usage| usage.input_tokens)
 }
 
-#[test]
-fn turn_continues_until_its_agents_end_and_reports_their_events() {
-    let mut peer = open_session(&bypassing());
-    peer.agent("c1", "a", "ta");
-    peer.agent("c2", "b", "tb");
-    peer.json(&message("completed", "t1", "m1", "not waiting"));
-    peer.json(&turn_ended("t1", "completed"));
-    assert!(!peer.session.is_over());
-    peer.json(&of("a", command("started", "ta", "x1", "inProgress")));
-    peer.json(&of("b", delta("tb", "m2", "half")));
-    peer.json(&of("a", command("completed", "ta", "x1", "completed")));
-    peer.json(&ends("a", "ta", "completed", &Value::Null));
-    assert!(!peer.session.is_over());
-    peer.json(&of("b", message("completed", "tb", "m2", "half and whole")));
-    peer.json(&ends("b", "tb", "completed", &Value::Null));
-    let (events, result) = peer.over();
-    assert_eq!(
-        shown(&events)[1..],
-        [
-            r#"tool_use spawn_agent Task c1 {"agent_path":"/root/a","agent_thread_id":"a"}"#,
-            r#"tool_result c1 Some(false) "/root/a""#,
-            r#"tool_use spawn_agent Task c2 {"agent_path":"/root/b","agent_thread_id":"b"}"#,
-            r#"tool_result c2 Some(false) "/root/b""#,
-            "text m1: not waiting",
-            r#"(c1) tool_use command_execution Execute x1 {"command":"/bin/bash -lc x"}"#,
-            "(c2) text m2: half",
-            r#"(c1) tool_result x1 Some(false) "out""#,
-            "(c2) text m2:  and whole",
-            "turn_end false",
-            "done Completed",
-        ]
-    );
-    assert_eq!(result.text, "not waiting");
-}
-
-#[test]
-fn events_of_a_nested_agent_are_under_the_call_that_started_it() {
-    let mut peer = open_session(&bypassing());
-    peer.agent("c1", "a", "ta");
-    let spawned = activity("ta", "c2", "started", "inner");
-    peer.all(spawned.map(|line| of("a", line)));
-    peer.json(&begins("inner", "ti", "t1"));
-    peer.json(&turn_ended("t1", "completed"));
-    peer.json(&ends("a", "ta", "completed", &Value::Null));
-    assert!(!peer.session.is_over(), "the inner one is at work");
-    peer.json(&of("inner", message("completed", "ti", "m1", "inner")));
-    peer.json(&ends("inner", "ti", "completed", &Value::Null));
-    let (events, _) = peer.over();
-    let lines = shown(&events);
-    assert!(lines[3].starts_with("(c1) tool_use spawn_agent Task c2 "));
-    assert_eq!(lines[5], "(c2) text m1: inner");
-}
-
 /// Version 0.159.3 does not report the turn that an agent works for.
 #[test]
 fn an_agent_works_for_the_turn_of_the_call_that_started_it() {
@@ -181,43 +128,6 @@ fn agents_of_older_models_have_the_call_that_started_them_too() {
     ));
     let (events, _) = peer.over();
     assert_eq!(shown(&events)[3], "(c1) text m1: done");
-}
-
-#[test]
-fn an_agent_that_fails_is_a_warning_and_the_turn_goes_well() {
-    let mut peer = open_session(&bypassing());
-    peer.agent("c1", "a", "ta");
-    peer.json(&of("a", delta("ta", "m1", "cut he")));
-    let error = |message: &str, again: bool| {
-        notification(
-            "error",
-            json!({"turnId": "ta", "willRetry": again, "error": {"message": message}}),
-        )
-    };
-    peer.json(&of("a", error("Reconnecting... 1/2", true)));
-    peer.json(&of("a", error("It is bad.", false)));
-    peer.json(&ends(
-        "a",
-        "ta",
-        "failed",
-        &json!({"message": "It is bad."}),
-    ));
-    peer.json(&message("completed", "t1", "m2", "fine"));
-    peer.json(&turn_ended("t1", "completed"));
-    let (events, result) = peer.over();
-    assert_eq!(
-        shown(&events)[3..],
-        [
-            "(c1) text m1: cut he",
-            "retract m1",
-            "retry 1/2 Network",
-            "notice Warning agent /root/a failed: It is bad.",
-            "text m2: fine",
-            "turn_end false",
-            "done Completed",
-        ]
-    );
-    assert_eq!(result.errors, []);
 }
 
 #[test]

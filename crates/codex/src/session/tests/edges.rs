@@ -354,36 +354,6 @@ fn plans_and_models() {
 }
 
 #[test]
-fn agents_have_the_words_of_a_run() {
-    let call = |stage: &str, status: &str, states: &Value| {
-        item(
-            stage,
-            "t1",
-            &json!({"type": "collabAgentToolCall", "id": "c1", "tool": "spawnAgent",
-                    "status": status, "senderThreadId": THREAD, "receiverThreadIds": ["a"],
-                    "prompt": "do it", "model": "", "reasoningEffort": "low",
-                    "agentsStates": states}),
-        )
-    };
-    assert_eq!(
-        turn_of(&[
-            call("started", "inProgress", &json!({})),
-            call(
-                "completed",
-                "completed",
-                &json!({"a": {"status": "pendingInit", "message": null}})
-            ),
-        ]),
-        [
-            r#"tool_use spawn_agent Task c1 {"prompt":"do it","receiver_thread_ids":["a"]}"#,
-            r#"tool_result c1 Some(false) "a (pending_init)""#,
-            END[0],
-            END[1]
-        ]
-    );
-}
-
-#[test]
 fn usage_of_a_session_whose_total_is_not_known() {
     let used = |turn: &str, total: u64, last: u64| {
         notification(

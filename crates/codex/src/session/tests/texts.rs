@@ -13,35 +13,6 @@ fn reconnecting() -> Value {
 }
 
 #[test]
-fn a_message_repeated_after_a_reconnect_is_emitted_once() {
-    let lines = [
-        delta("t1", "m1", "Whole "),
-        delta("t1", "m1", "one."),
-        message("completed", "t1", "m1", "Whole one."),
-        delta("t1", "m2", "half"),
-        reconnecting(),
-        delta("t1", "m3", "Whole "),
-        delta("t1", "m3", "one."),
-        message("completed", "t1", "m3", "Whole one."),
-        delta("t1", "m4", "half "),
-        delta("t1", "m4", "and half"),
-        message("completed", "t1", "m4", "half and half"),
-    ];
-    assert_eq!(
-        turn_of(&lines),
-        [
-            "text m1: Whole one.",
-            "text m2: half",
-            "retract m2",
-            "retry 1/5 Network",
-            "text m4: half and half",
-            END[0],
-            END[1]
-        ]
-    );
-}
-
-#[test]
 fn a_message_that_turns_out_to_be_new_is_emitted_from_there_on() {
     let first = [
         delta("t1", "m1", "Whole one."),
@@ -64,22 +35,6 @@ fn a_message_that_turns_out_to_be_new_is_emitted_from_there_on() {
             "text m1: Whole one.",
             "retry 1/5 Network",
             "text m2: Whole others.",
-            END[0],
-            END[1]
-        ]
-    );
-    // A message that continues where the other one ended replaces it.
-    let mut longer = first.to_vec();
-    longer.push(delta("t1", "m2", "one. And"));
-    longer.push(delta("t1", "m2", " more."));
-    longer.push(message("completed", "t1", "m2", "Whole one. And more."));
-    assert_eq!(
-        turn_of(&longer),
-        [
-            "text m1: Whole one.",
-            "retry 1/5 Network",
-            "retract m1",
-            "text m2: Whole one. And more.",
             END[0],
             END[1]
         ]
