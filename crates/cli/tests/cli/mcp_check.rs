@@ -201,22 +201,6 @@ fn a_server_that_floods_is_no_trouble() {
 #[test]
 fn many_are_tried_at_once_and_reported_in_order() {
     let names: Vec<String> = (0..20).map(|n| format!("s{n}")).collect();
-    let args: Vec<String> = names.iter().map(|name| fake(name, "")).collect();
-    let ended = check(args.iter().map(String::as_str).chain(["--json"]));
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
-    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
-    let servers = report["servers"].as_array().unwrap();
-    let shown: Vec<_> = servers
-        .iter()
-        .map(|it| it["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(shown, names);
-    for server in servers {
-        assert_eq!(server["state"], "ok");
-        assert_eq!(server["serverName"], "teamster-fake-mcp-server");
-        assert_eq!(server["tools"][0]["name"], "echo");
-        assert_eq!(server["tools"][0]["offered"], true);
-    }
     // Each answers when all are there, so none would be the first one alone.
     let dir = tempfile::tempdir().unwrap();
     let all_there = format!(
@@ -231,9 +215,12 @@ fn many_are_tried_at_once_and_reported_in_order() {
         .iter()
         .map(|name| script(&dir, name, &text).0)
         .collect();
-    let ended = check(waiting.iter().map(String::as_str));
+    let ended = check(waiting.iter().map(String::as_str).chain(["--json"]));
     assert_eq!(ended.code, Some(0), "{}", ended.stdout);
-    assert_eq!(ended.stdout.matches("0 tools").count(), 20);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let servers = report["servers"].as_array().unwrap().iter();
+    let shown: Vec<_> = servers.map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(shown, names);
 }
 
 #[test]

@@ -68,19 +68,6 @@ fn an_empty_stdin_changes_nothing() {
 }
 
 #[test]
-fn a_stdin_that_stays_open_and_silent_does_not_hold_up_the_run() {
-    let claude = Claude::plays("text", 0);
-    let (reader, writer) = std::io::pipe().unwrap();
-    let ended = run(claude.run(["review this"]).stdin(reader));
-    drop(writer);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let warning =
-        "warning: stdin is open but sent nothing within 3.0s, so the run continues without it";
-    ended.stderr_begins(warning);
-    assert_eq!(prompt(&claude), "review this");
-}
-
-#[test]
 fn stdin_modes_ignore_and_wait() {
     let claude = Claude::plays("text", 0);
     let (reader, mut writer) = std::io::pipe().unwrap();
@@ -100,33 +87,6 @@ fn stdin_modes_ignore_and_wait() {
     let ended = run(command().stdin(file));
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
     assert_eq!(prompt(&claude), "review this\n\n<stdin>\ntwo\n</stdin>");
-}
-
-/// The loop would end after its first iteration if the run consumed the list on stdin.
-#[test]
-fn a_loop_of_the_shell_keeps_its_list() {
-    let claude = Claude::plays("text", 0);
-    fs::write(claude.path("list"), "one\ntwo\nthree\n").unwrap();
-    let script = "while read name; do \
-        echo \"$name\"; \"$0\" run claude \"review $name\" --quiet >/dev/null || exit; \
-        done <\"$1\"";
-    let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", script, crate::cli::TEAMSTER]);
-    shell.arg(claude.path("list"));
-    let ended = run(shell.env("TEAMSTER_CLAUDE_BIN", claude.path("claude")));
-    assert_eq!((ended.code, &*ended.stdout), (Some(0), "one\ntwo\nthree\n"));
-}
-
-#[test]
-fn binary_stdin_is_refused() {
-    let claude = Claude::plays("text", 0);
-    fs::write(claude.path("binary"), b"\xff\xfe\x00").unwrap();
-    let ended = run(claude
-        .run(["review this"])
-        .stdin(File::open(claude.path("binary")).unwrap()));
-    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
-    ended.stderr_has("not UTF-8 text");
-    assert!(!claude.path("report.json").exists());
 }
 
 #[test]
