@@ -1,59 +1,15 @@
 //! Text that the CLI repeats is emitted once.
 
 use serde_json::json;
-use teamster_core::{AgentEvent, RunStatus};
+use teamster_core::AgentEvent;
 
 use super::*;
-
-#[test]
-fn there_are_no_deltas_and_a_message_is_one_text() {
-    let (events, result) = turn_of(&[message(0, "Hello.")]);
-    assert_eq!(names(&events), ["session", "text", "turn_end", "done"]);
-    let AgentEvent::Text(text) = &events[1] else {
-        panic!("{events:?}")
-    };
-    assert_eq!(text.text, "Hello.");
-    assert_eq!(text.message_id.as_deref(), Some("item_0"));
-    assert_eq!(result.status, RunStatus::Completed);
-    assert_eq!(result.session_id.as_deref(), Some(THREAD));
-}
 
 #[test]
 fn an_empty_message_is_no_text() {
     let (events, result) = turn_of(&[message(0, "")]);
     assert_eq!(names(&events), ["session", "turn_end", "done"]);
     assert_eq!(result.text, "");
-}
-
-#[test]
-fn the_answer_is_the_last_message() {
-    let (_, result) = turn_of(&[
-        message(0, "First."),
-        command(1, "completed", "completed", Some(0)),
-        message(2, "Last."),
-    ]);
-    assert_eq!(result.text, "First.Last.");
-    assert_eq!(result.final_message.as_deref(), Some("Last."));
-}
-
-#[test]
-fn messages_repeated_by_a_retry_under_new_ids_are_emitted_once() {
-    let (events, result) = turn_of(&[
-        message(0, "Message A."),
-        reconnect(1),
-        message(1, "Message A."),
-        reconnect(2),
-        message(2, "Message A."),
-        message(3, "Message B."),
-    ]);
-    assert_eq!(
-        names(&events),
-        [
-            "session", "text", "retry", "retry", "text", "turn_end", "done"
-        ]
-    );
-    assert_eq!(result.text, "Message A.Message B.");
-    assert_eq!(result.final_message.as_deref(), Some("Message B."));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Turns: errors, retries, usage and the end of the run.
 
 use serde_json::json;
-use teamster_core::provider::{Activity, Events, Stop};
+use teamster_core::provider::{Activity, Events};
 use teamster_core::{AgentEvent, ErrorCode, ErrorKind, RunStatus, Usage};
 
 use super::super::{Baseline, Totals};
@@ -31,25 +31,6 @@ fn known(input: u64, cached: u64, output: u64) -> Baseline {
 }
 
 #[test]
-fn an_error_line_is_a_retry_and_not_the_end() {
-    let (events, result) = turn_of(&[
-        error("Reconnecting... 2/5 (exceeded retry limit, last status: 429 Too Many Requests)"),
-        message(0, "Recovered."),
-    ]);
-    let AgentEvent::Retry(retry) = &events[1] else {
-        panic!("{events:?}")
-    };
-    assert_eq!((retry.attempt, retry.max_attempts), (2, Some(5)));
-    assert_eq!(retry.error.kind, ErrorKind::RateLimit);
-    assert_eq!(
-        retry.error.message,
-        "exceeded retry limit, last status: 429 Too Many Requests"
-    );
-    assert_eq!(result.status, RunStatus::Completed);
-    assert!(result.errors.is_empty());
-}
-
-#[test]
 fn waiting_for_the_network_is_a_retry_without_a_last_attempt() {
     let waiting =
         error("Reconnecting... waiting for network (Connection failed: error sending request)");
@@ -72,22 +53,6 @@ fn a_retry_that_is_not_explained_is_of_the_connection() {
         assert_eq!(retry.error.kind, ErrorKind::Network);
         assert!(retry.error.retryable);
     }
-}
-
-#[test]
-fn the_last_error_line_and_the_failed_turn_are_one_error() {
-    let reason = "unexpected status 401 Unauthorized: Incorrect API key provided";
-    let (events, result) = run_with(
-        CodexDecoder::new(),
-        &[thread(), turn(), error(reason), failed(reason)],
-        exit(1),
-    );
-    assert_eq!(names(&events), ["session", "error", "turn_end", "done"]);
-    assert_eq!(result.status, RunStatus::Failed);
-    assert_eq!(result.errors.len(), 1);
-    assert_eq!(result.errors[0].kind, ErrorKind::Auth);
-    assert_eq!(result.errors[0].code, ErrorCode::CliError);
-    assert_eq!(result.usage, None);
 }
 
 #[test]
@@ -129,52 +94,6 @@ fn a_failed_turn_without_a_word_is_an_error_all_the_same() {
 }
 
 #[test]
-fn an_answer_that_was_cut_off_is_failed_with_the_reason() {
-    let reason = "Incomplete response returned, reason: max_output_tokens";
-    let (_, result) = run_with(
-        CodexDecoder::new(),
-        &[
-            thread(),
-            turn(),
-            message(0, "This is"),
-            error(reason),
-            failed(reason),
-        ],
-        exit(1),
-    );
-    assert_eq!(result.status, RunStatus::Failed);
-    assert_eq!(result.text, "This is");
-    assert_eq!(result.stop_reason.as_deref(), Some("max_output_tokens"));
-    assert_eq!(result.errors[0].kind, ErrorKind::Invalid);
-}
-
-/// The recorded sequence: the answer comes three times, and the last one ends the turn.
-#[test]
-fn an_answer_that_a_filter_stopped_is_failed_with_the_reason() {
-    let reason = "stream disconnected before completion: Incomplete response returned, reason: content_filter";
-    let (events, result) = run_with(
-        CodexDecoder::new(),
-        &[
-            thread(),
-            turn(),
-            message(0, "I cannot."),
-            error(&format!("Reconnecting... 1/1 ({reason})")),
-            message(1, "I cannot."),
-            error(reason),
-            failed(reason),
-        ],
-        exit(1),
-    );
-    assert_eq!(
-        names(&events),
-        ["session", "text", "retry", "error", "turn_end", "done"]
-    );
-    assert_eq!(result.text, "I cannot.");
-    assert_eq!(result.stop_reason.as_deref(), Some("content_filter"));
-    assert_eq!(result.errors[0].kind, ErrorKind::Invalid);
-}
-
-#[test]
 fn service_error_without_a_message_is_an_error() {
     let (events, result) = run(&[thread(), turn(), error(""), failed("")]);
     assert_eq!(names(&events), ["session", "error", "turn_end", "done"]);
@@ -182,42 +101,6 @@ fn service_error_without_a_message_is_an_error() {
         result.errors[0].message.contains("without a reason"),
         "{result:?}"
     );
-}
-
-#[test]
-fn a_limit_of_the_plan_is_a_quota() {
-    let reason = "You’ve hit your usage limit. Upgrade to Pro or try again at 9:44 PM.";
-    let (_, result) = run(&[thread(), turn(), error(reason), failed(reason)]);
-    assert_eq!(result.errors[0].kind, ErrorKind::Quota);
-    // The message has neither a day nor a time zone.
-    assert_eq!(result.errors[0].resets_at_ms, None);
-}
-
-#[test]
-fn warnings_of_the_cli_are_notices() {
-    let warning = item(
-        "completed",
-        &json!({"id": "item_0", "type": "error", "message": "Model metadata not found."}),
-    );
-    let (events, result) = run(&[thread(), warning, turn(), end(10, 0, 1)]);
-    assert_eq!(names(&events), ["session", "notice", "turn_end", "done"]);
-    assert_eq!(result.status, RunStatus::Completed);
-}
-
-#[test]
-fn cached_tokens_are_subtracted_from_the_input() {
-    let line = json!({"type": "turn.completed", "usage": {"input_tokens": 50000,
-        "cached_input_tokens": 48000, "cache_write_input_tokens": 1500, "output_tokens": 700,
-        "reasoning_output_tokens": 500}});
-    let (_, result) = run(&[thread(), turn(), line.to_string()]);
-    let expected = Usage::default()
-        .input_tokens(500)
-        .output_tokens(700)
-        .cache_read_tokens(48_000)
-        .cache_write_tokens(1500)
-        .reasoning_tokens(500);
-    assert_eq!(result.usage, Some(expected));
-    assert_eq!(result.session_usage, Some(expected));
 }
 
 #[test]
@@ -343,77 +226,6 @@ fn a_new_session_in_place_of_the_one_to_resume_is_a_failure() {
         let (_, result) = run_with(CodexDecoder::for_run(&params), &lines, exit(0));
         assert_eq!(result.status, RunStatus::Completed);
     }
-}
-
-#[test]
-fn no_end_of_the_turn_is_never_success() {
-    let lines = [thread(), turn(), message(0, "Hello")];
-    let (_, result) = run_with(CodexDecoder::new(), &lines, exit(0));
-    assert_eq!(result.status, RunStatus::Incomplete);
-    assert_eq!(result.errors[0].code, ErrorCode::StreamEndedEarly);
-
-    // The output after a SIGINT from outside.
-    let (_, result) = run_with(CodexDecoder::new(), &lines, exit(1));
-    assert_eq!(result.status, RunStatus::Failed);
-    assert_eq!(result.errors[0].code, ErrorCode::CliExitError);
-}
-
-#[test]
-fn stderr_without_a_word_of_failure_is_no_evidence() {
-    let killed = Exit {
-        signal: Some("SIGKILL".into()),
-        stderr: "Reading additional input from stdin...\n".into(),
-        ..Exit::default()
-    };
-    let (_, result) = run_with(CodexDecoder::new(), &[thread(), turn()], killed);
-    assert_eq!(result.errors[0].code, ErrorCode::CliExitError);
-    assert!(result.errors[0].message.contains("SIGKILL"));
-
-    let refused = Exit {
-        stderr: "Reading additional input from stdin...\nNot inside a trusted directory and --skip-git-repo-check was not specified.\n".into(),
-        ..exit(1)
-    };
-    let (_, result) = run_with(CodexDecoder::new(), &[], refused);
-    assert_eq!(result.errors[0].code, ErrorCode::CliStderr);
-    assert_eq!(result.errors[0].kind, ErrorKind::Permission);
-    assert!(result.errors[0].message.starts_with("Not inside"));
-}
-
-#[test]
-fn prompt_refused_after_the_session_began_is_a_failure() {
-    let refused = Exit {
-        stderr: "Error: turn/start: turn/start failed: Input exceeds the maximum length of 1048576 characters. (code -32602)\n".into(),
-        ..exit(1)
-    };
-    let (_, result) = run_with(CodexDecoder::new(), &[thread()], refused);
-    assert_eq!(result.status, RunStatus::Failed);
-    assert_eq!(result.errors[0].kind, ErrorKind::Invalid);
-}
-
-#[test]
-fn a_run_that_was_stopped_has_no_other_error() {
-    let stopped = Exit {
-        stop: Some(Stop::Aborted),
-        ..exit(1)
-    };
-    let lines = [thread(), turn(), command(0, "started", "in_progress", None)];
-    let (_, result) = run_with(CodexDecoder::new(), &lines, stopped);
-    assert_eq!(result.status, RunStatus::Aborted);
-    assert_eq!(result.errors.len(), 1);
-    assert_eq!(result.open_tool_ids.len(), 1);
-}
-
-#[test]
-fn a_process_that_lingers_after_its_turn_has_ended_well() {
-    let stopped = Exit {
-        signal: Some("SIGTERM".into()),
-        stop: Some(Stop::Lingering),
-        ..Exit::default()
-    };
-    let lines = [thread(), turn(), message(0, "Hello"), end(10, 0, 1)];
-    let (_, result) = run_with(CodexDecoder::new(), &lines, stopped);
-    assert_eq!(result.status, RunStatus::Completed);
-    assert!(result.errors.is_empty());
 }
 
 #[test]
