@@ -1,9 +1,7 @@
 //! Differences between the versions 2.1.330 and 2.1.197, with lines cut from the CLI's output.
 
 use teamster_core::provider::{Events, RunAssembler};
-use teamster_core::{
-    AgentEvent, CostSource, ErrorKind, ExecuteParams, NoticeLevel, PermissionMode, Usage,
-};
+use teamster_core::{AgentEvent, ErrorKind, ExecuteParams, NoticeLevel, PermissionMode, Usage};
 use teamster_testkit::replay::decode;
 
 use super::super::ClaudeDecoder;
@@ -42,29 +40,6 @@ fn abandoned(id: &str, from: u64) -> String {
 }
 
 const ENDED: &str = r#"{"type":"result","subtype":"success","is_error":false,"duration_api_ms":1252,"result":"Now it went well.","num_turns":1,"total_cost_usd":0.00132,"usage":{"input_tokens":200,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":21},"modelUsage":{"claude-opus-5-5":{"inputTokens":200,"outputTokens":26,"costUSD":0.00132}},"result_index":0,"model_usage_since_last_result":{"claude-opus-5-5":{"inputTokens":200,"outputTokens":26,"costUSD":0.00132}}}"#;
-
-#[test]
-fn message_ended_by_the_cli_is_retracted_by_its_replacement() {
-    let lines = lines(&[
-        &message_start("m0"),
-        &streamed("m0", 0, "This will "),
-        &streamed("m0", 0, "be cut "),
-        &abandoned("m0", 0),
-        r#"{"type":"system","subtype":"api_retry","attempt":1,"max_retries":10,"retry_delay_ms":603,"error_status":null,"error":"unknown"}"#,
-        &message_start("m1"),
-        &streamed("m1", 0, "Now it went well."),
-        &complete("m1", "Now it went well."),
-        ENDED,
-    ]);
-    let (events, result) = run(&lines);
-    assert_eq!(
-        names(&events),
-        [
-            "session", "text", "text", "retry", "retract", "text", "turn_end", "done"
-        ]
-    );
-    assert_eq!(result.text, "Now it went well.");
-}
 
 #[test]
 fn complete_blocks_of_a_message_that_broke_off_later_are_kept() {
@@ -133,29 +108,6 @@ fn usage(input: u64, output: u64) -> Usage {
         .output_tokens(output)
         .cache_read_tokens(0)
         .cache_write_tokens(0)
-}
-
-#[test]
-fn figures_of_a_resumed_session_are_those_of_this_run_only() {
-    let (events, result) = run(&lines(&[RESUMED]));
-    assert_eq!(result.usage, Some(usage(300, 12)));
-    assert_eq!(result.total_cost_usd, Some(0.00144));
-    assert_eq!(result.cost_source, Some(CostSource::Reported));
-    let model = &result.usage_by_model["claude-opus-5-5"];
-    assert_eq!(
-        (model.usage, model.cost_usd),
-        (usage(300, 12), Some(0.00144))
-    );
-    assert_eq!(result.session_usage, Some(usage(500, 22)));
-    // The duration is that of the session; the share of this run is unknown.
-    assert_eq!(result.api_duration_ms, None);
-    let AgentEvent::TurnEnd(end) = &events[2] else {
-        panic!("{events:?}")
-    };
-    assert_eq!(
-        (end.usage, end.cost_usd),
-        (Some(usage(300, 12)), Some(0.00144))
-    );
 }
 
 #[test]

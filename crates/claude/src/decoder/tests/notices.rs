@@ -1,7 +1,7 @@
 //! Informational lines, hooks that end a run, and files written by sub-agents.
 
 use serde_json::{Value, json};
-use teamster_core::{AgentEvent, ChangeKind, ErrorKind, RunStatus};
+use teamster_core::{AgentEvent, ChangeKind};
 
 use super::{SESSION, block, delta, end, init, names, run, start, stream};
 
@@ -128,47 +128,6 @@ fn lines_for_the_clis_own_screens_are_notices_or_silent() {
         assert_eq!(message, expected, "{kind}");
         assert_eq!(result.diagnostics.unknown, 0, "{kind}");
     }
-}
-
-#[test]
-fn a_prompt_that_a_hook_held_back_has_failed_without_a_text() {
-    let words = "UserPromptSubmit operation blocked by hook:\nnot by policy\n\nOriginal prompt: go";
-    let blocked = system(
-        "informational",
-        &json!({"content": words, "level": "warning",
-        "prevent_continuation": true}),
-    );
-    let (events, result) = run(&[
-        init(),
-        blocked,
-        end(&json!({"result": words, "num_turns": 0})),
-    ]);
-    assert_eq!(names(&events), ["session", "error", "turn_end", "done"]);
-    assert_eq!((result.status, &*result.text), (RunStatus::Failed, ""));
-    assert_eq!(result.final_message, None);
-    let [error] = &result.errors[..] else {
-        panic!("{result:#?}")
-    };
-    assert_eq!(error.kind, ErrorKind::Permission);
-    assert_eq!(
-        error.message,
-        "UserPromptSubmit operation blocked by hook:\nnot by policy"
-    );
-}
-
-#[test]
-fn hook_that_ends_the_run_is_an_error_and_after_it_a_notice() {
-    let stopped = end(&json!({"terminal_reason": "hook_stopped", "stop_reason": "tool_use"}));
-    let (_, result) = run(&[init(), stopped]);
-    assert_eq!(result.status, RunStatus::Failed);
-    assert_eq!(result.errors[0].kind, ErrorKind::Permission);
-    let after = end(&json!({"terminal_reason": "stop_hook_prevented", "result": "Done."}));
-    let (events, result) = run(&[init(), after]);
-    assert_eq!(
-        (result.status, &*result.text),
-        (RunStatus::Completed, "Done.")
-    );
-    assert!(names(&events).contains(&"notice"));
 }
 
 #[test]

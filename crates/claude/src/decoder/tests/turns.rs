@@ -2,61 +2,10 @@
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Activity, Decoder, Events, Phase, RunAssembler};
-use teamster_core::{AgentEvent, ErrorKind, NoticeCode, PlanStatus, RunStatus};
+use teamster_core::{AgentEvent, ErrorKind, NoticeCode, RunStatus};
 
 use super::super::ClaudeDecoder;
 use super::{SESSION, complete, end, init, names, run, start, stream, user};
-
-#[test]
-fn tools_of_sub_agents_carry_their_parent() {
-    let call = |id: &str, parent: Value| {
-        json!({"type": "assistant", "message": {"id": id, "content": [
-            {"type": "tool_use", "id": id, "name": "Bash", "input": {}}]},
-            "parent_tool_use_id": parent, "session_id": SESSION})
-        .to_string()
-    };
-    let (events, result) = run(&[
-        init(),
-        call("t1", Value::Null),
-        call("t2", json!("t1")),
-        call("t3", json!("t2")),
-        end(&json!({})),
-    ]);
-    let parents: Vec<_> = events
-        .iter()
-        .filter_map(|e| match e {
-            AgentEvent::ToolUse(t) => Some(t.parent_tool_id.as_deref().map(str::to_owned)),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(parents, [None, Some("t1".into()), Some("t2".into())]);
-    assert_eq!(result.open_tool_ids.len(), 3);
-}
-
-#[test]
-fn mcp_tool_names_are_split_and_to_do_lists_are_plans() {
-    let (events, _) = run(&[
-        init(),
-        complete(
-            "a",
-            &json!({"type": "tool_use", "id": "1", "name": "mcp__a__b__c", "input": {}}),
-        ),
-        complete(
-            "a",
-            &json!({"type": "tool_use", "id": "2", "name": "TodoWrite",
-            "input": {"todos": [{"content": "x", "status": "in_progress", "activeForm": "x"}]}}),
-        ),
-    ]);
-    let AgentEvent::ToolUse(tool) = &events[1] else {
-        panic!("{events:?}")
-    };
-    let mcp = tool.mcp.as_ref().unwrap();
-    assert_eq!((mcp.server.as_str(), mcp.tool.as_str()), ("a__b", "c"));
-    let AgentEvent::Plan(plan) = &events[3] else {
-        panic!("{events:?}")
-    };
-    assert_eq!(plan.entries[0].status, PlanStatus::InProgress);
-}
 
 #[test]
 fn overcome_error_is_a_notice_and_a_slash_command_is_text() {
@@ -109,32 +58,6 @@ fn a_limit_of_the_account_is_a_quota_with_its_reset() {
     assert_eq!(result.errors[0].kind, ErrorKind::Quota);
     assert_eq!(result.errors[0].resets_at_ms, Some(1_800_000_000_000));
     assert!(!result.errors[0].retryable);
-}
-
-#[test]
-fn several_results_make_one_run() {
-    let used = |tokens: u64| json!({"m": {"inputTokens": tokens, "outputTokens": 1}});
-    let (events, result) = run(&[
-        init(),
-        end(
-            &json!({"result": "one", "modelUsage": used(10), "total_cost_usd": 1.0, "num_turns": 2}),
-        ),
-        init(),
-        end(&json!({"result": "two", "modelUsage": used(30), "total_cost_usd": 1.5})),
-    ]);
-    let turns: Vec<_> = events
-        .iter()
-        .filter_map(|e| match e {
-            AgentEvent::TurnEnd(t) => Some((t.usage.unwrap().input_tokens, t.cost_usd)),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(turns, [(Some(10), Some(1.0)), (Some(20), Some(0.5))]);
-    assert_eq!(result.text, "onetwo");
-    assert_eq!(result.final_message.as_deref(), Some("two"));
-    assert_eq!(result.usage.unwrap().input_tokens, Some(30));
-    assert_eq!(result.total_cost_usd, Some(1.5));
-    assert_eq!(result.num_turns, Some(3));
 }
 
 #[test]
@@ -192,26 +115,6 @@ fn the_answer_of_an_earlier_turn_is_not_that_of_a_failed_one() {
 }
 
 #[test]
-fn another_model_is_reported() {
-    let fallback = json!({"type": "system", "subtype": "model_fallback", "content": "switched",
-        "fallback_model": "other"});
-    let (events, result) = run(&[init(), fallback.to_string(), end(&json!({}))]);
-    assert_eq!(names(&events)[..3], ["session", "notice", "session"]);
-    assert_eq!(result.model.as_deref(), Some("other"));
-}
-
-#[test]
-fn a_background_task_that_did_not_finish_is_reported() {
-    let task = json!({"type": "system", "subtype": "task_notification", "task_id": "t",
-        "status": "stopped", "summary": "long job"});
-    let (events, _) = run(&[init(), task.to_string()]);
-    let AgentEvent::Notice(notice) = &events[1] else {
-        panic!("{events:?}")
-    };
-    assert_eq!(notice.message, "long job (stopped)");
-}
-
-#[test]
 fn a_sub_agent_does_not_speak_for_the_main_agent() {
     let synthetic = json!({"type": "assistant", "message": {"id": "s", "model": "<synthetic>",
         "content": [{"type": "text", "text": "refused"}]}, "parent_tool_use_id": "t",
@@ -224,32 +127,6 @@ fn a_sub_agent_does_not_speak_for_the_main_agent() {
     assert_eq!(names(&events)[1], "notice");
     assert_eq!(result.text, "");
     assert_eq!(result.errors[0].kind, ErrorKind::Internal);
-}
-
-#[test]
-fn figures_of_a_run_without_an_end_come_from_its_messages() {
-    let (events, result) = run(&[
-        init(),
-        stream(&json!({"type": "message_start", "message": {"id": "a",
-            "usage": {"input_tokens": 7, "cache_read_input_tokens": 2, "output_tokens": 1}}})),
-        stream(
-            &json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"},
-            "usage": {"output_tokens": 5}}),
-        ),
-        start("b"),
-    ]);
-    assert_eq!(names(&events)[1], "usage");
-    let usage = result.usage.unwrap();
-    assert_eq!(
-        (
-            usage.input_tokens,
-            usage.output_tokens,
-            usage.cache_read_tokens
-        ),
-        (Some(7), Some(5), Some(2))
-    );
-    assert_eq!(usage.cache_write_tokens, None);
-    assert_eq!(result.status, RunStatus::Incomplete);
 }
 
 #[test]
@@ -402,40 +279,4 @@ fn new_lines_are_unknown_and_never_dropped() {
         assert_eq!(unknown.native.get(), line);
         assert_eq!(result.diagnostics.unknown, 1);
     }
-}
-
-#[test]
-fn a_user_line_with_results_in_any_order_and_images() {
-    let call = |id: &str| {
-        complete(
-            "a",
-            &json!({"type": "tool_use", "id": id, "name": "Read", "input": {}}),
-        )
-    };
-    let (events, _) = run(&[
-        init(),
-        call("1"),
-        call("2"),
-        user(
-            &json!([{"type": "tool_result", "tool_use_id": "2", "content": [
-            {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}]}]),
-        ),
-        user(
-            &json!([{"type": "tool_result", "tool_use_id": "1", "content": "x", "is_error": true}]),
-        ),
-    ]);
-    let outputs: Vec<_> = events
-        .iter()
-        .filter_map(|e| match e {
-            AgentEvent::ToolResult(t) => Some((&*t.tool_id, t.output.as_str(), t.is_error)),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(
-        outputs,
-        [
-            ("2", "[image: image/png, 3 bytes]", None),
-            ("1", "x", Some(true))
-        ]
-    );
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use teamster_core::{AgentEvent, RunStatus, ToolKind};
 
-use super::{block, complete, delta, end, init, names, run, start, stream, user};
+use super::{block, complete, delta, end, init, run, start, stream};
 
 /// The lines of a block with a call of `Bash`, whose input comes in these pieces.
 fn written(index: u64, id: &str, pieces: &[&str]) -> Vec<String> {
@@ -149,26 +149,4 @@ fn a_call_that_the_cli_gave_up_is_counted() {
     let (events, result) = run(&of(&[&written(0, "t1", PIECES), &[stop(0)], &failed]));
     assert_eq!(calls(&events).len(), 1);
     assert_eq!(result.diagnostics.unfinished_calls, 0);
-}
-
-#[test]
-fn a_call_of_a_block_has_its_result() {
-    let result = json!([{"type": "tool_result", "tool_use_id": "t1", "content": "ok"}]);
-    let lines = of(&[
-        &written(0, "t1", PIECES),
-        &[stop(0), user(&result), end(&json!({"result": "Done."}))],
-    ]);
-    let (events, result) = run(&lines);
-    assert_eq!(
-        names(&events),
-        [
-            "session",
-            "tool_use",
-            "tool_result",
-            "text",
-            "turn_end",
-            "done"
-        ]
-    );
-    assert_eq!(result.open_tool_ids.len(), 0);
 }
