@@ -1,13 +1,13 @@
 //! Sessions, interruptions and ends of runs.
 
 use serde_json::{Value, json};
-use teamster_core::provider::{Exit, Stop};
+use teamster_core::provider::Exit;
 use teamster_core::{
     AgentEvent, ErrorCode, ErrorKind, ExecuteParams, NoticeLevel, RunStatus, SessionStarted,
 };
 
 use super::super::CopilotDecoder;
-use super::{SESSION, line, message, names, result, run, run_for, run_to, turn};
+use super::{SESSION, line, message, names, result, run, run_for, run_to};
 
 fn sessions(events: &[AgentEvent]) -> Vec<&SessionStarted> {
     let found = events.iter().filter_map(|e| match e {
@@ -54,20 +54,6 @@ fn session_named_by_the_last_line_is_known_from_the_first() {
     let (events, done) = run(&[ready(), message("a", "x"), result(0)]);
     assert_eq!(names(&events), ["text", "session", "turn_end", "done"]);
     assert_eq!(done.session_id.as_deref(), Some(SESSION));
-}
-
-#[test]
-fn a_session_that_never_was_is_not_named() {
-    let mut params = ExecuteParams::new("hi");
-    params.session_id = Some(SESSION.into());
-    let exit = Exit {
-        code: Some(1),
-        stderr: "Error: No session, task, or name matched 'x'.".into(),
-        ..Exit::default()
-    };
-    let (_, done) = run_to(CopilotDecoder::for_run(&params), &[], exit);
-    assert_eq!(done.session_id, None);
-    assert_eq!(done.errors[0].kind, ErrorKind::SessionNotFound);
 }
 
 #[test]
@@ -184,24 +170,6 @@ fn an_interrupted_run_without_its_last_line_is_no_success() {
     let (_, done) = run_to(CopilotDecoder::new(), &lines[..1], exit);
     assert_eq!(done.errors[0].code, ErrorCode::CliStderr);
     assert_eq!(done.errors[0].kind, ErrorKind::Aborted);
-}
-
-#[test]
-fn no_last_line_and_exit_code_0_is_no_success() {
-    let (_, done) = run(&[message("a", "all of it"), turn("assistant.turn_end")]);
-    assert_eq!(done.status, RunStatus::Incomplete);
-    assert_eq!(done.errors[0].code, ErrorCode::StreamEndedEarly);
-}
-
-#[test]
-fn a_run_that_the_caller_stopped_is_aborted_for_any_output() {
-    let exit = Exit {
-        code: Some(0),
-        stop: Some(Stop::Aborted),
-        ..Exit::default()
-    };
-    let (_, done) = run_to(CopilotDecoder::new(), &[message("a", "x"), result(0)], exit);
-    assert_eq!(done.status, RunStatus::Aborted);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use teamster_core::{AgentEvent, ErrorKind, Retry, RunStatus};
 
 use super::super::errors::kind_of_stderr;
-use super::{line, message, names, of_agent, result, run, turn};
+use super::{line, message, names, of_agent, result, run};
 
 fn failure(data: &Value) -> String {
     line("model.call_failure", data)
@@ -23,46 +23,6 @@ fn retries(events: &[AgentEvent]) -> Vec<&Retry> {
         _ => None,
     });
     found.collect()
-}
-
-#[test]
-fn each_retry_is_one_event_with_its_number_and_its_reason() {
-    let limited = |n: u64| {
-        failure(
-            &json!({"statusCode": 429, "failureKind": "api", "retryAttempt": n,
-            "errorMessage": r#"{"message":"Rate limit reached for requests.","type":"rate_limit_error","code":"rate_limit_exceeded"}"#}),
-        )
-    };
-    let reported = line(
-        "session.info",
-        &json!({"infoType": "model_retry", "message": "Request failed. Retrying..."}),
-    );
-    let (events, done) = run(&[
-        turn("assistant.turn_start"),
-        limited(0),
-        retry("rate_limit"),
-        reported.clone(),
-        limited(1),
-        retry("rate_limit"),
-        reported,
-        message("a", "At last."),
-        result(0),
-    ]);
-    assert_eq!(names(&events)[..3], ["retry", "retry", "text"]);
-    let seen: Vec<_> = retries(&events)
-        .iter()
-        .map(|r| (r.attempt, r.error.kind, r.error.message.clone()))
-        .collect();
-    let message = "429 Rate limit reached for requests.".to_owned();
-    assert_eq!(
-        seen,
-        [
-            (1, ErrorKind::RateLimit, message.clone()),
-            (2, ErrorKind::RateLimit, message)
-        ]
-    );
-    assert_eq!(done.status, RunStatus::Completed);
-    assert!(done.errors.is_empty());
 }
 
 #[test]
