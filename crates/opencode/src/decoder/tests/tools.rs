@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 use teamster_core::{
-    AgentEvent, ChangeKind, ExecuteParams, FileChange, PlanStatus, RunStatus, ToolKind, ToolResult,
-    ToolUse,
+    AgentEvent, ChangeKind, ExecuteParams, FileChange, PlanStatus, ToolKind, ToolResult, ToolUse,
 };
 
 use super::super::{OpenCodeDecoder, Withheld};
@@ -55,19 +54,6 @@ fn a_failed_command_is_completed_to_the_cli_and_failed_to_us() {
 }
 
 #[test]
-fn a_failed_tool_has_its_error_as_output() {
-    let state = json!({"status": "error", "input": {"why": "because"},
-        "error": "probe failed: because"});
-    let (used, ended, rest) = call("my-db_fail", &state);
-    assert_eq!(used.kind, ToolKind::Mcp);
-    let mcp = used.mcp.unwrap();
-    assert_eq!((mcp.server.as_str(), mcp.tool.as_str()), ("my-db", "fail"));
-    assert_eq!(ended.output, "probe failed: because");
-    assert_eq!(ended.is_error, Some(true));
-    assert_eq!(rest, []);
-}
-
-#[test]
 fn a_tool_that_the_cli_calls_invalid_has_its_own_name() {
     let input = json!({"tool": "no_such_tool", "error": "Model tried to call unavailable tool \
         'no_such_tool'. Available tools: bash, edit."});
@@ -103,40 +89,6 @@ fn denials_of_all_three_kinds_are_permissions() {
         assert_eq!(denied.tool_id.as_deref(), Some("t1"));
         assert!(denied.reason.is_some());
     }
-}
-
-#[test]
-fn ids_are_unique_though_the_models_are_not() {
-    let mut again = String::new();
-    let (events, result) = run(&[
-        start("a"),
-        bash("a", "same"),
-        finish("a", "tool-calls"),
-        start("b"),
-        {
-            again.push_str(&bash("b", "same"));
-            again.clone()
-        },
-        bash("b", ""),
-        finish("b", "stop"),
-    ]);
-    let ids: Vec<_> = events
-        .iter()
-        .filter_map(|e| match e {
-            AgentEvent::ToolUse(e) => Some(e.tool_id.to_string()),
-            _ => None,
-        })
-        .collect();
-    let part = |line: &str| {
-        let line: Value = serde_json::from_str(line).unwrap();
-        line["part"]["id"].as_str().unwrap().to_owned()
-    };
-    assert_eq!(ids.len(), 3);
-    assert_eq!((ids[0].as_str(), &ids[1]), ("same", &part(&again)));
-    assert_eq!(
-        (result.diagnostics.unknown, result.open_tool_ids.len()),
-        (0, 0)
-    );
 }
 
 #[test]
@@ -238,23 +190,6 @@ fn a_to_do_list_is_a_plan() {
             ("four", PlanStatus::Pending)
         ]
     );
-}
-
-#[test]
-fn missing_figures_of_sub_agents_are_reported_once() {
-    let state = completed("<task>", &json!({}), &json!({"sessionId": "ses_sub"}));
-    let (events, result) = run(&[
-        start("m"),
-        tool("m", "task", "t1", &state),
-        tool("m", "task", "t2", &state),
-        finish("m", "stop"),
-    ]);
-    let notices = names(&events).iter().filter(|n| **n == "notice").count();
-    assert_eq!((notices, result.status), (1, RunStatus::Completed));
-    let AgentEvent::ToolUse(used) = &events[1] else {
-        panic!("{events:?}")
-    };
-    assert_eq!(used.kind, ToolKind::Task);
 }
 
 #[test]
