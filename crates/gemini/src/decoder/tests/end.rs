@@ -1,12 +1,12 @@
 //! Ends of runs, which the CLI does not always report correctly.
 
 use serde_json::json;
-use teamster_core::provider::{Exit, Stop};
-use teamster_core::{ErrorCode, ErrorKind, ExecuteParams, PermissionMode, RunStatus, Usage};
+use teamster_core::provider::Exit;
+use teamster_core::{ErrorCode, ErrorKind, ExecuteParams, PermissionMode, RunStatus};
 
 use super::{
-    SESSION, call, delta, error, error_line, exit, failed, failure, init, names, result, returned,
-    run, run_with, success,
+    SESSION, call, delta, error, error_line, exit, failed, failure, init, names, result, run,
+    run_with, success,
 };
 
 /// Returns the error kind of a run that failed with this message and exit code.
@@ -411,33 +411,6 @@ fn a_hook_that_stopped_the_agent_is_the_reason() {
 }
 
 #[test]
-fn a_signal_makes_the_cli_exit_with_0_and_that_is_no_success() {
-    let (_, result) = run(&[init(), delta("Starting ")]);
-    assert_eq!(result.status, RunStatus::Incomplete);
-    assert_eq!(error(&result).code, ErrorCode::StreamEndedEarly);
-}
-
-#[test]
-fn output_that_was_lost_at_the_end_is_no_success() {
-    let cut = success();
-    let (_, result) = run(&[init(), delta("x"), cut[..cut.len() / 2].to_owned()]);
-    assert_eq!(result.status, RunStatus::Incomplete);
-    assert_eq!(result.diagnostics.malformed, 1);
-}
-
-#[test]
-fn a_run_that_was_stopped_has_no_other_error() {
-    let aborted = Exit {
-        stop: Some(Stop::Aborted),
-        stderr: "YOLO mode is enabled.".into(),
-        ..exit(0)
-    };
-    let (_, result) = run_with(&ExecuteParams::new("hi"), &[init()], aborted);
-    assert_eq!(result.status, RunStatus::Aborted);
-    assert_eq!(error(&result).code, ErrorCode::Aborted);
-}
-
-#[test]
 fn another_session_than_the_one_to_resume_is_an_error_at_once() {
     let mut params = ExecuteParams::new("hi");
     params.session_id = Some("asked-for".into());
@@ -467,26 +440,4 @@ fn rules_that_the_cli_did_not_read_make_the_run_a_failure() {
     let (_, result) = run_with(&params, &lines, warned);
     assert_eq!(result.status, RunStatus::Failed);
     assert_eq!(error(&result).kind, ErrorKind::Permission);
-}
-
-#[test]
-fn the_usage_of_a_failed_run_is_reported_if_known() {
-    let stats = json!({"total_tokens": 50, "input_tokens": 30, "output_tokens": 10, "cached": 20,
-        "input": 10, "models": {"m": {"total_tokens": 50, "input_tokens": 30, "output_tokens": 10,
-        "cached": 20, "input": 10}}});
-    let (_, result) = run(&[
-        init(),
-        call("a", "glob", &json!({})),
-        returned("a", &json!({"status": "success"})),
-        result(&json!({"status": "error", "stats": stats,
-            "error": {"type": "FatalTurnLimitedError", "message": "Reached max session turns"}})),
-    ]);
-    let usage = Usage::default()
-        .input_tokens(10)
-        .output_tokens(20)
-        .cache_read_tokens(20)
-        .reasoning_tokens(10);
-    assert_eq!(result.usage, Some(usage));
-    assert_eq!(result.usage_by_model["m"].usage, usage);
-    assert_eq!(error(&result).kind, ErrorKind::MaxTurns);
 }

@@ -47,14 +47,6 @@ fn final_message_is_the_answer_after_a_hook_rejection() {
     }
 }
 
-/// Text of a dropped attempt cannot be distinguished from other text of the model, so it is kept.
-#[test]
-fn text_of_a_stream_that_broke_off_stays() {
-    let (events, result) = run(&[init(), delta("half"), delta("half and whole"), success()]);
-    assert!(!names(&events).contains(&"retract"));
-    assert_eq!(result.text, "halfhalf and whole");
-}
-
 #[test]
 fn halves_of_a_surrogate_pair_meet() {
     let half = |text: &str| {

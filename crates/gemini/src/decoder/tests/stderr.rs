@@ -46,18 +46,6 @@ fn a_failed_start_is_explained_on_stderr() {
     assert!(message.contains("exited with code 1"), "{message}");
 }
 
-#[test]
-fn signal_that_ended_the_cli_is_named_without_earlier_noise() {
-    let killed = Exit {
-        signal: Some("SIGKILL".into()),
-        stderr: "Ripgrep is not available. Falling back to GrepTool.\n".into(),
-        ..Exit::default()
-    };
-    let (_, result) = run_with(&ExecuteParams::new("hi"), &[init()], killed);
-    assert_eq!(error(&result).code, ErrorCode::CliExitError);
-    assert!(error(&result).message.contains("SIGKILL"));
-}
-
 /// Returns the CLI's message about a request that it repeats, as recorded except for the length of the stack.
 fn attempt(number: u32, status: u16) -> String {
     format!(

@@ -207,30 +207,6 @@ fn a_result_without_its_call_is_unknown() {
     assert_eq!(result.diagnostics.unknown, 1);
 }
 
-/// Part of a run after a broken stream: the CLI announces the call a second time, and makes both.
-#[test]
-fn a_call_that_is_announced_again_after_a_retry_is_another_call() {
-    let command = json!({"command": "echo run"});
-    let (events, result) = run(&[
-        init(),
-        delta("Calling. "),
-        call("run_shell_command__c-1", "run_shell_command", &command),
-        delta("Calling again. "),
-        call("run_shell_command__c-2", "run_shell_command", &command),
-        returned(
-            "run_shell_command__c-1",
-            &json!({"status": "success", "output": "ran"}),
-        ),
-        returned(
-            "run_shell_command__c-2",
-            &json!({"status": "success", "output": "ran"}),
-        ),
-        success(),
-    ]);
-    assert_eq!(results(&events).len(), 2);
-    assert_eq!(result.text, "Calling. Calling again. ");
-}
-
 fn denials(params: &ExecuteParams, tool: &str, kind: &str, message: &str) -> usize {
     let lines = [
         init(),
