@@ -2,9 +2,7 @@
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Exit, RunAssembler, grammar};
-use teamster_core::{
-    AgentEvent, ErrorKind, ExecuteParams, NoticeLevel, PermissionMode, RunResult, RunStatus,
-};
+use teamster_core::{AgentEvent, ErrorKind, ExecuteParams, PermissionMode, RunResult, RunStatus};
 
 use super::PiDecoder;
 
@@ -273,27 +271,6 @@ fn extensions_are_heard_and_their_dialogs_are_not_of_a_run() {
         panic!("{events:#?}");
     };
     assert_eq!(notice.message, "the extension /e.ts failed: boom");
-}
-
-#[test]
-fn a_server_without_tools_is_a_warning() {
-    let entry = |kind: &str| {
-        json!({"type": "entry_appended", "entry": {"type": "custom", "customType": kind,
-            "data": {"withoutTools": ["web", "files"]}, "id": "e", "timestamp": "t"}})
-    };
-    let (events, _) = run(&[session(), entry("teamster"), entry("of-another"), settled()]);
-    assert_eq!(
-        names(&events),
-        ["session", "notice", "notice", "turn_end", "done"]
-    );
-    let AgentEvent::Notice(notice) = &events[1] else {
-        panic!("{events:#?}");
-    };
-    assert_eq!(notice.level, NoticeLevel::Warning);
-    assert_eq!(
-        notice.message,
-        "the MCP server web offers no tools: did it start?"
-    );
 }
 
 #[test]

@@ -232,35 +232,6 @@ fn a_version_that_was_not_tested_is_reported_once() {
 }
 
 #[test]
-fn compaction_hooks_and_denials_are_reported() {
-    let (events, result) = run(&[
-        init(),
-        json!({"type": "system", "subtype": "status", "status": "compacting"}).to_string(),
-        json!({"type": "system", "subtype": "compact_boundary",
-            "compact_metadata": {"trigger": "auto", "pre_tokens": 9}})
-        .to_string(),
-        json!({"type": "system", "subtype": "permission_denied", "tool_name": "Bash",
-            "tool_use_id": "t", "message": "no"})
-        .to_string(),
-        end(&json!({"permission_denials": [{"tool_name": "Bash", "tool_use_id": "t"}]})),
-    ]);
-    assert_eq!(
-        names(&events),
-        [
-            "session",
-            "notice",
-            "notice",
-            "permission",
-            "turn_end",
-            "done"
-        ]
-    );
-    assert_eq!(result.permission_denials[0].reason.as_deref(), Some("no"));
-    // The turn has no text and only a denial.
-    assert_eq!(result.status, RunStatus::Incomplete);
-}
-
-#[test]
 fn new_lines_are_unknown_and_never_dropped() {
     let new = [
         r#"{"type":"brand_new","x":1}"#.to_owned(),
