@@ -67,31 +67,6 @@ fn a_tool_that_the_cli_calls_invalid_has_its_own_name() {
 }
 
 #[test]
-fn denials_of_all_three_kinds_are_permissions() {
-    let withheld = json!({"tool": "bash", "error": "Model tried to call unavailable tool 'bash'. \
-        Available tools: edit, glob."});
-    let rejected = "The user rejected permission to use this specific tool call.";
-    let forbidden = "The user has specified a rule which prevents you from using this specific \
-        tool call. Here are some of the relevant rules []";
-    let failed = |error: &str| json!({"status": "error", "input": {}, "error": error});
-    for (name, state) in [
-        ("invalid", completed("no", &withheld, &json!({}))),
-        ("bash", failed(rejected)),
-        ("bash", failed(forbidden)),
-    ] {
-        let (used, ended, rest) = call(name, &state);
-        assert_eq!(used.tool_name, "bash");
-        assert_eq!(ended.is_error, Some(true));
-        let [AgentEvent::Permission(denied)] = rest.as_slice() else {
-            panic!("{rest:?}")
-        };
-        assert_eq!(denied.tool_name, "bash");
-        assert_eq!(denied.tool_id.as_deref(), Some("t1"));
-        assert!(denied.reason.is_some());
-    }
-}
-
-#[test]
 fn an_old_call_whose_output_was_taken_out_is_no_new_call() {
     let mut state = completed("ok", &json!({"command": "true"}), &json!({"exit": 0}));
     state["time"] = json!({"start": 1, "end": 2, "compacted": 3});
