@@ -74,7 +74,7 @@ impl LogTask {
             watch: sink.watch(),
             sink,
             announce: watch::channel(Position::default()).0,
-            status: StatusBoard::default(),
+            status: StatusBoard::new(),
             run_id: run_id.into(),
             attempt: 1,
             provider: String::new(),

@@ -41,7 +41,7 @@ impl Totals {
 }
 
 /// Status of a run, updated by the writer of its log. Clones share their state.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(crate) struct StatusBoard(Arc<Mutex<Board>>);
 
 #[derive(Debug, Default)]
@@ -60,6 +60,14 @@ struct Board {
 }
 
 impl StatusBoard {
+    /// Creates the status of a run that starts now.
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Mutex::new(Board {
+            since: epoch_ms(),
+            ..Board::default()
+        })))
+    }
+
     /// Returns the status. `is_waiting`: a request waits for an answer.
     pub(crate) fn status(&self, is_waiting: bool) -> LiveStatus {
         let board = self.board();
@@ -86,9 +94,6 @@ impl StatusBoard {
     /// Updates the status from a log entry.
     pub(crate) fn see(&self, entry: &RunLogEntry) {
         let mut board = self.board();
-        if board.since == 0 {
-            board.since = epoch_ms();
-        }
         match entry {
             RunLogEntry::Agent(entry) => match &entry.event {
                 AgentEvent::SessionStarted(session) => {
@@ -171,5 +176,18 @@ impl StatusBoard {
 
     fn board(&self) -> MutexGuard<'_, Board> {
         lock(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_before_the_first_entry_is_running_since_its_creation() {
+        let before = epoch_ms();
+        let status = StatusBoard::new().status(false);
+        assert_eq!(status.state, LiveState::Running);
+        assert!((before..=epoch_ms()).contains(&status.since), "{status:?}");
     }
 }
