@@ -16,7 +16,7 @@ mod thread;
 use std::fmt;
 use std::sync::Arc;
 
-use teamster_api::{ProblemCode, RunService, ServiceFuture, SessionSpec};
+use teamster_api::{ProblemCode, RunService, ServiceError, SessionSpec};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::Catalog;
@@ -55,13 +55,14 @@ struct Shared {
 /// Removes logins of agents.
 ///
 /// [`EditorServer`] starts no program: the program around it gives it this.
+#[async_trait::async_trait]
 pub trait LogOut: Send + Sync {
     /// Removes the login of the agent with this id.
     ///
     /// # Errors
     ///
     /// Fails with the reason.
-    fn log_out<'a>(&'a self, agent: &'a str) -> ServiceFuture<'a, ()>;
+    async fn log_out(&self, agent: &str) -> Result<(), ServiceError>;
 }
 
 /// Reason for the end of an editor's connection.

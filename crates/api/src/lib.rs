@@ -66,7 +66,7 @@ pub use query::RunQuery;
 pub use queue::{QueueReason, QueueStatus};
 pub use request::{Answer, PendingRequest, TypedAnswerError, typed_answer};
 pub use schema::SESSION_KEY_PATTERN;
-pub use service::{Accepted, RunService, RunnerProcess, ServiceError, ServiceFuture};
+pub use service::{Accepted, RunService, RunnerProcess, ServiceError};
 pub use settled::{AppliedChanges, DiscardedChanges};
 pub use spec::{RunSpec, SessionSpec, Spec};
 pub use status::{LiveState, LiveStatus, TurnStatus};

@@ -3,42 +3,43 @@
 use crate::agents::{AgentList, Command};
 use crate::history::{RunFilter, RunRecord};
 use crate::usage::{LimitList, UsageQuery, UsageSummary};
-use crate::{FleetStatus, ProviderList, ProviderReport, ServiceFuture};
+use crate::{FleetStatus, ProviderList, ProviderReport, ServiceError};
 
 /// The agents of a machine, their usage and history, and its loops.
+#[async_trait::async_trait]
 pub trait MachineService: Send + Sync {
     /// Returns a report for each agent: whether it can be used, its version, its login and its capabilities.
-    fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>>;
+    async fn agents(&self) -> Result<Vec<ProviderReport>, ServiceError>;
 
     /// Returns the same with the version of teamster on the machine.
-    fn report(&self) -> ServiceFuture<'_, ProviderList> {
-        Box::pin(async { Ok(ProviderList::new(self.agents().await?)) })
+    async fn report(&self) -> Result<ProviderList, ServiceError> {
+        Ok(ProviderList::new(self.agents().await?))
     }
 
     /// Returns the workers and queues of the fleet whose machines carry out the runs; `None` if this machine does. Default:
     /// `None`.
-    fn fleet(&self) -> ServiceFuture<'_, Option<FleetStatus>> {
-        Box::pin(async { Ok(None) })
+    async fn fleet(&self) -> Result<Option<FleetStatus>, ServiceError> {
+        Ok(None)
     }
 
     /// Returns tokens and cost of all agents, from their files and the history.
-    fn usage(&self, query: UsageQuery) -> ServiceFuture<'_, UsageSummary>;
+    async fn usage(&self, query: UsageQuery) -> Result<UsageSummary, ServiceError>;
 
     /// Returns the limits of subscriptions.
-    fn limits(&self) -> ServiceFuture<'_, LimitList>;
+    async fn limits(&self) -> Result<LimitList, ServiceError>;
 
     /// Returns runs of the history, newest first; an empty list if there is no history.
-    fn history(&self, filter: RunFilter) -> ServiceFuture<'_, Vec<RunRecord>>;
+    async fn history(&self, filter: RunFilter) -> Result<Vec<RunRecord>, ServiceError>;
 
     /// Returns the run of the history with this id or unique id prefix.
-    fn history_of<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunRecord>;
+    async fn history_of(&self, id: &str) -> Result<RunRecord, ServiceError>;
 
     /// Sends a command to the supervisor of the agents in a loop, and returns their status after it.
     ///
     /// Without a supervisor, [`Command::Status`] returns what is known from files. Without a configuration of agents,
     /// the list is empty and has no `config`.
-    fn loops(&self, command: Command) -> ServiceFuture<'_, AgentList>;
+    async fn loops(&self, command: Command) -> Result<AgentList, ServiceError>;
 
     /// Returns the last lines of the log of an agent in a loop.
-    fn loop_log<'a>(&'a self, agent: &'a str, lines: usize) -> ServiceFuture<'a, String>;
+    async fn loop_log(&self, agent: &str, lines: usize) -> Result<String, ServiceError>;
 }

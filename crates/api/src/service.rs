@@ -4,7 +4,6 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
@@ -16,13 +15,11 @@ use crate::{
     WorkspaceDiff,
 };
 
-/// The future of a call.
-pub type ServiceFuture<'a, T> = BoxFuture<'a, Result<T, ServiceError>>;
-
 /// Runs and sessions of one place: of this machine, of another one over HTTP, or in memory for tests.
 ///
 /// Implementations behave the same; `teamster_testkit::run_service` has the tests for that. Ids are whole ids, except
 /// for [`resolve`](Self::resolve).
+#[async_trait::async_trait]
 pub trait RunService: Send + Sync {
     /// Starts a run or a session with this id, which the caller makes. Resolves once it is accepted: from then on it
     /// is found by its id.
@@ -35,7 +32,7 @@ pub trait RunService: Send + Sync {
     /// [`ProblemCode::RunExists`] if the id exists with another spec, [`ProblemCode::SessionInUse`] if another process
     /// works with the session to resume. Any error means that nothing was started, except one without a code (the
     /// answer was lost) and [`ProblemCode::Internal`]: then the run may be there, and the call can be repeated.
-    fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted>;
+    async fn start(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError>;
 
     /// Returns the answer to the start of a run that exists, as a repetition of [`start`](Self::start) does, but starts
     /// nothing if the run was deleted meanwhile. Default: that of a start, for a service that has no other look-up.
@@ -43,8 +40,8 @@ pub trait RunService: Send + Sync {
     /// # Errors
     ///
     /// [`ProblemCode::RunNotFound`], or [`ProblemCode::RunExists`] if the id exists with another spec.
-    fn started<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
-        self.start(id, spec)
+    async fn started(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        self.start(id, spec).await
     }
 
     /// Checks whether this spec could be started, without starting anything: whether the agent is installed and logged
@@ -53,9 +50,9 @@ pub trait RunService: Send + Sync {
     /// # Errors
     ///
     /// Fails with the reason, as [`start`](Self::start) does.
-    fn check<'a>(&'a self, spec: &'a Spec) -> ServiceFuture<'a, ()> {
+    async fn check(&self, spec: &Spec) -> Result<(), ServiceError> {
         let _ = spec;
-        Box::pin(async { Ok(()) })
+        Ok(())
     }
 
     /// Returns the description of the run with exactly this id, or of the only run whose id begins with this prefix, as it was
@@ -64,14 +61,14 @@ pub trait RunService: Send + Sync {
     /// # Errors
     ///
     /// [`ProblemCode::RunNotFound`] or [`ProblemCode::RunIdAmbiguous`].
-    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo>;
+    async fn resolve(&self, prefix: &str) -> Result<RunInfo, ServiceError>;
 
     /// Returns a run's state, with its live status while it has not ended, then with its result.
     ///
     /// # Errors
     ///
     /// [`ProblemCode::RunNotFound`].
-    fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView>;
+    async fn show(&self, id: &str) -> Result<RunView, ServiceError>;
 
     /// Returns a run's state, with neither its live status nor its result: the one needs an answer of the runner, and the
     /// other may be long.
@@ -79,19 +76,17 @@ pub trait RunService: Send + Sync {
     /// # Errors
     ///
     /// [`ProblemCode::RunNotFound`].
-    fn outline<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
-        Box::pin(async move {
-            let mut view = self.show(id).await?;
-            view.result = None;
-            if view.summary.live.is_some() {
-                Arc::make_mut(&mut view.summary).live = None;
-            }
-            Ok(view)
-        })
+    async fn outline(&self, id: &str) -> Result<RunView, ServiceError> {
+        let mut view = self.show(id).await?;
+        view.result = None;
+        if view.summary.live.is_some() {
+            Arc::make_mut(&mut view.summary).live = None;
+        }
+        Ok(view)
     }
 
     /// Returns a page of runs, newest first.
-    fn list(&self, query: RunQuery) -> ServiceFuture<'_, RunList>;
+    async fn list(&self, query: RunQuery) -> Result<RunList, ServiceError>;
 
     /// Follows the log of a run: the entries after the one with the number `after` (0: from the beginning), then new
     /// ones as they are written. The stream ends after the last entry, `done`, and only then.
@@ -108,7 +103,7 @@ pub trait RunService: Send + Sync {
     /// # Errors
     ///
     /// [`ProblemCode::RunNotFound`], [`ProblemCode::RunEnded`], or the reason of a refusal.
-    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply>;
+    async fn send(&self, id: &str, command: Command) -> Result<Reply, ServiceError>;
 
     /// Gives a run another title, whether it has ended or not; with `None`, the one that it had at its start. A session that
     /// had none gets the first line of its next prompt then.
@@ -116,9 +111,9 @@ pub trait RunService: Send + Sync {
     /// # Errors
     ///
     /// [`ProblemCode::RunNotFound`], or [`ProblemCode::InvalidParams`] if [`check_title`](crate::check_title) refuses it.
-    fn rename<'a>(&'a self, id: &'a str, title: Option<String>) -> ServiceFuture<'a, ()> {
+    async fn rename(&self, id: &str, title: Option<String>) -> Result<(), ServiceError> {
         let _ = (id, title);
-        Box::pin(async { unsupported("titles that are given later") })
+        unsupported("titles that are given later")
     }
 
     /// Returns the spec that is kept of a run, without what was withheld.
@@ -126,9 +121,9 @@ pub trait RunService: Send + Sync {
     /// # Errors
     ///
     /// [`ProblemCode::RunNotFound`], or [`ProblemCode::Unsupported`] if none is kept, as of a tick.
-    fn spec<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, KeptSpec> {
+    async fn spec(&self, id: &str) -> Result<KeptSpec, ServiceError> {
         let _ = id;
-        Box::pin(async { unsupported("specs of runs") })
+        unsupported("specs of runs")
     }
 
     /// Deletes ended runs and logs.
@@ -137,16 +132,16 @@ pub trait RunService: Send + Sync {
     ///
     /// If one of the named runs is unknown, ambiguous or live, none of the named ones is deleted:
     /// [`ProblemCode::RunNotFound`], [`ProblemCode::RunIdAmbiguous`] or [`ProblemCode::RunLive`].
-    fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten>;
+    async fn forget(&self, request: ForgetRuns) -> Result<Forgotten, ServiceError>;
 
     /// Returns the changes of a run's workspace: so far while it is live, then those that it has left.
     ///
     /// # Errors
     ///
     /// [`ProblemCode::RunNotFound`], or [`ProblemCode::NoWorkspace`] if the run has no workspace of its own.
-    fn diff<'a>(&'a self, id: &'a str, query: DiffQuery) -> ServiceFuture<'a, WorkspaceDiff> {
+    async fn diff(&self, id: &str, query: DiffQuery) -> Result<WorkspaceDiff, ServiceError> {
         let _ = (id, query);
-        Box::pin(async { unsupported("changes of a workspace") })
+        unsupported("changes of a workspace")
     }
 
     /// Returns the files of an ended run that can be read: [`BUNDLE`](crate::BUNDLE), [`PATCH`](crate::PATCH) and the
@@ -155,9 +150,9 @@ pub trait RunService: Send + Sync {
     /// # Errors
     ///
     /// [`ProblemCode::RunNotFound`], or [`ProblemCode::RunLive`] if it has not ended.
-    fn files<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, FileList> {
+    async fn files(&self, id: &str) -> Result<FileList, ServiceError> {
         let _ = id;
-        Box::pin(async { unsupported("files of runs") })
+        unsupported("files of runs")
     }
 
     /// Returns the manifest of a run's file. It does not change.
@@ -165,9 +160,9 @@ pub trait RunService: Send + Sync {
     /// # Errors
     ///
     /// [`ProblemCode::RunNotFound`], [`ProblemCode::FileNotFound`] or [`ProblemCode::RunLive`].
-    fn manifest<'a>(&'a self, id: &'a str, name: &'a str) -> ServiceFuture<'a, FileManifest> {
+    async fn manifest(&self, id: &str, name: &str) -> Result<FileManifest, ServiceError> {
         let _ = (id, name);
-        Box::pin(async { unsupported("files of runs") })
+        unsupported("files of runs")
     }
 
     /// Returns a part of a run's file, from 0. The caller checks it by [`FileManifest::check_part`].
@@ -175,14 +170,9 @@ pub trait RunService: Send + Sync {
     /// # Errors
     ///
     /// As [`manifest`](Self::manifest); [`ProblemCode::FileNotFound`] without such a part.
-    fn read_part<'a>(
-        &'a self,
-        id: &'a str,
-        name: &'a str,
-        number: u32,
-    ) -> ServiceFuture<'a, Vec<u8>> {
+    async fn read_part(&self, id: &str, name: &str, number: u32) -> Result<Vec<u8>, ServiceError> {
         let _ = (id, name, number);
-        Box::pin(async { unsupported("files of runs") })
+        unsupported("files of runs")
     }
 
     /// Applies the changes that an ended run has left, committed or not, to the files of the repository that its worktree was
@@ -193,9 +183,9 @@ pub trait RunService: Send + Sync {
     /// [`ProblemCode::ChangesConflict`] if they do not fit the files, [`ProblemCode::RunLive`] before the end of the run,
     /// [`ProblemCode::NoWorkspace`] if nothing is left of it, [`ProblemCode::Unsupported`] if the service's machine has no
     /// files of that repository, as after an upload.
-    fn apply<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, AppliedChanges> {
+    async fn apply(&self, id: &str) -> Result<AppliedChanges, ServiceError> {
         let _ = id;
-        Box::pin(async { unsupported("working trees") })
+        unsupported("working trees")
     }
 
     /// Discards the changes that an ended run has left: its worktree, its branch and its commits. What is reported of the
@@ -206,20 +196,20 @@ pub trait RunService: Send + Sync {
     /// [`ProblemCode::ChangesConflict`] if the worktree was changed since the end of the run, or belongs to others too;
     /// [`ProblemCode::RunLive`] before the end of the run, [`ProblemCode::NoWorkspace`] if nothing is left of it. Nothing
     /// was discarded then.
-    fn discard<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, DiscardedChanges> {
+    async fn discard(&self, id: &str) -> Result<DiscardedChanges, ServiceError> {
         let _ = id;
-        Box::pin(async { unsupported("working trees") })
+        unsupported("working trees")
     }
 
     /// Returns which of these commits the service has, each with its whole history, in a repository that is known by its
     /// first commit: an upload need not bring them.
-    fn known_commits<'a>(
-        &'a self,
-        root: &'a str,
+    async fn known_commits(
+        &self,
+        root: &str,
         offered: Vec<String>,
-    ) -> ServiceFuture<'a, Vec<String>> {
+    ) -> Result<Vec<String>, ServiceError> {
         let _ = (root, offered);
-        Box::pin(async { Ok(Vec::new()) })
+        Ok(Vec::new())
     }
 
     /// Declares a file that the run with this id will take along, before the run is started. Returns the numbers of the
@@ -232,9 +222,9 @@ pub trait RunService: Send + Sync {
     ///
     /// [`ProblemCode::InvalidParams`] if the manifest is none, [`ProblemCode::RunExists`] if the run was started,
     /// [`ProblemCode::OverQuota`] if the service keeps no more files, [`ProblemCode::Unsupported`] if it takes none.
-    fn offer<'a>(&'a self, id: &'a str, manifest: FileManifest) -> ServiceFuture<'a, Vec<u32>> {
+    async fn offer(&self, id: &str, manifest: FileManifest) -> Result<Vec<u32>, ServiceError> {
         let _ = (id, manifest);
-        Box::pin(async { unsupported("uploads") })
+        unsupported("uploads")
     }
 
     /// Keeps a part of a file that was [offered](Self::offer), from 0. Repeating a call is safe.
@@ -243,15 +233,15 @@ pub trait RunService: Send + Sync {
     ///
     /// [`ProblemCode::FileNotFound`] if the file was not offered or has no such part, [`ProblemCode::FileDamaged`] if the
     /// content is not the one of the manifest, [`ProblemCode::Unsupported`] if the service takes no files.
-    fn write_part<'a>(
-        &'a self,
-        id: &'a str,
-        name: &'a str,
+    async fn write_part(
+        &self,
+        id: &str,
+        name: &str,
         number: u32,
         content: Vec<u8>,
-    ) -> ServiceFuture<'a, ()> {
+    ) -> Result<(), ServiceError> {
         let _ = (id, name, number, content);
-        Box::pin(async { unsupported("uploads") })
+        unsupported("uploads")
     }
 
     /// Removes the files that were [offered](Self::offer) for the run with this id, which will not be started. Repeating a
@@ -260,9 +250,9 @@ pub trait RunService: Send + Sync {
     /// # Errors
     ///
     /// [`ProblemCode::RunExists`] if the run was started, [`ProblemCode::Unsupported`] if the service takes no files.
-    fn withdraw<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, ()> {
+    async fn withdraw(&self, id: &str) -> Result<(), ServiceError> {
         let _ = id;
-        Box::pin(async { unsupported("uploads") })
+        unsupported("uploads")
     }
 }
 

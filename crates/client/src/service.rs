@@ -10,7 +10,7 @@ use teamster_api::{
     Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
     FleetStatus, KeptSpec, LogLine, MachineService, ProblemCode, ProviderList, ProviderReport,
     RefusalCode, Reply, RunInfo, RunKind, RunList, RunQuery, RunService, RunView, ServiceError,
-    ServiceFuture, Spec, ViewState, WorkspaceDiff, is_file_name,
+    Spec, ViewState, WorkspaceDiff, is_file_name,
 };
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Stopping};
 
@@ -20,50 +20,45 @@ use crate::machine::HistoryQuery;
 use crate::{AgentCommand, Client, SessionChange};
 
 /// Ids are whole ids, so each method first asks the server for the run: it would take the beginning of an id, too.
+#[async_trait::async_trait]
 impl RunService for Client {
-    fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
-        Box::pin(async move {
-            let call = match &spec {
-                Spec::Run(spec) => Call::new(Method::PUT, &["runs", id])?.with_body(spec),
-                Spec::Session(spec) => Call::new(Method::PUT, &["sessions", id])?.with_body(spec),
-            };
-            let (started, existed) = self.started(&call?).await?;
-            let mut accepted = Accepted::new(started.warnings);
-            accepted.important = started.important;
-            Ok(if existed { accepted.again() } else { accepted })
-        })
+    async fn start(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        let call = match &spec {
+            Spec::Run(spec) => Call::new(Method::PUT, &["runs", id])?.with_body(spec),
+            Spec::Session(spec) => Call::new(Method::PUT, &["sessions", id])?.with_body(spec),
+        };
+        let (started, existed) = self.started(&call?).await?;
+        let mut accepted = Accepted::new(started.warnings);
+        accepted.important = started.important;
+        Ok(if existed { accepted.again() } else { accepted })
     }
 
     /// Asks for the report of the agent. One that is named by its command has none.
-    fn check<'a>(&'a self, spec: &'a Spec) -> ServiceFuture<'a, ()> {
-        Box::pin(async move {
-            let agents = self.providers().await?;
-            let name = spec.provider();
-            match agents.iter().find(|report| report.facts.id == name) {
-                Some(report) => check(report),
-                None if name.contains(':') => Ok(()),
-                None => {
-                    let known: Vec<_> = agents.iter().map(|report| &*report.facts.id).collect();
-                    let problem = format!("no agent \"{name}\"; available: {}", known.join(", "));
-                    Err(AgentError::refused("provider", problem).into())
-                }
+    async fn check(&self, spec: &Spec) -> Result<(), ServiceError> {
+        let agents = self.providers().await?;
+        let name = spec.provider();
+        match agents.iter().find(|report| report.facts.id == name) {
+            Some(report) => check(report),
+            None if name.contains(':') => Ok(()),
+            None => {
+                let known: Vec<_> = agents.iter().map(|report| &*report.facts.id).collect();
+                let problem = format!("no agent \"{name}\"; available: {}", known.join(", "));
+                Err(AgentError::refused("provider", problem).into())
             }
-        })
+        }
     }
 
-    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
-        Box::pin(async move {
-            let found = found(prefix, Self::show(self, prefix).await)?;
-            Ok(found.summary.info.clone())
-        })
+    async fn resolve(&self, prefix: &str) -> Result<RunInfo, ServiceError> {
+        let found = found(prefix, Self::show(self, prefix).await)?;
+        Ok(found.summary.info.clone())
     }
 
-    fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
-        Box::pin(self.exact(id))
+    async fn show(&self, id: &str) -> Result<RunView, ServiceError> {
+        self.exact(id).await
     }
 
-    fn list(&self, query: RunQuery) -> ServiceFuture<'_, RunList> {
-        Box::pin(async move { Ok(self.runs(&query).await?) })
+    async fn list(&self, query: RunQuery) -> Result<RunList, ServiceError> {
+        Ok(self.runs(&query).await?)
     }
 
     fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
@@ -92,101 +87,80 @@ impl RunService for Client {
         })
     }
 
-    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
-        Box::pin(self.command_of(id, command))
+    async fn send(&self, id: &str, command: Command) -> Result<Reply, ServiceError> {
+        self.command_of(id, command).await
     }
 
-    fn known_commits<'a>(
-        &'a self,
-        root: &'a str,
+    async fn known_commits(
+        &self,
+        root: &str,
         offered: Vec<String>,
-    ) -> ServiceFuture<'a, Vec<String>> {
-        Box::pin(async move { Ok(Self::known_commits(self, root, offered).await?) })
+    ) -> Result<Vec<String>, ServiceError> {
+        Ok(Self::known_commits(self, root, offered).await?)
     }
 
-    fn offer<'a>(&'a self, id: &'a str, manifest: FileManifest) -> ServiceFuture<'a, Vec<u32>> {
-        Box::pin(async move { Ok(Self::offer(self, id, &manifest).await?) })
+    async fn offer(&self, id: &str, manifest: FileManifest) -> Result<Vec<u32>, ServiceError> {
+        Ok(Self::offer(self, id, &manifest).await?)
     }
 
-    fn write_part<'a>(
-        &'a self,
-        id: &'a str,
-        name: &'a str,
+    async fn write_part(
+        &self,
+        id: &str,
+        name: &str,
         number: u32,
         content: Vec<u8>,
-    ) -> ServiceFuture<'a, ()> {
-        Box::pin(async move { Ok(Self::write_part(self, id, name, number, content).await?) })
+    ) -> Result<(), ServiceError> {
+        Ok(Self::write_part(self, id, name, number, content).await?)
     }
 
-    fn withdraw<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, ()> {
-        Box::pin(async move { Ok(Self::withdraw(self, id).await?) })
+    async fn withdraw(&self, id: &str) -> Result<(), ServiceError> {
+        Ok(Self::withdraw(self, id).await?)
     }
 
-    fn apply<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, AppliedChanges> {
-        Box::pin(async move {
-            self.exact_or_attached(id).await?;
-            Ok(Self::apply(self, id).await?)
-        })
+    async fn apply(&self, id: &str) -> Result<AppliedChanges, ServiceError> {
+        self.exact_or_attached(id).await?;
+        Ok(Self::apply(self, id).await?)
     }
 
-    fn discard<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, DiscardedChanges> {
-        Box::pin(async move {
-            self.exact_or_attached(id).await?;
-            Ok(Self::discard(self, id).await?)
-        })
+    async fn discard(&self, id: &str) -> Result<DiscardedChanges, ServiceError> {
+        self.exact_or_attached(id).await?;
+        Ok(Self::discard(self, id).await?)
     }
 
-    fn rename<'a>(&'a self, id: &'a str, title: Option<String>) -> ServiceFuture<'a, ()> {
-        Box::pin(async move {
-            self.exact_or_attached(id).await?;
-            Ok(Self::rename(self, id, title.as_deref()).await?)
-        })
+    async fn rename(&self, id: &str, title: Option<String>) -> Result<(), ServiceError> {
+        self.exact_or_attached(id).await?;
+        Ok(Self::rename(self, id, title.as_deref()).await?)
     }
 
-    fn spec<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, KeptSpec> {
-        Box::pin(async move {
-            self.exact(id).await?;
-            Ok(Self::spec(self, id).await?)
-        })
+    async fn spec(&self, id: &str) -> Result<KeptSpec, ServiceError> {
+        self.exact(id).await?;
+        Ok(Self::spec(self, id).await?)
     }
 
-    fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
-        Box::pin(async move { Ok(Self::forget(self, &request).await?) })
+    async fn forget(&self, request: ForgetRuns) -> Result<Forgotten, ServiceError> {
+        Ok(Self::forget(self, &request).await?)
     }
 
-    fn diff<'a>(&'a self, id: &'a str, query: DiffQuery) -> ServiceFuture<'a, WorkspaceDiff> {
-        Box::pin(async move {
-            self.exact_or_attached(id).await?;
-            Ok(Self::diff(self, id, &query).await?)
-        })
+    async fn diff(&self, id: &str, query: DiffQuery) -> Result<WorkspaceDiff, ServiceError> {
+        self.exact_or_attached(id).await?;
+        Ok(Self::diff(self, id, &query).await?)
     }
 
-    fn files<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, FileList> {
-        Box::pin(async move {
-            self.exact_or_attached(id).await?;
-            Ok(Self::files(self, id).await?)
-        })
+    async fn files(&self, id: &str) -> Result<FileList, ServiceError> {
+        self.exact_or_attached(id).await?;
+        Ok(Self::files(self, id).await?)
     }
 
-    fn manifest<'a>(&'a self, id: &'a str, name: &'a str) -> ServiceFuture<'a, FileManifest> {
-        Box::pin(async move {
-            self.exact_or_attached(id).await?;
-            check_file(id, name)?;
-            Ok(Self::manifest(self, id, name).await?)
-        })
+    async fn manifest(&self, id: &str, name: &str) -> Result<FileManifest, ServiceError> {
+        self.exact_or_attached(id).await?;
+        check_file(id, name)?;
+        Ok(Self::manifest(self, id, name).await?)
     }
 
-    fn read_part<'a>(
-        &'a self,
-        id: &'a str,
-        name: &'a str,
-        number: u32,
-    ) -> ServiceFuture<'a, Vec<u8>> {
+    async fn read_part(&self, id: &str, name: &str, number: u32) -> Result<Vec<u8>, ServiceError> {
         // The manifest was read before, by the whole id.
-        Box::pin(async move {
-            check_file(id, name)?;
-            Ok(Self::read_part(self, id, name, number).await?)
-        })
+        check_file(id, name)?;
+        Ok(Self::read_part(self, id, name, number).await?)
     }
 }
 
@@ -329,34 +303,33 @@ fn unsupported(message: &str) -> ServiceError {
     (RefusalCode::Unsupported, message.to_owned()).into()
 }
 
+#[async_trait::async_trait]
 impl MachineService for Client {
-    fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>> {
-        Box::pin(async move { Ok(self.providers().await?) })
+    async fn agents(&self) -> Result<Vec<ProviderReport>, ServiceError> {
+        Ok(self.providers().await?)
     }
 
-    fn report(&self) -> ServiceFuture<'_, ProviderList> {
-        Box::pin(async move { Ok(self.machine_report().await?) })
+    async fn report(&self) -> Result<ProviderList, ServiceError> {
+        Ok(self.machine_report().await?)
     }
 
-    fn fleet(&self) -> ServiceFuture<'_, Option<FleetStatus>> {
-        Box::pin(async move {
-            match Self::fleet(self).await {
-                // A server of an earlier version.
-                Err(error) if error.code == Some(ProblemCode::NotFound) => Ok(None),
-                status => Ok(status?),
-            }
-        })
+    async fn fleet(&self) -> Result<Option<FleetStatus>, ServiceError> {
+        match Self::fleet(self).await {
+            // A server of an earlier version.
+            Err(error) if error.code == Some(ProblemCode::NotFound) => Ok(None),
+            status => Ok(status?),
+        }
     }
 
-    fn usage(&self, query: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
-        Box::pin(async move { Ok(Self::usage(self, &query).await?) })
+    async fn usage(&self, query: UsageQuery) -> Result<UsageSummary, ServiceError> {
+        Ok(Self::usage(self, &query).await?)
     }
 
-    fn limits(&self) -> ServiceFuture<'_, LimitList> {
-        Box::pin(async move { Ok(Self::limits(self).await?) })
+    async fn limits(&self) -> Result<LimitList, ServiceError> {
+        Ok(Self::limits(self).await?)
     }
 
-    fn history(&self, filter: RunFilter) -> ServiceFuture<'_, Vec<RunRecord>> {
+    async fn history(&self, filter: RunFilter) -> Result<Vec<RunRecord>, ServiceError> {
         let query = HistoryQuery {
             since: filter.since_ms,
             until: filter.until_ms,
@@ -370,42 +343,36 @@ impl MachineService for Client {
         };
         let limit = filter.limit.map_or(usize::MAX, |limit| limit as usize);
         let session = filter.session_id;
-        Box::pin(async move {
-            let Some(session) = session else {
-                return Ok(self.all_history(query, limit).await?);
-            };
-            // The server has no such filter.
-            let mut runs = self.all_history(query, usize::MAX).await?;
-            runs.retain(|run| run.session_id.as_ref() == Some(&session));
-            runs.truncate(limit);
-            Ok(runs)
-        })
+        let Some(session) = session else {
+            return Ok(self.all_history(query, limit).await?);
+        };
+        // The server has no such filter.
+        let mut runs = self.all_history(query, usize::MAX).await?;
+        runs.retain(|run| run.session_id.as_ref() == Some(&session));
+        runs.truncate(limit);
+        Ok(runs)
     }
 
-    fn history_of<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunRecord> {
-        Box::pin(async move { Ok(self.recorded(id).await?) })
+    async fn history_of(&self, id: &str) -> Result<RunRecord, ServiceError> {
+        Ok(self.recorded(id).await?)
     }
 
-    fn loops(&self, command: LoopCommand) -> ServiceFuture<'_, AgentList> {
-        Box::pin(async move {
-            let (command, selection) = match command {
-                LoopCommand::Status => return Ok(Self::agents(self).await?),
-                LoopCommand::Start(selection) => (AgentCommand::Start, selection),
-                LoopCommand::Stop(selection) => (AgentCommand::Stop, selection),
-                LoopCommand::Restart(selection) => (AgentCommand::Restart, selection),
-                LoopCommand::Wake(selection) => (AgentCommand::Wake, selection),
-                LoopCommand::Reload | LoopCommand::Subscribe => {
-                    return Err(unsupported("the HTTP API does not support this command"));
-                }
-            };
-            Ok(self.command_agents(command, &selection).await?)
-        })
+    async fn loops(&self, command: LoopCommand) -> Result<AgentList, ServiceError> {
+        let (command, selection) = match command {
+            LoopCommand::Status => return Ok(Self::agents(self).await?),
+            LoopCommand::Start(selection) => (AgentCommand::Start, selection),
+            LoopCommand::Stop(selection) => (AgentCommand::Stop, selection),
+            LoopCommand::Restart(selection) => (AgentCommand::Restart, selection),
+            LoopCommand::Wake(selection) => (AgentCommand::Wake, selection),
+            LoopCommand::Reload | LoopCommand::Subscribe => {
+                return Err(unsupported("the HTTP API does not support this command"));
+            }
+        };
+        Ok(self.command_agents(command, &selection).await?)
     }
 
-    fn loop_log<'a>(&'a self, agent: &'a str, lines: usize) -> ServiceFuture<'a, String> {
-        Box::pin(async move {
-            let log = self.agent_log(agent, lines).await?;
-            Ok(String::from_utf8_lossy(&log).into_owned())
-        })
+    async fn loop_log(&self, agent: &str, lines: usize) -> Result<String, ServiceError> {
+        let log = self.agent_log(agent, lines).await?;
+        Ok(String::from_utf8_lossy(&log).into_owned())
     }
 }

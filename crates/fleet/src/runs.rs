@@ -17,8 +17,8 @@ use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
     Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
     KeptSpec, LiveState, LiveStatus, LogLine, NEW_RUN_ID_RULE, ProblemCode, Reply, RunInfo,
-    RunList, RunQuery, RunService, RunSummary, RunView, ServiceError, ServiceFuture, Spec,
-    ViewState, WorkspaceDiff, is_new_run_id,
+    RunList, RunQuery, RunService, RunSummary, RunView, ServiceError, Spec, ViewState,
+    WorkspaceDiff, is_new_run_id,
 };
 use teamster_core::AgentError;
 use teamster_core::text::one_line;
@@ -260,35 +260,34 @@ fn exists(run: &str) -> ServiceError {
     ServiceError::new(ProblemCode::RunExists, message)
 }
 
+#[async_trait::async_trait]
 impl RunService for FleetRuns {
-    fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
-        Box::pin(self.submit(id, spec))
+    async fn start(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        self.submit(id, spec).await
     }
 
-    fn started<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
-        Box::pin(async move {
-            let (_, record) = self.fleet.find(&self.key(id)).await?;
-            if record.has_spec(&self.pool_of(&spec)?, &spec) {
-                return Ok(Accepted::existed());
-            }
-            Err(exists(id))
-        })
+    async fn started(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        let (_, record) = self.fleet.find(&self.key(id)).await?;
+        if record.has_spec(&self.pool_of(&spec)?, &spec) {
+            return Ok(Accepted::existed());
+        }
+        Err(exists(id))
     }
 
-    fn check<'a>(&'a self, spec: &'a Spec) -> ServiceFuture<'a, ()> {
-        Box::pin(async move { self.check_spec(spec).await.map(drop) })
+    async fn check(&self, spec: &Spec) -> Result<(), ServiceError> {
+        self.check_spec(spec).await.map(drop)
     }
 
-    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
-        Box::pin(self.resolved(prefix))
+    async fn resolve(&self, prefix: &str) -> Result<RunInfo, ServiceError> {
+        self.resolved(prefix).await
     }
 
-    fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
-        Box::pin(self.view(id))
+    async fn show(&self, id: &str) -> Result<RunView, ServiceError> {
+        self.view(id).await
     }
 
-    fn list(&self, query: RunQuery) -> ServiceFuture<'_, RunList> {
-        Box::pin(self.page(query))
+    async fn list(&self, query: RunQuery) -> Result<RunList, ServiceError> {
+        self.page(query).await
     }
 
     fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
@@ -299,77 +298,66 @@ impl RunService for FleetRuns {
         self.clone().all_changes()
     }
 
-    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
-        Box::pin(self.command(id, command))
+    async fn send(&self, id: &str, command: Command) -> Result<Reply, ServiceError> {
+        self.command(id, command).await
     }
 
-    fn rename<'a>(&'a self, id: &'a str, title: Option<String>) -> ServiceFuture<'a, ()> {
-        Box::pin(self.give_title(id, title))
+    async fn rename(&self, id: &str, title: Option<String>) -> Result<(), ServiceError> {
+        self.give_title(id, title).await
     }
 
-    fn spec<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, KeptSpec> {
-        Box::pin(self.spec_of(id))
+    async fn spec(&self, id: &str) -> Result<KeptSpec, ServiceError> {
+        self.spec_of(id).await
     }
 
-    fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
-        Box::pin(self.forget_runs(request))
+    async fn forget(&self, request: ForgetRuns) -> Result<Forgotten, ServiceError> {
+        self.forget_runs(request).await
     }
 
-    fn diff<'a>(&'a self, id: &'a str, query: DiffQuery) -> ServiceFuture<'a, WorkspaceDiff> {
-        Box::pin(self.changes_of(id, query))
+    async fn diff(&self, id: &str, query: DiffQuery) -> Result<WorkspaceDiff, ServiceError> {
+        self.changes_of(id, query).await
     }
 
-    fn apply<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, AppliedChanges> {
-        Box::pin(self.apply_changes(id))
+    async fn apply(&self, id: &str) -> Result<AppliedChanges, ServiceError> {
+        self.apply_changes(id).await
     }
 
-    fn discard<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, DiscardedChanges> {
-        Box::pin(self.discard_changes(id))
+    async fn discard(&self, id: &str) -> Result<DiscardedChanges, ServiceError> {
+        self.discard_changes(id).await
     }
 
-    fn withdraw<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, ()> {
-        Box::pin(async move {
-            let key = self.unused(id).await?;
-            self.fleet.withdraw_files(&key).await
-        })
+    async fn withdraw(&self, id: &str) -> Result<(), ServiceError> {
+        let key = self.unused(id).await?;
+        self.fleet.withdraw_files(&key).await
     }
 
-    fn files<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, FileList> {
-        Box::pin(self.files_of(id))
+    async fn files(&self, id: &str) -> Result<FileList, ServiceError> {
+        self.files_of(id).await
     }
 
-    fn manifest<'a>(&'a self, id: &'a str, name: &'a str) -> ServiceFuture<'a, FileManifest> {
-        Box::pin(self.manifest_of(id, name))
+    async fn manifest(&self, id: &str, name: &str) -> Result<FileManifest, ServiceError> {
+        self.manifest_of(id, name).await
     }
 
-    fn read_part<'a>(
-        &'a self,
-        id: &'a str,
-        name: &'a str,
-        number: u32,
-    ) -> ServiceFuture<'a, Vec<u8>> {
-        Box::pin(self.part_of(id, name, number))
+    async fn read_part(&self, id: &str, name: &str, number: u32) -> Result<Vec<u8>, ServiceError> {
+        self.part_of(id, name, number).await
     }
 
-    fn offer<'a>(&'a self, id: &'a str, manifest: FileManifest) -> ServiceFuture<'a, Vec<u32>> {
-        Box::pin(async move {
-            let key = self.unused(id).await?;
-            self.fleet.offer_file(&key, manifest).await
-        })
+    async fn offer(&self, id: &str, manifest: FileManifest) -> Result<Vec<u32>, ServiceError> {
+        let key = self.unused(id).await?;
+        self.fleet.offer_file(&key, manifest).await
     }
 
-    fn write_part<'a>(
-        &'a self,
-        id: &'a str,
-        name: &'a str,
+    async fn write_part(
+        &self,
+        id: &str,
+        name: &str,
         number: u32,
         content: Vec<u8>,
-    ) -> ServiceFuture<'a, ()> {
-        Box::pin(async move {
-            let key = self.key(id);
-            self.fleet
-                .write_file_part(&key, name, number, content)
-                .await
-        })
+    ) -> Result<(), ServiceError> {
+        let key = self.key(id);
+        self.fleet
+            .write_file_part(&key, name, number, content)
+            .await
     }
 }

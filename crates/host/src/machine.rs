@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use teamster_api::agents::{AgentList, Command};
 use teamster_api::history::{RunFilter, RunRecord};
 use teamster_api::usage::{Dimension, LimitList, UsageQuery, UsageSummary};
-use teamster_api::{MachineService, ProblemCode, ProviderReport, ServiceError, ServiceFuture};
+use teamster_api::{MachineService, ProblemCode, ProviderReport, ServiceError};
 use teamster_store::{Conversation, Store, StoreError};
 use teamster_usage::{Locations, limit_list, limits};
 
@@ -95,74 +95,70 @@ pub fn local_zone(warn: impl FnOnce(String)) -> TimeZone {
     })
 }
 
+#[async_trait::async_trait]
 impl MachineService for LocalMachine {
-    fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>> {
-        Box::pin(agents::reports(&self.host, &self.agents))
+    async fn agents(&self) -> Result<Vec<ProviderReport>, ServiceError> {
+        agents::reports(&self.host, &self.agents).await
     }
 
-    fn usage(&self, query: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
-        Box::pin(async move {
-            let now = Timestamp::now().to_zoned(self.zone());
-            let collected = run_blocking(move || {
-                let by = query.by.unwrap_or(Dimension::Day);
-                let collected = collect_usage(&query, &UsageSources::default(), &now, |_, _| ());
-                let collected = collected.map_err(usage_error)?;
-                Ok((collected.summary(by), collected.warnings))
-            });
-            let (summary, warnings) = collected.await?;
-            for warning in warnings {
-                self.host.notice(Notice::Warning(warning.text));
-            }
-            Ok(summary)
-        })
+    async fn usage(&self, query: UsageQuery) -> Result<UsageSummary, ServiceError> {
+        let now = Timestamp::now().to_zoned(self.zone());
+        let collected = run_blocking(move || {
+            let by = query.by.unwrap_or(Dimension::Day);
+            let collected = collect_usage(&query, &UsageSources::default(), &now, |_, _| ());
+            let collected = collected.map_err(usage_error)?;
+            Ok((collected.summary(by), collected.warnings))
+        });
+        let (summary, warnings) = collected.await?;
+        for warning in warnings {
+            self.host.notice(Notice::Warning(warning.text));
+        }
+        Ok(summary)
     }
 
-    fn limits(&self) -> ServiceFuture<'_, LimitList> {
-        Box::pin(run_blocking(|| {
+    async fn limits(&self) -> Result<LimitList, ServiceError> {
+        run_blocking(|| {
             Ok(limit_list(limits(&Locations::from_variables(
                 environment::variable,
             ))))
-        }))
-    }
-
-    fn history(&self, mut filter: RunFilter) -> ServiceFuture<'_, Vec<RunRecord>> {
-        Box::pin(async move {
-            if let Some(key) = &filter.conversation {
-                let key: Conversation = key.parse().map_err(store_error)?;
-                filter.conversation = Some(key.to_string());
-            }
-            let runs = async |store: Option<&Store>| match store {
-                Some(store) => store.runs(&filter).await.map_err(store_error),
-                None => Ok(Vec::new()),
-            };
-            self.store.with(runs).await
         })
+        .await
     }
 
-    fn history_of<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunRecord> {
-        Box::pin(async move {
-            let missing = || {
-                let detail = format!("no run \"{id}\" in the history");
-                ServiceError::new(ProblemCode::RunNotFound, detail)
-            };
-            let run = async |store: Option<&Store>| match store {
-                Some(store) => match store.run(id).await {
-                    // What cannot be an id is one of no run.
-                    Ok(None) | Err(StoreError::Invalid { .. }) => Err(missing()),
-                    run => run.map_err(store_error)?.ok_or_else(missing),
-                },
-                None => Err(missing()),
-            };
-            self.store.with(run).await
-        })
+    async fn history(&self, mut filter: RunFilter) -> Result<Vec<RunRecord>, ServiceError> {
+        if let Some(key) = &filter.conversation {
+            let key: Conversation = key.parse().map_err(store_error)?;
+            filter.conversation = Some(key.to_string());
+        }
+        let runs = async |store: Option<&Store>| match store {
+            Some(store) => store.runs(&filter).await.map_err(store_error),
+            None => Ok(Vec::new()),
+        };
+        self.store.with(runs).await
     }
 
-    fn loops(&self, command: Command) -> ServiceFuture<'_, AgentList> {
-        Box::pin(loops::execute(self.loops.as_deref(), command))
+    async fn history_of(&self, id: &str) -> Result<RunRecord, ServiceError> {
+        let missing = || {
+            let detail = format!("no run \"{id}\" in the history");
+            ServiceError::new(ProblemCode::RunNotFound, detail)
+        };
+        let run = async |store: Option<&Store>| match store {
+            Some(store) => match store.run(id).await {
+                // What cannot be an id is one of no run.
+                Ok(None) | Err(StoreError::Invalid { .. }) => Err(missing()),
+                run => run.map_err(store_error)?.ok_or_else(missing),
+            },
+            None => Err(missing()),
+        };
+        self.store.with(run).await
     }
 
-    fn loop_log<'a>(&'a self, agent: &'a str, lines: usize) -> ServiceFuture<'a, String> {
-        Box::pin(loops::log(self.loops.as_deref(), agent, lines))
+    async fn loops(&self, command: Command) -> Result<AgentList, ServiceError> {
+        loops::execute(self.loops.as_deref(), command).await
+    }
+
+    async fn loop_log(&self, agent: &str, lines: usize) -> Result<String, ServiceError> {
+        loops::log(self.loops.as_deref(), agent, lines).await
     }
 }
 

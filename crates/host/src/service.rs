@@ -22,7 +22,7 @@ use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
     Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
     KeptSpec, LogLine, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService, RunView,
-    ServiceError, ServiceFuture, Spec, Workspace, WorkspaceDiff, is_new_run_id, is_owned_run_id,
+    ServiceError, Spec, Workspace, WorkspaceDiff, is_new_run_id, is_owned_run_id,
 };
 use teamster_core::AgentError;
 use teamster_core::sync::ByName;
@@ -279,43 +279,38 @@ fn of_start(id: &str, error: AgentError) -> ServiceError {
     error.into()
 }
 
+#[async_trait::async_trait]
 impl RunService for LocalRuns {
-    fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
-        Box::pin(self.start_run(id, spec))
+    async fn start(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        self.start_run(id, spec).await
     }
 
-    fn started<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
-        Box::pin(async move {
-            let existing = self.existing(id, &spec).await?;
-            Ok(existing.ok_or_else(|| RunsError::NotFound { id: id.to_owned() })?)
-        })
+    async fn started(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        let existing = self.existing(id, &spec).await?;
+        Ok(existing.ok_or_else(|| RunsError::NotFound { id: id.to_owned() })?)
     }
 
-    fn check<'a>(&'a self, spec: &'a Spec) -> ServiceFuture<'a, ()> {
+    async fn check(&self, spec: &Spec) -> Result<(), ServiceError> {
         let (host, spec) = (self.host.clone(), spec.clone());
-        Box::pin(blocking(move || Ok(check::check(&host, &spec)?)))
+        blocking(move || Ok(check::check(&host, &spec)?)).await
     }
 
-    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
-        Box::pin(async move { Ok(self.index.find(prefix).await?.info().clone()) })
+    async fn resolve(&self, prefix: &str) -> Result<RunInfo, ServiceError> {
+        Ok(self.index.find(prefix).await?.info().clone())
     }
 
-    fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
-        Box::pin(async move {
-            let run = self.index.get(id).await?;
-            self.index.live_view(run).await
-        })
+    async fn show(&self, id: &str) -> Result<RunView, ServiceError> {
+        let run = self.index.get(id).await?;
+        self.index.live_view(run).await
     }
 
-    fn outline<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
-        Box::pin(async move {
-            let run = self.index.get(id).await?;
-            self.index.outline(run).await
-        })
+    async fn outline(&self, id: &str) -> Result<RunView, ServiceError> {
+        let run = self.index.get(id).await?;
+        self.index.outline(run).await
     }
 
-    fn list(&self, query: RunQuery) -> ServiceFuture<'_, RunList> {
-        Box::pin(self.page(query))
+    async fn list(&self, query: RunQuery) -> Result<RunList, ServiceError> {
+        self.page(query).await
     }
 
     fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
@@ -346,101 +341,89 @@ impl RunService for LocalRuns {
         })
     }
 
-    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
-        Box::pin(self.command(id, command))
+    async fn send(&self, id: &str, command: Command) -> Result<Reply, ServiceError> {
+        self.command(id, command).await
     }
 
-    fn known_commits<'a>(
-        &'a self,
-        root: &'a str,
+    async fn known_commits(
+        &self,
+        root: &str,
         offered: Vec<String>,
-    ) -> ServiceFuture<'a, Vec<String>> {
+    ) -> Result<Vec<String>, ServiceError> {
         let root = root.to_owned();
-        Box::pin(unlimited(move || {
+        unlimited(move || {
             let known = Mirror::known(&state::mirrors()?, &root, &offered);
             known.map_err(|error| ServiceError::new(ProblemCode::Internal, error_chain(&error)))
-        }))
-    }
-
-    fn offer<'a>(&'a self, id: &'a str, manifest: FileManifest) -> ServiceFuture<'a, Vec<u32>> {
-        Box::pin(async move {
-            if !self.can_be_new(id) {
-                return Err(RunsError::InvalidId { id: id.to_owned() }.into());
-            }
-            self.must_be_free(id).await?;
-            let id = id.to_owned();
-            unlimited(move || state::uploads()?.offer(&id, &manifest)).await
         })
+        .await
     }
 
-    fn write_part<'a>(
-        &'a self,
-        id: &'a str,
-        name: &'a str,
+    async fn offer(&self, id: &str, manifest: FileManifest) -> Result<Vec<u32>, ServiceError> {
+        if !self.can_be_new(id) {
+            return Err(RunsError::InvalidId { id: id.to_owned() }.into());
+        }
+        self.must_be_free(id).await?;
+        let id = id.to_owned();
+        unlimited(move || state::uploads()?.offer(&id, &manifest)).await
+    }
+
+    async fn write_part(
+        &self,
+        id: &str,
+        name: &str,
         number: u32,
         content: Vec<u8>,
-    ) -> ServiceFuture<'a, ()> {
+    ) -> Result<(), ServiceError> {
         let (id, name) = (id.to_owned(), name.to_owned());
-        Box::pin(blocking(move || {
-            state::uploads()?.write_part(&id, &name, number, &content)
-        }))
+        blocking(move || state::uploads()?.write_part(&id, &name, number, &content)).await
     }
 
-    fn withdraw<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, ()> {
-        Box::pin(async move {
-            let _starts = STARTS.of(id).lock_owned().await;
-            self.must_be_free(id).await?;
-            let id = id.to_owned();
-            blocking(move || {
-                state::uploads()?.remove(&id);
-                Ok(())
-            })
-            .await
+    async fn withdraw(&self, id: &str) -> Result<(), ServiceError> {
+        let _starts = STARTS.of(id).lock_owned().await;
+        self.must_be_free(id).await?;
+        let id = id.to_owned();
+        blocking(move || {
+            state::uploads()?.remove(&id);
+            Ok(())
         })
+        .await
     }
 
-    fn apply<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, AppliedChanges> {
-        Box::pin(self.apply_changes(id))
+    async fn apply(&self, id: &str) -> Result<AppliedChanges, ServiceError> {
+        self.apply_changes(id).await
     }
 
-    fn discard<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, DiscardedChanges> {
-        Box::pin(self.discard_changes(id))
+    async fn discard(&self, id: &str) -> Result<DiscardedChanges, ServiceError> {
+        self.discard_changes(id).await
     }
 
-    fn rename<'a>(&'a self, id: &'a str, title: Option<String>) -> ServiceFuture<'a, ()> {
-        Box::pin(self.give_title(id, title))
+    async fn rename(&self, id: &str, title: Option<String>) -> Result<(), ServiceError> {
+        self.give_title(id, title).await
     }
 
-    fn spec<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, KeptSpec> {
-        Box::pin(self.index.spec(id))
+    async fn spec(&self, id: &str) -> Result<KeptSpec, ServiceError> {
+        self.index.spec(id).await
     }
 
-    fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
-        Box::pin(async move {
-            let forget = async |store: Option<&Store>| Ok(forget_runs(&request, store).await?);
-            self.store.with(forget).await
-        })
+    async fn forget(&self, request: ForgetRuns) -> Result<Forgotten, ServiceError> {
+        let forget = async |store: Option<&Store>| Ok(forget_runs(&request, store).await?);
+        self.store.with(forget).await
     }
 
-    fn diff<'a>(&'a self, id: &'a str, query: DiffQuery) -> ServiceFuture<'a, WorkspaceDiff> {
-        Box::pin(self.changes_of(id, query))
+    async fn diff(&self, id: &str, query: DiffQuery) -> Result<WorkspaceDiff, ServiceError> {
+        self.changes_of(id, query).await
     }
 
-    fn files<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, FileList> {
-        Box::pin(self.files_of(id))
+    async fn files(&self, id: &str) -> Result<FileList, ServiceError> {
+        self.files_of(id).await
     }
 
-    fn manifest<'a>(&'a self, id: &'a str, name: &'a str) -> ServiceFuture<'a, FileManifest> {
-        Box::pin(self.manifest_of(id, name))
+    async fn manifest(&self, id: &str, name: &str) -> Result<FileManifest, ServiceError> {
+        self.manifest_of(id, name).await
     }
 
-    fn read_part<'a>(
-        &'a self,
-        id: &'a str,
-        name: &'a str,
-        number: u32,
-    ) -> ServiceFuture<'a, Vec<u8>> {
-        Box::pin(self.part_of(id, name, number))
+    async fn read_part(&self, id: &str, name: &str, number: u32) -> Result<Vec<u8>, ServiceError> {
+        self.part_of(id, name, number).await
     }
 }
 

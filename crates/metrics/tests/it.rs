@@ -12,7 +12,7 @@ use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
     Accepted, Change, Command, FleetAgent, FleetHold, FleetQueue, FleetStatus, FleetWorker,
     LogLine, PendingRequest, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService,
-    RunSummary, RunView, ServiceError, ServiceFuture, Spec, ViewState,
+    RunSummary, RunView, ServiceError, Spec, ViewState,
 };
 use teamster_core::{CostSource, PermissionRequest, RunStatus, ToolKind, Usage};
 use teamster_metrics::{Metrics, WorkerFigures};
@@ -41,26 +41,25 @@ impl Scripted {
     }
 }
 
+#[async_trait::async_trait]
 impl RunService for Scripted {
-    fn start<'a>(&'a self, _: &'a str, _: Spec) -> ServiceFuture<'a, Accepted> {
-        Box::pin(async { self.unexpected() })
+    async fn start(&self, _: &str, _: Spec) -> Result<Accepted, ServiceError> {
+        self.unexpected()
     }
 
-    fn resolve<'a>(&'a self, _: &'a str) -> ServiceFuture<'a, RunInfo> {
-        Box::pin(async { self.unexpected() })
+    async fn resolve(&self, _: &str) -> Result<RunInfo, ServiceError> {
+        self.unexpected()
     }
 
-    fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
+    async fn show(&self, id: &str) -> Result<RunView, ServiceError> {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let known = self.known.lock().unwrap().get(id).cloned();
-        Box::pin(async {
-            let missing = || ServiceError::new(ProblemCode::RunNotFound, "no such run");
-            Ok(RunView::new(Arc::new(known.ok_or_else(missing)?), None))
-        })
+        let missing = || ServiceError::new(ProblemCode::RunNotFound, "no such run");
+        Ok(RunView::new(Arc::new(known.ok_or_else(missing)?), None))
     }
 
-    fn list(&self, _: RunQuery) -> ServiceFuture<'_, RunList> {
-        Box::pin(async { self.unexpected() })
+    async fn list(&self, _: RunQuery) -> Result<RunList, ServiceError> {
+        self.unexpected()
     }
 
     fn follow(&self, _: &str, _: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
@@ -82,12 +81,12 @@ impl RunService for Scripted {
         })
     }
 
-    fn send<'a>(&'a self, _: &'a str, _: Command) -> ServiceFuture<'a, Reply> {
-        Box::pin(async { self.unexpected() })
+    async fn send(&self, _: &str, _: Command) -> Result<Reply, ServiceError> {
+        self.unexpected()
     }
 
-    fn forget(&self, _: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
-        Box::pin(async { self.unexpected() })
+    async fn forget(&self, _: ForgetRuns) -> Result<Forgotten, ServiceError> {
+        self.unexpected()
     }
 }
 

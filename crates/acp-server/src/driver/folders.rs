@@ -2,18 +2,19 @@
 
 use std::path::Path;
 
-use teamster_api::{RunHandle, ServiceFuture, Workspace};
+use teamster_api::{RunHandle, ServiceError, Workspace};
 
 /// Takes folders of the editor to the machine of the service, and brings back what was changed.
 ///
 /// [`EditorServer`](crate::EditorServer) knows no repositories: the program around it gives it this.
+#[async_trait::async_trait]
 pub trait FolderTransfer: Send + Sync {
     /// Checks that a folder can go along. Sends nothing.
     ///
     /// # Errors
     ///
     /// Fails with the reason and the next step.
-    fn check<'a>(&'a self, folder: &'a Path) -> ServiceFuture<'a, ()>;
+    async fn check(&self, folder: &Path) -> Result<(), ServiceError>;
 
     /// Sends a folder for the session with this id, which is opened next. Dropping the future stops that; another call
     /// continues it.
@@ -21,10 +22,10 @@ pub trait FolderTransfer: Send + Sync {
     /// # Errors
     ///
     /// Fails if the folder cannot go along, or if the service refuses it.
-    fn send<'a>(&'a self, id: &'a str, folder: &'a Path) -> ServiceFuture<'a, SentFolder>;
+    async fn send(&self, id: &str, folder: &Path) -> Result<SentFolder, ServiceError>;
 
     /// Withdraws what was sent for a session that will not be opened. What cannot be withdrawn is left.
-    fn give_up<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, ()>;
+    async fn give_up(&self, id: &str) -> Result<(), ServiceError>;
 
     /// Brings back what a session that has ended has left, and reports it to the user of this machine too, whose editor may
     /// be gone. Returns the report; `None` if there is nothing to bring back.
@@ -32,11 +33,11 @@ pub trait FolderTransfer: Send + Sync {
     /// # Errors
     ///
     /// Fails with the reason and the next step. Nothing is lost: the service still has it.
-    fn bring_back<'a>(
-        &'a self,
-        session: &'a RunHandle,
-        folder: &'a Path,
-    ) -> ServiceFuture<'a, Option<String>>;
+    async fn bring_back(
+        &self,
+        session: &RunHandle,
+        folder: &Path,
+    ) -> Result<Option<String>, ServiceError>;
 }
 
 /// A folder that was sent.

@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::json;
 use teamster_acp_server::{EditorServer, FolderTransfer, SentFolder};
 use teamster_api::{
-    Command, ProblemCode, RunHandle, RunQuery, RunService, ServiceError, ServiceFuture, ViewState,
-    Workspace, list_all,
+    Command, ProblemCode, RunHandle, RunQuery, RunService, ServiceError, ViewState, Workspace,
+    list_all,
 };
 use teamster_core::{PermissionMode, Stopping};
 use teamster_testkit::run_service::MemoryService;
@@ -51,48 +51,43 @@ fn uploaded() -> Workspace {
     }
 }
 
+#[async_trait::async_trait]
 impl FolderTransfer for Transfer {
-    fn check<'a>(&'a self, folder: &'a Path) -> ServiceFuture<'a, ()> {
+    async fn check(&self, folder: &Path) -> Result<(), ServiceError> {
         self.note("check", folder);
         let is_there = folder == Path::new("/w");
-        Box::pin(async move {
-            if is_there {
-                return Ok(());
-            }
-            let problem = "no repository: open one";
-            Err(ServiceError::new(ProblemCode::InvalidParams, problem))
-        })
+        if is_there {
+            return Ok(());
+        }
+        let problem = "no repository: open one";
+        Err(ServiceError::new(ProblemCode::InvalidParams, problem))
     }
 
-    fn send<'a>(&'a self, _: &'a str, folder: &'a Path) -> ServiceFuture<'a, SentFolder> {
+    async fn send(&self, _: &str, folder: &Path) -> Result<SentFolder, ServiceError> {
         self.note("send", folder);
         let is_slow = self.is_slow.load(Ordering::Relaxed);
-        Box::pin(async move {
-            if is_slow {
-                std::future::pending::<()>().await;
-            }
-            let warnings = vec!["a file was left out".to_owned()];
-            Ok(SentFolder::new(uploaded(), warnings))
-        })
+        if is_slow {
+            std::future::pending::<()>().await;
+        }
+        let warnings = vec!["a file was left out".to_owned()];
+        Ok(SentFolder::new(uploaded(), warnings))
     }
 
-    fn give_up<'a>(&'a self, _: &'a str) -> ServiceFuture<'a, ()> {
+    async fn give_up(&self, _: &str) -> Result<(), ServiceError> {
         self.note("give up", Path::new("it"));
-        Box::pin(async { Ok(()) })
+        Ok(())
     }
 
-    fn bring_back<'a>(
-        &'a self,
-        session: &'a RunHandle,
-        folder: &'a Path,
-    ) -> ServiceFuture<'a, Option<String>> {
-        Box::pin(async move {
-            let _held = self.brought.lock().await;
-            let state = session.outline().await?.summary.state;
-            assert_eq!(state, ViewState::Ended);
-            self.note("bring back", folder);
-            Ok(Some("branch b: 1 commit".to_owned()))
-        })
+    async fn bring_back(
+        &self,
+        session: &RunHandle,
+        folder: &Path,
+    ) -> Result<Option<String>, ServiceError> {
+        let _held = self.brought.lock().await;
+        let state = session.outline().await?.summary.state;
+        assert_eq!(state, ViewState::Ended);
+        self.note("bring back", folder);
+        Ok(Some("branch b: 1 commit".to_owned()))
     }
 }
 

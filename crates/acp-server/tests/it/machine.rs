@@ -5,15 +5,13 @@ use teamster_acp_server::{Catalog, Choice};
 use teamster_api::agents::{AgentList, Command};
 use teamster_api::history::{RunFilter, RunRecord};
 use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
-use teamster_api::{
-    MachineService, ProblemCode, ProviderReport, ServiceError, ServiceFuture, SessionSpec,
-};
+use teamster_api::{MachineService, ProblemCode, ProviderReport, ServiceError, SessionSpec};
 use teamster_core::{Capabilities, PermissionMode};
 
 struct Machine;
 
-fn unknown<T>() -> ServiceFuture<'static, T> {
-    Box::pin(async { Err(ServiceError::new(ProblemCode::Internal, "not asked for")) })
+fn unknown<T>() -> Result<T, ServiceError> {
+    Err(ServiceError::new(ProblemCode::Internal, "not asked for"))
 }
 
 fn report(id: &str, usable: bool, login: &str, sessions: bool) -> ProviderReport {
@@ -32,29 +30,28 @@ fn report(id: &str, usable: bool, login: &str, sessions: bool) -> ProviderReport
     report
 }
 
+#[async_trait::async_trait]
 impl MachineService for Machine {
-    fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>> {
-        Box::pin(async {
-            Ok(vec![
-                // Of another machine of a fleet.
-                report("ready", false, "no", true),
-                report("missing", false, "yes", true),
-                report("without", true, "yes", false),
-                report("out", true, "no", true),
-                report("ready", true, "unknown", true),
-            ])
-        })
+    async fn agents(&self) -> Result<Vec<ProviderReport>, ServiceError> {
+        Ok(vec![
+            // Of another machine of a fleet.
+            report("ready", false, "no", true),
+            report("missing", false, "yes", true),
+            report("without", true, "yes", false),
+            report("out", true, "no", true),
+            report("ready", true, "unknown", true),
+        ])
     }
 
-    fn usage(&self, _: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
+    async fn usage(&self, _: UsageQuery) -> Result<UsageSummary, ServiceError> {
         unknown()
     }
 
-    fn limits(&self) -> ServiceFuture<'_, LimitList> {
+    async fn limits(&self) -> Result<LimitList, ServiceError> {
         unknown()
     }
 
-    fn history(&self, _: RunFilter) -> ServiceFuture<'_, Vec<RunRecord>> {
+    async fn history(&self, _: RunFilter) -> Result<Vec<RunRecord>, ServiceError> {
         let run = |provider: &str, model: &str| {
             let record = json!({
                 "runId": "r", "provider": provider, "model": model, "status": "success",
@@ -62,25 +59,23 @@ impl MachineService for Machine {
             });
             serde_json::from_value(record).unwrap()
         };
-        Box::pin(async move {
-            Ok(vec![
-                run("ready", "b"),
-                run("out", "x"),
-                run("ready", "a"),
-                run("ready", "b"),
-            ])
-        })
+        Ok(vec![
+            run("ready", "b"),
+            run("out", "x"),
+            run("ready", "a"),
+            run("ready", "b"),
+        ])
     }
 
-    fn history_of<'a>(&'a self, _: &'a str) -> ServiceFuture<'a, RunRecord> {
+    async fn history_of(&self, _: &str) -> Result<RunRecord, ServiceError> {
         unknown()
     }
 
-    fn loops(&self, _: Command) -> ServiceFuture<'_, AgentList> {
+    async fn loops(&self, _: Command) -> Result<AgentList, ServiceError> {
         unknown()
     }
 
-    fn loop_log<'a>(&'a self, _: &'a str, _: usize) -> ServiceFuture<'a, String> {
+    async fn loop_log(&self, _: &str, _: usize) -> Result<String, ServiceError> {
         unknown()
     }
 }

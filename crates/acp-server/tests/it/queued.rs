@@ -10,7 +10,7 @@ use teamster_acp_server::{Catalog, EditorServer};
 use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
     Accepted, Change, Command, LogLine, QueueReason, QueueStatus, Reply, RunInfo, RunList,
-    RunQuery, RunService, RunView, ServiceError, ServiceFuture, SessionSpec, Spec, ViewState,
+    RunQuery, RunService, RunView, ServiceError, SessionSpec, Spec, ViewState,
 };
 use teamster_testkit::run_service::MemoryService;
 use tokio::time::{Instant, sleep};
@@ -109,35 +109,34 @@ async fn cancel(editor: &mut Editor, thread: &str, id: u64) {
     assert_eq!(editor.stop_reason(id).await, "cancelled");
 }
 
+#[async_trait::async_trait]
 impl RunService for Fleet {
-    fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
-        self.runs.start(id, spec)
+    async fn start(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        self.runs.start(id, spec).await
     }
 
-    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
-        self.runs.resolve(prefix)
+    async fn resolve(&self, prefix: &str) -> Result<RunInfo, ServiceError> {
+        self.runs.resolve(prefix).await
     }
 
-    fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
-        Box::pin(async move {
-            if self.is_cut.load(Ordering::Relaxed) {
-                return Err(ServiceError::unreachable("the connection is broken"));
-            }
-            let mut view = self.runs.show(id).await?;
-            if self.is_queued() && view.summary.state != ViewState::Ended {
-                let summary = Arc::make_mut(&mut view.summary);
-                summary.state = ViewState::Queued;
-                summary.queue = Some(QueueStatus::new(
-                    QueueReason::NoSlot,
-                    *self.reason.lock().unwrap(),
-                ));
-            }
-            Ok(view)
-        })
+    async fn show(&self, id: &str) -> Result<RunView, ServiceError> {
+        if self.is_cut.load(Ordering::Relaxed) {
+            return Err(ServiceError::unreachable("the connection is broken"));
+        }
+        let mut view = self.runs.show(id).await?;
+        if self.is_queued() && view.summary.state != ViewState::Ended {
+            let summary = Arc::make_mut(&mut view.summary);
+            summary.state = ViewState::Queued;
+            summary.queue = Some(QueueStatus::new(
+                QueueReason::NoSlot,
+                *self.reason.lock().unwrap(),
+            ));
+        }
+        Ok(view)
     }
 
-    fn list(&self, query: RunQuery) -> ServiceFuture<'_, RunList> {
-        self.runs.list(query)
+    async fn list(&self, query: RunQuery) -> Result<RunList, ServiceError> {
+        self.runs.list(query).await
     }
 
     fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
@@ -148,23 +147,21 @@ impl RunService for Fleet {
         self.runs.changes()
     }
 
-    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
-        Box::pin(async move {
-            let is_cancel = matches!(command, Command::Cancel { .. });
-            let is_queued = self.show(id).await?.summary.state == ViewState::Queued;
-            assert!(is_cancel || !is_queued, "{command:?}");
-            let is_prompt = matches!(command, Command::Send { .. });
-            if is_prompt && self.ends.swap(false, Ordering::Relaxed) {
-                self.is_free.store(false, Ordering::Relaxed);
-                self.runs.send(id, Command::Cancel { kill: false }).await?;
-            }
-            self.note(&command);
-            self.runs.send(id, command).await
-        })
+    async fn send(&self, id: &str, command: Command) -> Result<Reply, ServiceError> {
+        let is_cancel = matches!(command, Command::Cancel { .. });
+        let is_queued = self.show(id).await?.summary.state == ViewState::Queued;
+        assert!(is_cancel || !is_queued, "{command:?}");
+        let is_prompt = matches!(command, Command::Send { .. });
+        if is_prompt && self.ends.swap(false, Ordering::Relaxed) {
+            self.is_free.store(false, Ordering::Relaxed);
+            self.runs.send(id, Command::Cancel { kill: false }).await?;
+        }
+        self.note(&command);
+        self.runs.send(id, command).await
     }
 
-    fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
-        self.runs.forget(request)
+    async fn forget(&self, request: ForgetRuns) -> Result<Forgotten, ServiceError> {
+        self.runs.forget(request).await
     }
 }
 

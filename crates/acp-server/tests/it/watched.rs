@@ -4,7 +4,7 @@ use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
     Accepted, Change, Command, LogLine, Reply, RunInfo, RunList, RunQuery, RunService, RunView,
-    ServiceError, ServiceFuture, Spec,
+    ServiceError, Spec,
 };
 use teamster_testkit::run_service::MemoryService;
 
@@ -25,20 +25,20 @@ pub(crate) struct Watched<F> {
 }
 
 impl<F: Fn(&Command) -> Course + Send + Sync> RunService for Watched<F> {
-    fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
-        self.runs.start(id, spec)
+    async fn start(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        self.runs.start(id, spec).await
     }
 
-    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
-        self.runs.resolve(prefix)
+    async fn resolve(&self, prefix: &str) -> Result<RunInfo, ServiceError> {
+        self.runs.resolve(prefix).await
     }
 
-    fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
-        self.runs.show(id)
+    async fn show(&self, id: &str) -> Result<RunView, ServiceError> {
+        self.runs.show(id).await
     }
 
-    fn list(&self, query: RunQuery) -> ServiceFuture<'_, RunList> {
-        self.runs.list(query)
+    async fn list(&self, query: RunQuery) -> Result<RunList, ServiceError> {
+        self.runs.list(query).await
     }
 
     fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
@@ -49,26 +49,24 @@ impl<F: Fn(&Command) -> Course + Send + Sync> RunService for Watched<F> {
         self.runs.changes()
     }
 
-    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
-        Box::pin(async move {
-            let lost = || ServiceError::unreachable("the connection is broken");
-            match (self.course)(&command) {
-                Course::Arrives => self.runs.send(id, command).await,
-                Course::ComesLate => {
-                    self.runs.send(id, Command::Cancel { kill: false }).await?;
-                    self.runs.send(id, command).await
-                }
-                Course::Breaks { after } => {
-                    if after {
-                        self.runs.send(id, command).await?;
-                    }
-                    Err(lost())
-                }
+    async fn send(&self, id: &str, command: Command) -> Result<Reply, ServiceError> {
+        let lost = || ServiceError::unreachable("the connection is broken");
+        match (self.course)(&command) {
+            Course::Arrives => self.runs.send(id, command).await,
+            Course::ComesLate => {
+                self.runs.send(id, Command::Cancel { kill: false }).await?;
+                self.runs.send(id, command).await
             }
-        })
+            Course::Breaks { after } => {
+                if after {
+                    self.runs.send(id, command).await?;
+                }
+                Err(lost())
+            }
+        }
     }
 
-    fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
-        self.runs.forget(request)
+    async fn forget(&self, request: ForgetRuns) -> Result<Forgotten, ServiceError> {
+        self.runs.forget(request).await
     }
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use teamster_acp_server::{Catalog, Disconnect, EditorServer, LogOut};
-use teamster_api::{ProblemCode, ServiceFuture, SessionSpec};
+use teamster_api::{ProblemCode, ServiceError, SessionSpec};
 use teamster_core::time::millis;
 use teamster_host::{Guard, LocalMachine, LocalRuns, SessionTasks};
 use tokio::runtime::Runtime;
@@ -103,9 +103,10 @@ fn here(runtime: &Runtime, mut session: SessionSpec) -> anyhow::Result<u8> {
 /// Logs out by the agents' CLIs.
 struct ByCli;
 
+#[async_trait::async_trait]
 impl LogOut for ByCli {
-    fn log_out<'a>(&'a self, agent: &'a str) -> ServiceFuture<'a, ()> {
-        Box::pin(async move { Ok(teamster_host::log_out(host(), agent).await?) })
+    async fn log_out(&self, agent: &str) -> Result<(), ServiceError> {
+        Ok(teamster_host::log_out(host(), agent).await?)
     }
 }
 

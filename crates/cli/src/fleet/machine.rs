@@ -9,7 +9,7 @@ use teamster_api::history::{RunFilter, RunRecord, RunState};
 use teamster_api::usage::{LimitList, UsageLimit, UsageQuery, UsageSummary};
 use teamster_api::{
     FleetStatus, MachineService, ProblemCode, ProviderReport, RunQuery, RunService, RunSummary,
-    ServiceError, ServiceFuture, ViewState, list_all,
+    ServiceError, ViewState, list_all,
 };
 use teamster_fleet::{Fleet, Hold, LOGGED_OUT, StatusReader};
 use teamster_host::usage::usage_of_runs;
@@ -86,59 +86,52 @@ impl FleetMachine {
     }
 }
 
+#[async_trait::async_trait]
 impl MachineService for FleetMachine {
-    fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>> {
-        Box::pin(self.reports())
+    async fn agents(&self) -> Result<Vec<ProviderReport>, ServiceError> {
+        self.reports().await
     }
 
-    fn fleet(&self) -> ServiceFuture<'_, Option<FleetStatus>> {
-        Box::pin(async move { Ok(Some(self.status.status().await?.into())) })
+    async fn fleet(&self) -> Result<Option<FleetStatus>, ServiceError> {
+        Ok(Some(self.status.status().await?.into()))
     }
 
-    fn usage(&self, query: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
-        Box::pin(async move {
-            let mut runs = self.records(&RunFilter::default()).await?;
-            // Without its model, a run cannot be estimated again.
-            for run in runs.iter_mut().filter(|run| run.model.is_none()) {
-                run.cost_source = None;
-            }
-            let now = Timestamp::now().to_zoned(zone::local());
-            Ok(usage_of_runs(&query, &runs, &now)?)
-        })
+    async fn usage(&self, query: UsageQuery) -> Result<UsageSummary, ServiceError> {
+        let mut runs = self.records(&RunFilter::default()).await?;
+        // Without its model, a run cannot be estimated again.
+        for run in runs.iter_mut().filter(|run| run.model.is_none()) {
+            run.cost_source = None;
+        }
+        let now = Timestamp::now().to_zoned(zone::local());
+        Ok(usage_of_runs(&query, &runs, &now)?)
     }
 
-    fn limits(&self) -> ServiceFuture<'_, LimitList> {
-        Box::pin(async {
-            let holds = self.fleet.holds().await?;
-            Ok(LimitList::new(holds.iter().map(limit).collect()))
-        })
+    async fn limits(&self) -> Result<LimitList, ServiceError> {
+        let holds = self.fleet.holds().await?;
+        Ok(LimitList::new(holds.iter().map(limit).collect()))
     }
 
-    fn history(&self, filter: RunFilter) -> ServiceFuture<'_, Vec<RunRecord>> {
-        Box::pin(async move { self.records(&filter).await })
+    async fn history(&self, filter: RunFilter) -> Result<Vec<RunRecord>, ServiceError> {
+        self.records(&filter).await
     }
 
-    fn history_of<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunRecord> {
-        Box::pin(async move {
-            let id = self.runs.resolve(id).await?.run_id;
-            let view = self.runs.show(&id).await?;
-            let mut record = record(&view.summary);
-            record.num_turns = view.result.and_then(|result| result.num_turns);
-            Ok(record)
-        })
+    async fn history_of(&self, id: &str) -> Result<RunRecord, ServiceError> {
+        let id = self.runs.resolve(id).await?.run_id;
+        let view = self.runs.show(&id).await?;
+        let mut record = record(&view.summary);
+        record.num_turns = view.result.and_then(|result| result.num_turns);
+        Ok(record)
     }
 
-    fn loops(&self, command: Command) -> ServiceFuture<'_, AgentList> {
-        Box::pin(async move {
-            match command {
-                Command::Status => Ok(AgentList::none()),
-                _ => Err(no_loops()),
-            }
-        })
+    async fn loops(&self, command: Command) -> Result<AgentList, ServiceError> {
+        match command {
+            Command::Status => Ok(AgentList::none()),
+            _ => Err(no_loops()),
+        }
     }
 
-    fn loop_log<'a>(&'a self, _: &'a str, _: usize) -> ServiceFuture<'a, String> {
-        Box::pin(async { Err(no_loops()) })
+    async fn loop_log(&self, _: &str, _: usize) -> Result<String, ServiceError> {
+        Err(no_loops())
     }
 }
 

@@ -8,7 +8,7 @@ use teamster_api::history::{RunFilter, RunRecord};
 use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
 use teamster_api::{
     Command, FleetQueue, FleetStatus, MachineService, ProblemCode, ProviderReport, Reply,
-    RunService, RunSpec, ServiceError, ServiceFuture, SessionSpec, Spec, Worktree,
+    RunService, RunSpec, ServiceError, SessionSpec, Spec, Worktree,
 };
 use teamster_client::Client;
 use teamster_core::{AgentEvent, Capabilities, PermissionMode, PermissionRequest, Text, ToolKind};
@@ -92,13 +92,16 @@ impl Subject for Over {
 /// A machine with one agent.
 pub(crate) struct Machine;
 
-fn unknown<T>() -> ServiceFuture<'static, T> {
-    let error = ServiceError::new(ProblemCode::Unsupported, "not in this test");
-    Box::pin(async { Err(error) })
+fn unknown<T>() -> Result<T, ServiceError> {
+    Err(ServiceError::new(
+        ProblemCode::Unsupported,
+        "not in this test",
+    ))
 }
 
+#[async_trait::async_trait]
 impl MachineService for Machine {
-    fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>> {
+    async fn agents(&self) -> Result<Vec<ProviderReport>, ServiceError> {
         let facts = json!({
             "id": "mock", "name": "Mock", "usable": true, "inProcess": false, "tested": true,
             "testedVersions": ["1"], "tooOld": false, "install": "-", "login": {"state": "yes"},
@@ -106,29 +109,27 @@ impl MachineService for Machine {
         let mut capabilities = Capabilities::none();
         capabilities.permission_modes = PermissionMode::ALL;
         capabilities.uncounted_tools = &["task"];
-        Box::pin(async {
-            let facts = serde_json::from_value(facts).unwrap();
-            let mut report = ProviderReport::new(facts, capabilities);
-            report.sessions = true;
-            Ok(vec![report])
-        })
+        let facts = serde_json::from_value(facts).unwrap();
+        let mut report = ProviderReport::new(facts, capabilities);
+        report.sessions = true;
+        Ok(vec![report])
     }
 
-    fn fleet(&self) -> ServiceFuture<'_, Option<FleetStatus>> {
+    async fn fleet(&self) -> Result<Option<FleetStatus>, ServiceError> {
         let mut status = FleetStatus::default();
         status.queues = vec![FleetQueue::default()];
-        Box::pin(async { Ok(Some(status)) })
+        Ok(Some(status))
     }
 
-    fn usage(&self, _: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
+    async fn usage(&self, _: UsageQuery) -> Result<UsageSummary, ServiceError> {
         unknown()
     }
 
-    fn limits(&self) -> ServiceFuture<'_, LimitList> {
-        Box::pin(async { Ok(LimitList::new(Vec::new())) })
+    async fn limits(&self) -> Result<LimitList, ServiceError> {
+        Ok(LimitList::new(Vec::new()))
     }
 
-    fn history(&self, filter: RunFilter) -> ServiceFuture<'_, Vec<RunRecord>> {
+    async fn history(&self, filter: RunFilter) -> Result<Vec<RunRecord>, ServiceError> {
         let record = |id: &str, session: &str| {
             let mut record = RunRecord::new(
                 id,
@@ -141,21 +142,21 @@ impl MachineService for Machine {
         };
         let records = vec![record("r2", "s2"), record("r1", "s1")];
         assert_eq!(filter.provider.as_deref(), Some("mock"));
-        Box::pin(async { Ok(records) })
+        Ok(records)
     }
 
-    fn history_of<'a>(&'a self, _: &'a str) -> ServiceFuture<'a, RunRecord> {
+    async fn history_of(&self, _: &str) -> Result<RunRecord, ServiceError> {
         unknown()
     }
 
-    fn loops(&self, command: LoopCommand) -> ServiceFuture<'_, AgentList> {
+    async fn loops(&self, command: LoopCommand) -> Result<AgentList, ServiceError> {
         assert_eq!(command, LoopCommand::Status);
-        Box::pin(async { Ok(AgentList::none()) })
+        Ok(AgentList::none())
     }
 
-    fn loop_log<'a>(&'a self, agent: &'a str, lines: usize) -> ServiceFuture<'a, String> {
+    async fn loop_log(&self, agent: &str, lines: usize) -> Result<String, ServiceError> {
         let log = format!("{agent}\n").repeat(lines);
-        Box::pin(async { Ok(log) })
+        Ok(log)
     }
 }
 

@@ -8,7 +8,7 @@ use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
     Accepted, Change, Command, LogLine, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService,
-    RunSummary, RunView, ServiceError, ServiceFuture, Spec, ViewState,
+    RunSummary, RunView, ServiceError, Spec, ViewState,
 };
 use teamster_core::AgentSession;
 use teamster_core::sync::lock;
@@ -113,17 +113,6 @@ impl AttachedRun {
         Ok(summary)
     }
 
-    fn found<'a, T: Send + 'a>(
-        &'a self,
-        id: &str,
-        call: impl Future<Output = Result<T, ServiceError>> + Send + 'a,
-    ) -> ServiceFuture<'a, T> {
-        match self.check(id) {
-            Ok(()) => Box::pin(call),
-            Err(missing) => Box::pin(async { Err(missing) }),
-        }
-    }
-
     /// Checks that this prefix of an id is one of the session's.
     fn check(&self, id: &str) -> Result<(), ServiceError> {
         if self.info.run_id.starts_with(id) {
@@ -139,23 +128,24 @@ fn only_one<T>() -> Result<T, ServiceError> {
     Err(ServiceError::new(ProblemCode::Unsupported, message))
 }
 
+#[async_trait::async_trait]
 impl RunService for AttachedRun {
-    fn start<'a>(&'a self, _: &'a str, _: Spec) -> ServiceFuture<'a, Accepted> {
-        Box::pin(async { only_one() })
+    async fn start(&self, _: &str, _: Spec) -> Result<Accepted, ServiceError> {
+        only_one()
     }
 
-    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
-        self.found(prefix, async { Ok(self.info.clone()) })
+    async fn resolve(&self, prefix: &str) -> Result<RunInfo, ServiceError> {
+        self.check(prefix)?;
+        Ok(self.info.clone())
     }
 
-    fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
-        self.found(id, async {
-            Ok(RunView::new(Arc::new(self.summary().await?), None))
-        })
+    async fn show(&self, id: &str) -> Result<RunView, ServiceError> {
+        self.check(id)?;
+        Ok(RunView::new(Arc::new(self.summary().await?), None))
     }
 
-    fn list(&self, _: RunQuery) -> ServiceFuture<'_, RunList> {
-        Box::pin(async { Ok(RunList::new(vec![Arc::new(self.summary().await?)])) })
+    async fn list(&self, _: RunQuery) -> Result<RunList, ServiceError> {
+        Ok(RunList::new(vec![Arc::new(self.summary().await?)]))
     }
 
     /// Follows the log. There is one reader, and what it has read is gone.
@@ -181,12 +171,13 @@ impl RunService for AttachedRun {
         })
     }
 
-    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
-        self.found(id, self.carry_out(command))
+    async fn send(&self, id: &str, command: Command) -> Result<Reply, ServiceError> {
+        self.check(id)?;
+        self.carry_out(command).await
     }
 
-    fn forget(&self, _: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
-        Box::pin(async { only_one() })
+    async fn forget(&self, _: ForgetRuns) -> Result<Forgotten, ServiceError> {
+        only_one()
     }
 }
 

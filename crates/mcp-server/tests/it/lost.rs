@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
     Accepted, Change, Command, LogLine, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService,
-    RunView, ServiceError, ServiceFuture, Spec,
+    RunView, ServiceError, Spec,
 };
 use teamster_core::RunStatus;
 use teamster_mcp_server::{AgentServer, Limits};
@@ -80,43 +80,40 @@ fn lost() -> ServiceError {
     ServiceError::unreachable("the connection broke")
 }
 
+#[async_trait::async_trait]
 impl RunService for Lossy {
-    fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
-        Box::pin(async move {
-            if self.has(Fault::SlowStart) {
-                self.is_starting.notify_one();
-                self.go.notified().await;
-            }
-            let accepted = self.runs.start(id, spec).await?;
-            if self.has(Fault::Start) {
-                return Err(lost());
-            }
-            if self.has(Fault::StartedThenFails) {
-                return Err(ServiceError::new(ProblemCode::Internal, "the disk is full"));
-            }
-            Ok(accepted)
-        })
+    async fn start(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        if self.has(Fault::SlowStart) {
+            self.is_starting.notify_one();
+            self.go.notified().await;
+        }
+        let accepted = self.runs.start(id, spec).await?;
+        if self.has(Fault::Start) {
+            return Err(lost());
+        }
+        if self.has(Fault::StartedThenFails) {
+            return Err(ServiceError::new(ProblemCode::Internal, "the disk is full"));
+        }
+        Ok(accepted)
     }
 
-    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
-        self.runs.resolve(prefix)
+    async fn resolve(&self, prefix: &str) -> Result<RunInfo, ServiceError> {
+        self.runs.resolve(prefix).await
     }
 
-    fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
-        Box::pin(async move {
-            if self.has(Fault::Away) {
-                return Err(lost());
-            }
-            let mut view = self.runs.show(id).await?;
-            if self.has(Fault::NoResult) {
-                view.result = None;
-            }
-            Ok(view)
-        })
+    async fn show(&self, id: &str) -> Result<RunView, ServiceError> {
+        if self.has(Fault::Away) {
+            return Err(lost());
+        }
+        let mut view = self.runs.show(id).await?;
+        if self.has(Fault::NoResult) {
+            view.result = None;
+        }
+        Ok(view)
     }
 
-    fn list(&self, query: RunQuery) -> ServiceFuture<'_, RunList> {
-        self.runs.list(query)
+    async fn list(&self, query: RunQuery) -> Result<RunList, ServiceError> {
+        self.runs.list(query).await
     }
 
     fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
@@ -130,12 +127,12 @@ impl RunService for Lossy {
         })
     }
 
-    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
-        self.runs.send(id, command)
+    async fn send(&self, id: &str, command: Command) -> Result<Reply, ServiceError> {
+        self.runs.send(id, command).await
     }
 
-    fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
-        self.runs.forget(request)
+    async fn forget(&self, request: ForgetRuns) -> Result<Forgotten, ServiceError> {
+        self.runs.forget(request).await
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use teamster_api::agents::{AgentList, Command};
 use teamster_api::history::{RunFilter, RunRecord};
 use teamster_api::usage::{Dimension, Figures, LimitList, PriceSource, UsageQuery, UsageSummary};
-use teamster_api::{MachineService, ProblemCode, ProviderReport, ServiceError, ServiceFuture};
+use teamster_api::{MachineService, ProblemCode, ProviderReport, ServiceError};
 use teamster_core::Capabilities;
 use teamster_mcp_server::AgentServer;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
@@ -136,55 +136,50 @@ impl Peer {
 /// The machine of the agents.
 pub(crate) struct Machine;
 
-fn unknown<T>() -> ServiceFuture<'static, T> {
-    Box::pin(async {
-        let message = "the tools do not use this".to_owned();
-        Err(ServiceError::new(ProblemCode::Unsupported, message))
-    })
+fn unknown<T>() -> Result<T, ServiceError> {
+    let message = "the tools do not use this".to_owned();
+    Err(ServiceError::new(ProblemCode::Unsupported, message))
 }
 
+#[async_trait::async_trait]
 impl MachineService for Machine {
-    fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>> {
-        Box::pin(async {
-            let agents = ["mock", "other"].map(|id| {
-                let facts = json!({
-                    "id": id, "name": "Mock", "usable": true, "inProcess": false, "tested": true,
-                    "testedVersions": ["1"], "tooOld": false, "install": "-", "login": {"state": "yes"},
-                });
-                let facts = serde_json::from_value(facts).unwrap();
-                let mut report = ProviderReport::new(facts, Capabilities::none());
-                report.sessions = true;
-                report
+    async fn agents(&self) -> Result<Vec<ProviderReport>, ServiceError> {
+        let agents = ["mock", "other"].map(|id| {
+            let facts = json!({
+                "id": id, "name": "Mock", "usable": true, "inProcess": false, "tested": true,
+                "testedVersions": ["1"], "tooOld": false, "install": "-", "login": {"state": "yes"},
             });
-            Ok(agents.into())
-        })
+            let facts = serde_json::from_value(facts).unwrap();
+            let mut report = ProviderReport::new(facts, Capabilities::none());
+            report.sessions = true;
+            report
+        });
+        Ok(agents.into())
     }
 
-    fn usage(&self, query: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
+    async fn usage(&self, query: UsageQuery) -> Result<UsageSummary, ServiceError> {
         let by = query.by.unwrap_or(Dimension::Day);
-        Box::pin(async move {
-            let prices = PriceSource::new("a table", "2026-01-01");
-            Ok(UsageSummary::new(by, Figures::default(), prices))
-        })
+        let prices = PriceSource::new("a table", "2026-01-01");
+        Ok(UsageSummary::new(by, Figures::default(), prices))
     }
 
-    fn limits(&self) -> ServiceFuture<'_, LimitList> {
+    async fn limits(&self) -> Result<LimitList, ServiceError> {
         unknown()
     }
 
-    fn history(&self, _: RunFilter) -> ServiceFuture<'_, Vec<RunRecord>> {
+    async fn history(&self, _: RunFilter) -> Result<Vec<RunRecord>, ServiceError> {
         unknown()
     }
 
-    fn history_of<'a>(&'a self, _: &'a str) -> ServiceFuture<'a, RunRecord> {
+    async fn history_of(&self, _: &str) -> Result<RunRecord, ServiceError> {
         unknown()
     }
 
-    fn loops(&self, _: Command) -> ServiceFuture<'_, AgentList> {
+    async fn loops(&self, _: Command) -> Result<AgentList, ServiceError> {
         unknown()
     }
 
-    fn loop_log<'a>(&'a self, _: &'a str, _: usize) -> ServiceFuture<'a, String> {
+    async fn loop_log(&self, _: &str, _: usize) -> Result<String, ServiceError> {
         unknown()
     }
 }

@@ -7,7 +7,7 @@ use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
     Accepted, Change, Command, LiveState, LiveStatus, LogLine, ProblemCode, Reply, RunInfo,
-    RunList, RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec,
+    RunList, RunQuery, RunService, RunView, ServiceError, Spec,
 };
 use teamster_testkit::run_service::MemoryService;
 use tokio::sync::Semaphore;
@@ -102,57 +102,53 @@ fn unreadable() -> ServiceError {
     ServiceError::new(ProblemCode::Internal, "the disk cannot be read")
 }
 
+#[async_trait::async_trait]
 impl RunService for Faulty {
-    fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
+    async fn start(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
         if self.fault == Fault::HeldStarts {
-            return Box::pin(async move {
-                self.starts.begun.fetch_add(1, Ordering::Relaxed);
-                // It is closed at the end.
-                let _ = self.starts.gate.acquire().await;
-                self.runs.start(id, spec).await
-            });
+            self.starts.begun.fetch_add(1, Ordering::Relaxed);
+            // It is closed at the end.
+            let _ = self.starts.gate.acquire().await;
         }
-        self.runs.start(id, spec)
+        self.runs.start(id, spec).await
     }
 
-    fn started<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
-        self.runs.started(id, spec)
+    async fn started(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        self.runs.started(id, spec).await
     }
 
-    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
+    async fn resolve(&self, prefix: &str) -> Result<RunInfo, ServiceError> {
         if self.fault == Fault::FoundLast {
-            return Box::pin(async move {
-                let found = self.runs.resolve(prefix).await?;
-                let mut request = ForgetRuns::default();
-                request.ids = vec![found.run_id.clone()];
-                self.runs.forget(request).await?;
-                Ok(found)
-            });
+            let found = self.runs.resolve(prefix).await?;
+            let mut request = ForgetRuns::default();
+            request.ids = vec![found.run_id.clone()];
+            self.runs.forget(request).await?;
+            return Ok(found);
         }
         if self.fault == Fault::NoFind {
-            return Box::pin(async { Err(unreadable()) });
+            return Err(unreadable());
         }
-        self.runs.resolve(prefix)
+        self.runs.resolve(prefix).await
     }
 
-    fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
+    async fn show(&self, id: &str) -> Result<RunView, ServiceError> {
         self.shows.fetch_add(1, Ordering::Relaxed);
         if matches!(self.fault, Fault::NoState | Fault::NoLive) {
-            return Box::pin(std::future::pending());
+            return std::future::pending().await;
         }
-        self.runs.show(id)
+        self.runs.show(id).await
     }
 
-    fn outline<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
+    async fn outline(&self, id: &str) -> Result<RunView, ServiceError> {
         self.outlines.fetch_add(1, Ordering::Relaxed);
         if self.fault == Fault::NoState {
-            return Box::pin(std::future::pending());
+            return std::future::pending().await;
         }
-        self.runs.outline(id)
+        self.runs.outline(id).await
     }
 
-    fn list(&self, query: RunQuery) -> ServiceFuture<'_, RunList> {
-        self.runs.list(query)
+    async fn list(&self, query: RunQuery) -> Result<RunList, ServiceError> {
+        self.runs.list(query).await
     }
 
     fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
@@ -166,15 +162,15 @@ impl RunService for Faulty {
         self.runs.changes()
     }
 
-    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
+    async fn send(&self, id: &str, command: Command) -> Result<Reply, ServiceError> {
         if self.fault == Fault::NotAnswering && command == Command::Status {
             let status = Box::new(LiveStatus::new(LiveState::NotAnswering, 0));
-            return Box::pin(async { Ok(Reply::Status { status }) });
+            return Ok(Reply::Status { status });
         }
-        self.runs.send(id, command)
+        self.runs.send(id, command).await
     }
 
-    fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
-        self.runs.forget(request)
+    async fn forget(&self, request: ForgetRuns) -> Result<Forgotten, ServiceError> {
+        self.runs.forget(request).await
     }
 }

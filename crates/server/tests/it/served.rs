@@ -10,7 +10,6 @@ use teamster_api::history::{RunFilter, RunRecord};
 use teamster_api::usage::{Dimension, Figures, LimitList, PriceSource, UsageQuery, UsageSummary};
 use teamster_api::{
     FleetStatus, MachineService, ProblemCode, ProviderReport, RunService, ServiceError,
-    ServiceFuture,
 };
 use teamster_core::{AgentError, AgentEvent, PermissionRequest, Text, ToolKind};
 use teamster_server::{OwnerToken, Scope, Server, ServerConfig, Tokens};
@@ -58,57 +57,54 @@ struct Machine {
     fleet: Arc<Mutex<Option<FleetStatus>>>,
 }
 
+#[async_trait::async_trait]
 impl MachineService for Machine {
-    fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>> {
-        Box::pin(async { Ok(Vec::new()) })
+    async fn agents(&self) -> Result<Vec<ProviderReport>, ServiceError> {
+        Ok(Vec::new())
     }
 
-    fn fleet(&self) -> ServiceFuture<'_, Option<FleetStatus>> {
+    async fn fleet(&self) -> Result<Option<FleetStatus>, ServiceError> {
         let fleet = self.fleet.lock().unwrap().clone();
-        Box::pin(async { Ok(fleet) })
+        Ok(fleet)
     }
 
-    fn usage(&self, query: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
+    async fn usage(&self, query: UsageQuery) -> Result<UsageSummary, ServiceError> {
         let by = query.by.unwrap_or(Dimension::Day);
         let prices = PriceSource::new("a table", "2026-11-22");
-        Box::pin(async move { Ok(UsageSummary::new(by, Figures::default(), prices)) })
+        Ok(UsageSummary::new(by, Figures::default(), prices))
     }
 
-    fn limits(&self) -> ServiceFuture<'_, LimitList> {
-        Box::pin(async { Ok(LimitList::new(Vec::new())) })
+    async fn limits(&self) -> Result<LimitList, ServiceError> {
+        Ok(LimitList::new(Vec::new()))
     }
 
-    fn history(&self, _: RunFilter) -> ServiceFuture<'_, Vec<RunRecord>> {
-        Box::pin(async { Ok(Vec::new()) })
+    async fn history(&self, _: RunFilter) -> Result<Vec<RunRecord>, ServiceError> {
+        Ok(Vec::new())
     }
 
-    fn history_of<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunRecord> {
+    async fn history_of(&self, id: &str) -> Result<RunRecord, ServiceError> {
         let detail = format!("no run \"{id}\" in the history");
         let missing = ServiceError::new(ProblemCode::RunNotFound, detail);
-        Box::pin(async { Err(missing) })
+        Err(missing)
     }
 
-    fn loops(&self, command: Command) -> ServiceFuture<'_, AgentList> {
-        Box::pin(async move {
-            if command != Command::Status {
-                return Err(ServiceError::new(
-                    ProblemCode::SupervisorNotRunning,
-                    "no supervisor is running",
-                ));
-            }
-            let agent = AgentStatus::new("qa", "/agents/qa", AgentState::Stopped);
-            Ok(Status::new("/agents.config.json", vec![agent]).into())
-        })
+    async fn loops(&self, command: Command) -> Result<AgentList, ServiceError> {
+        if command != Command::Status {
+            return Err(ServiceError::new(
+                ProblemCode::SupervisorNotRunning,
+                "no supervisor is running",
+            ));
+        }
+        let agent = AgentStatus::new("qa", "/agents/qa", AgentState::Stopped);
+        Ok(Status::new("/agents.config.json", vec![agent]).into())
     }
 
-    fn loop_log<'a>(&'a self, agent: &'a str, lines: usize) -> ServiceFuture<'a, String> {
-        Box::pin(async move {
-            if agent != "qa" {
-                let detail = format!("no agent \"{agent}\"");
-                return Err(ServiceError::new(ProblemCode::AgentNotFound, detail));
-            }
-            Ok("line\n".repeat(lines))
-        })
+    async fn loop_log(&self, agent: &str, lines: usize) -> Result<String, ServiceError> {
+        if agent != "qa" {
+            let detail = format!("no agent \"{agent}\"");
+            return Err(ServiceError::new(ProblemCode::AgentNotFound, detail));
+        }
+        Ok("line\n".repeat(lines))
     }
 }
 

@@ -11,8 +11,7 @@ use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
     Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
     KeptSpec, LogLine, NEW_RUN_ID_RULE, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService,
-    RunSummary, RunView, ServiceError, ServiceFuture, Spec, WorkspaceDiff, is_new_run_id,
-    is_owned_run_id,
+    RunSummary, RunView, ServiceError, Spec, WorkspaceDiff, is_new_run_id, is_owned_run_id,
 };
 use teamster_core::sync::lock;
 use teamster_core::{AgentError, AgentEvent, PermissionRequest};
@@ -327,29 +326,30 @@ fn not_found(id: &str) -> ServiceError {
     ServiceError::new(ProblemCode::RunNotFound, format!("no run \"{id}\""))
 }
 
+#[async_trait::async_trait]
 impl RunService for MemoryService {
-    fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
-        Box::pin(async move { self.begin(id, spec) })
+    async fn start(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        self.begin(id, spec)
     }
 
-    fn started<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
-        Box::pin(async move { self.run(id)?.started(&spec) })
+    async fn started(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        self.run(id)?.started(&spec)
     }
 
-    fn check<'a>(&'a self, spec: &'a Spec) -> ServiceFuture<'a, ()> {
-        Box::pin(async move { self.check_spec(spec) })
+    async fn check(&self, spec: &Spec) -> Result<(), ServiceError> {
+        self.check_spec(spec)
     }
 
-    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
-        Box::pin(async move { self.resolved(prefix) })
+    async fn resolve(&self, prefix: &str) -> Result<RunInfo, ServiceError> {
+        self.resolved(prefix)
     }
 
-    fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
-        Box::pin(async move { Ok(self.run(id)?.view()) })
+    async fn show(&self, id: &str) -> Result<RunView, ServiceError> {
+        Ok(self.run(id)?.view())
     }
 
-    fn list(&self, query: RunQuery) -> ServiceFuture<'_, RunList> {
-        Box::pin(async move { self.page(&query) })
+    async fn list(&self, query: RunQuery) -> Result<RunList, ServiceError> {
+        self.page(&query)
     }
 
     fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
@@ -405,72 +405,65 @@ impl RunService for MemoryService {
         })
     }
 
-    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
-        Box::pin(async move { self.run(id)?.send(command) })
+    async fn send(&self, id: &str, command: Command) -> Result<Reply, ServiceError> {
+        self.run(id)?.send(command)
     }
 
-    fn diff<'a>(&'a self, id: &'a str, query: DiffQuery) -> ServiceFuture<'a, WorkspaceDiff> {
-        Box::pin(async move { self.run(id)?.diff(&query) })
+    async fn diff(&self, id: &str, query: DiffQuery) -> Result<WorkspaceDiff, ServiceError> {
+        self.run(id)?.diff(&query)
     }
 
-    fn files<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, FileList> {
-        Box::pin(async move { self.run(id)?.files() })
+    async fn files(&self, id: &str) -> Result<FileList, ServiceError> {
+        self.run(id)?.files()
     }
 
-    fn manifest<'a>(&'a self, id: &'a str, name: &'a str) -> ServiceFuture<'a, FileManifest> {
-        Box::pin(async move { Ok(FileManifest::of(name, &self.run(id)?.file(name)?)) })
+    async fn manifest(&self, id: &str, name: &str) -> Result<FileManifest, ServiceError> {
+        Ok(FileManifest::of(name, &self.run(id)?.file(name)?))
     }
 
-    fn read_part<'a>(
-        &'a self,
-        id: &'a str,
-        name: &'a str,
-        number: u32,
-    ) -> ServiceFuture<'a, Vec<u8>> {
-        Box::pin(async move { part(&self.run(id)?.file(name)?, name, number) })
+    async fn read_part(&self, id: &str, name: &str, number: u32) -> Result<Vec<u8>, ServiceError> {
+        part(&self.run(id)?.file(name)?, name, number)
     }
 
-    fn offer<'a>(&'a self, id: &'a str, manifest: FileManifest) -> ServiceFuture<'a, Vec<u32>> {
-        Box::pin(async move { self.offered(id, manifest) })
+    async fn offer(&self, id: &str, manifest: FileManifest) -> Result<Vec<u32>, ServiceError> {
+        self.offered(id, manifest)
     }
 
-    fn write_part<'a>(
-        &'a self,
-        id: &'a str,
-        name: &'a str,
+    async fn write_part(
+        &self,
+        id: &str,
+        name: &str,
         number: u32,
         content: Vec<u8>,
-    ) -> ServiceFuture<'a, ()> {
-        Box::pin(async move { self.part(id, name, number, content) })
+    ) -> Result<(), ServiceError> {
+        self.part(id, name, number, content)
     }
 
-    fn withdraw<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, ()> {
-        Box::pin(async move {
-            if self.run(id).is_ok() {
-                return Err(exists(id));
-            }
-            lock(&self.shared.uploads).retain(|(run, _), _| run != id);
-            Ok(())
-        })
+    async fn withdraw(&self, id: &str) -> Result<(), ServiceError> {
+        if self.run(id).is_ok() {
+            return Err(exists(id));
+        }
+        lock(&self.shared.uploads).retain(|(run, _), _| run != id);
+        Ok(())
     }
 
-    fn apply<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, AppliedChanges> {
-        Box::pin(async move { self.run(id)?.apply() })
+    async fn apply(&self, id: &str) -> Result<AppliedChanges, ServiceError> {
+        self.run(id)?.apply()
     }
 
-    fn discard<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, DiscardedChanges> {
-        Box::pin(async move { self.run(id)?.discard() })
+    async fn discard(&self, id: &str) -> Result<DiscardedChanges, ServiceError> {
+        self.run(id)?.discard()
     }
 
-    fn rename<'a>(&'a self, id: &'a str, title: Option<String>) -> ServiceFuture<'a, ()> {
-        Box::pin(async move { self.run(id)?.rename(title.as_deref()) })
+    async fn rename(&self, id: &str, title: Option<String>) -> Result<(), ServiceError> {
+        self.run(id)?.rename(title.as_deref())
     }
 
-    fn spec<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, KeptSpec> {
-        Box::pin(async move { Ok(self.run(id)?.kept()) })
+    async fn spec(&self, id: &str) -> Result<KeptSpec, ServiceError> {
+        Ok(self.run(id)?.kept())
     }
 
-    fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
-        Box::pin(async move { self.delete(&request) })
+    async fn forget(&self, request: ForgetRuns) -> Result<Forgotten, ServiceError> {
+        self.delete(&request)
     }
 }

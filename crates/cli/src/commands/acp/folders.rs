@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use teamster_acp_server::{FolderTransfer, SentFolder};
-use teamster_api::{ProblemCode, RunHandle, ServiceError, ServiceFuture, Workspace};
+use teamster_api::{ProblemCode, RunHandle, ServiceError, Workspace};
 use teamster_core::AgentError;
 use teamster_workspace::{Source, submit};
 use tokio::task::spawn_blocking;
@@ -33,12 +33,12 @@ impl Repositories {
     }
 }
 
+#[async_trait::async_trait]
 impl FolderTransfer for Repositories {
-    fn check<'a>(&'a self, folder: &'a Path) -> ServiceFuture<'a, ()> {
+    async fn check(&self, folder: &Path) -> Result<(), ServiceError> {
         let directory = self.of(folder);
-        Box::pin(async move {
-            let found = spawn_blocking(move || Source::find(&directory).map(drop)).await;
-            found
+        let found = spawn_blocking(move || Source::find(&directory).map(drop)).await;
+        found
                 .unwrap_or_else(|error| Err(error.into()))
                 .map_err(|error| {
                     let problem = format!(
@@ -47,44 +47,39 @@ impl FolderTransfer for Repositories {
                     );
                     AgentError::refused("workspace", problem).into()
                 })
-        })
     }
 
-    fn send<'a>(&'a self, id: &'a str, folder: &'a Path) -> ServiceFuture<'a, SentFolder> {
-        Box::pin(async move {
-            let directory = self.of(folder);
-            let mut sent = submit(&self.machine.runs(), id, &directory, &|_| {}).await?;
-            if let Workspace::Upload {
-                submitted_from,
-                stays,
-                ..
-            } = &mut sent.workspace
-            {
-                *submitted_from = folder.to_str().map(str::to_owned);
-                *stays = true;
-            }
-            Ok(SentFolder::new(sent.workspace, sent.warnings))
-        })
+    async fn send(&self, id: &str, folder: &Path) -> Result<SentFolder, ServiceError> {
+        let directory = self.of(folder);
+        let mut sent = submit(&self.machine.runs(), id, &directory, &|_| {}).await?;
+        if let Workspace::Upload {
+            submitted_from,
+            stays,
+            ..
+        } = &mut sent.workspace
+        {
+            *submitted_from = folder.to_str().map(str::to_owned);
+            *stays = true;
+        }
+        Ok(SentFolder::new(sent.workspace, sent.warnings))
     }
 
-    fn give_up<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, ()> {
-        Box::pin(async move { self.machine.runs().withdraw(id).await })
+    async fn give_up(&self, id: &str) -> Result<(), ServiceError> {
+        self.machine.runs().withdraw(id).await
     }
 
-    fn bring_back<'a>(
-        &'a self,
-        session: &'a RunHandle,
-        folder: &'a Path,
-    ) -> ServiceFuture<'a, Option<String>> {
-        Box::pin(async move {
-            bring_back(session, &self.of(folder))
-                .await
-                .map_err(|error| {
-                    let error = not_back(error, session.id());
-                    let message = format!("{error:#}");
-                    report::fail(&error);
-                    ServiceError::new(ProblemCode::Internal, message)
-                })
-        })
+    async fn bring_back(
+        &self,
+        session: &RunHandle,
+        folder: &Path,
+    ) -> Result<Option<String>, ServiceError> {
+        bring_back(session, &self.of(folder))
+            .await
+            .map_err(|error| {
+                let error = not_back(error, session.id());
+                let message = format!("{error:#}");
+                report::fail(&error);
+                ServiceError::new(ProblemCode::Internal, message)
+            })
     }
 }

@@ -1,52 +1,50 @@
-use teamster_api::ServiceFuture;
 use teamster_api::history::{RunFilter, RunRecord};
 use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
 use teamster_api::{ProviderReport, agents::AgentState, agents::AgentStatus, agents::Status};
 
 use super::*;
 
-fn unused<T>() -> ServiceFuture<'static, T> {
-    Box::pin(async {
-        let message = "the commands do not use this";
-        Err(ServiceError::new(ProblemCode::Unsupported, message))
-    })
+fn unused<T>() -> Result<T, ServiceError> {
+    let message = "the commands do not use this";
+    Err(ServiceError::new(ProblemCode::Unsupported, message))
 }
 
 /// A machine whose supervisor lives and does not answer.
 struct Hanging;
 
+#[async_trait::async_trait]
 impl MachineService for Hanging {
-    fn loops(&self, command: Command) -> ServiceFuture<'_, AgentList> {
+    async fn loops(&self, command: Command) -> Result<AgentList, ServiceError> {
         assert_eq!(command, Command::Status, "it would be carried out later");
         let agent = AgentStatus::new("a", "/a", AgentState::Running);
         let mut supervisor = SupervisorStatus::new(7, 0);
         supervisor.not_answering = true;
         let mut status = Status::new("/c", vec![agent]);
         status.supervisor = Some(supervisor);
-        Box::pin(async { Ok(status.into()) })
+        Ok(status.into())
     }
 
-    fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>> {
+    async fn agents(&self) -> Result<Vec<ProviderReport>, ServiceError> {
         unused()
     }
 
-    fn usage(&self, _: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
+    async fn usage(&self, _: UsageQuery) -> Result<UsageSummary, ServiceError> {
         unused()
     }
 
-    fn limits(&self) -> ServiceFuture<'_, LimitList> {
+    async fn limits(&self) -> Result<LimitList, ServiceError> {
         unused()
     }
 
-    fn history(&self, _: RunFilter) -> ServiceFuture<'_, Vec<RunRecord>> {
+    async fn history(&self, _: RunFilter) -> Result<Vec<RunRecord>, ServiceError> {
         unused()
     }
 
-    fn history_of<'a>(&'a self, _: &'a str) -> ServiceFuture<'a, RunRecord> {
+    async fn history_of(&self, _: &str) -> Result<RunRecord, ServiceError> {
         unused()
     }
 
-    fn loop_log<'a>(&'a self, _: &'a str, _: usize) -> ServiceFuture<'a, String> {
+    async fn loop_log(&self, _: &str, _: usize) -> Result<String, ServiceError> {
         unused()
     }
 }
