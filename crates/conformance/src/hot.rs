@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use serde_json::{Value, json};
 use teamster::{
-    AgentSession, EventStream, ExecuteParams, PermissionAnswer, PermissionPolicy,
+    AgentSession, ErrorCode, EventStream, ExecuteParams, PermissionAnswer, PermissionPolicy,
     PermissionRequest, RunResult, RunStatus, SessionOptions, Turn,
 };
 use teamster_mock_model::{Part, Script, Tokens, Turn as Answer};
@@ -72,38 +72,15 @@ pub(crate) async fn play(
         turn.timeouts = timeouts;
         turn.images = crate::image::of_run(run);
         let before = played.last();
-        played.push(
-            one(
-                &stage,
-                &*session,
-                scenario,
-                Which::Run(number),
-                turn,
-                before,
-            )
-            .await?,
-        );
+        let which = Which::Run(number);
+        let now = one_when_possible(&stage, &*session, scenario, which, turn, before).await?;
+        played.push(now);
     }
     if broke_off(&scenario.test) {
         let before = played.last();
         let again = again(before.and_then(|played| played.process))?;
-        let send = || {
-            one(
-                &stage,
-                &*session,
-                &again,
-                Which::Again,
-                Turn::new(AGAIN),
-                before,
-            )
-        };
-        let mut after = send().await?;
-        // A provider may report when a session can be resumed.
-        if let Some(ms) = after.result.errors.last().and_then(|it| it.retry_after_ms) {
-            tokio::time::sleep(Duration::from_millis(ms)).await;
-            after = send().await?;
-            after.sent_again = true;
-        }
+        let (which, turn) = (Which::Again, Turn::new(AGAIN));
+        let after = one_when_possible(&stage, &*session, &again, which, turn, before).await?;
         played.push(after);
     }
     session.close().await;
@@ -165,6 +142,26 @@ fn answered(request: &PermissionRequest, answer: &str) -> PermissionAnswer {
         }
         _ => PermissionAnswer::Allow,
     }
+}
+
+/// Plays one turn. If the provider reports when its session can be resumed, the turn is sent again then.
+async fn one_when_possible(
+    stage: &Stage,
+    session: &dyn AgentSession,
+    scenario: &Scenario,
+    which: Which,
+    turn: Turn,
+    before: Option<&Played>,
+) -> anyhow::Result<Played> {
+    let played = one(stage, session, scenario, which, turn.clone(), before).await?;
+    let refused = (played.result.errors.last()).filter(|it| it.code == ErrorCode::InvalidParams);
+    let Some(ms) = refused.and_then(|it| it.retry_after_ms) else {
+        return Ok(played);
+    };
+    tokio::time::sleep(Duration::from_millis(ms)).await;
+    let mut played = one(stage, session, scenario, which, turn, before).await?;
+    played.sent_again = true;
+    Ok(played)
 }
 
 /// Plays one turn.

@@ -120,7 +120,7 @@ pub(crate) async fn play(
         };
         let mut params = params(bench, agent, run, &stage.place, &stage.pointing, session)?;
         let mut config = config(bench, agent);
-        if let Some(answer) = run.answer.as_deref().filter(|_| run.answers_run) {
+        if let Some(answer) = run.answer.as_deref().filter(|_| run.answers_cold) {
             params.permissions = Some(hot::answering(answer));
         } else if let Some(folder) = &bench.record {
             let folder = folder.join(agent.id());

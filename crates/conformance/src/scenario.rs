@@ -106,7 +106,7 @@ pub(crate) struct Run {
     pub(crate) answer: Option<String>,
     /// True if the answer is also given in a run, which then is a session of one turn.
     #[serde(default)]
-    pub(crate) answers_run: bool,
+    pub(crate) answers_cold: bool,
     /// True if the prompt has an image.
     #[serde(default)]
     pub(crate) image: bool,
@@ -144,7 +144,7 @@ impl Run {
             cli_retries: None,
             mcp: None,
             answer: None,
-            answers_run: false,
+            answers_cold: false,
             image: false,
             output_schema: None,
             slash_commands: false,
@@ -236,8 +236,8 @@ impl Scenario {
             if run.fork && run.resume == Resume::New {
                 bail!("`fork` needs a session to `resume`");
             }
-            if run.answers_run && run.answer.is_none() {
-                bail!("`answers_run` needs an `answer`");
+            if run.answers_cold && run.answer.is_none() {
+                bail!("`answers_cold` needs an `answer`");
             }
             if !run.story.contains_key("status") {
                 bail!("the story must say the `status`");
@@ -304,7 +304,7 @@ impl Scenario {
 
     /// Returns whether its runs can be recorded: not where requests are answered.
     pub(crate) fn is_recorded(&self) -> bool {
-        self.test.run.iter().all(|run| !run.answers_run)
+        self.test.run.iter().all(|run| !run.answers_cold)
     }
 
     /// Returns whether the script has background work.
