@@ -20,6 +20,12 @@ impl RunObserver for Both {
         })
     }
 
+    fn variables(&self, run_id: &Id) -> Vec<(String, String)> {
+        let mut variables = self.own.variables(run_id);
+        variables.extend(self.history.variables(run_id));
+        variables
+    }
+
     fn session<'a>(
         &'a self,
         run_id: &'a Id,

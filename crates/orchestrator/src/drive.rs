@@ -269,6 +269,9 @@ impl Driver {
     fn params(&self, candidate: &Candidate, resume: bool, request: &RunRequest) -> ExecuteParams {
         let mut params = candidate.params.clone();
         params.cancel = self.abort.token();
+        for (name, value) in self.variables() {
+            params.env.entry(name).or_insert(value);
+        }
         let session = self.account.session();
         if resume {
             params.prompt = self.continuation(request);
@@ -295,6 +298,15 @@ impl Driver {
             params.max_budget_usd = Some(params.max_budget_usd.map_or(left, |own| own.min(left)));
         }
         params
+    }
+
+    /// Returns the variables that the observer has for the agents.
+    fn variables(&self) -> Vec<(String, String)> {
+        let variables = self.observer.as_ref().map(|observer| {
+            let variables = || observer.variables(&self.run_id);
+            catch_unwind(AssertUnwindSafe(variables)).unwrap_or_default()
+        });
+        variables.unwrap_or_default()
     }
 
     /// Forgets the session of the last attempt, which no longer exists.

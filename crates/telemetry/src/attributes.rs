@@ -21,6 +21,7 @@ pub(crate) const TURNS: &str = "teamster.run.turns";
 pub(crate) const ATTEMPT: &str = "teamster.attempt.number";
 pub(crate) const RESUMED: &str = "teamster.attempt.resumed";
 pub(crate) const ACCOUNT: &str = "teamster.attempt.account";
+pub(crate) const DECISION: &str = "teamster.request.decision";
 pub(crate) const KIND: &str = "teamster.tool.kind";
 pub(crate) const SERVER: &str = "teamster.tool.mcp_server";
 
@@ -35,6 +36,8 @@ pub(crate) const INVOKE_AGENT: &str = "invoke_agent";
 pub(crate) const EXECUTE_TOOL: &str = "execute_tool";
 /// Beginning of the names of attempts, which are no operation of the conventions: their tokens are also those of the run.
 pub(crate) const ATTEMPT_SPAN: &str = "attempt";
+/// Beginning of the names of requests that wait for an answer.
+pub(crate) const REQUEST_SPAN: &str = "request";
 
 /// Returns the attributes of tokens and cost.
 pub(crate) fn of_usage(

@@ -4,14 +4,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::{Span as _, SpanBuilder, Status, TraceContextExt, Tracer as _};
 use opentelemetry::{Context, KeyValue};
+use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{SdkTracer, Span};
 use teamster_core::sync::lock;
 use teamster_core::text::excerpt;
 use teamster_core::{
     AgentError, AgentEvent, Attempt, Decision, ErrorCode, ErrorKind, Id, LifecycleEntry, LogEntry,
-    Outcome, RunEvent, RunResult, ToolUse,
+    Outcome, PermissionEvent, RunEvent, RunResult, ToolUse,
 };
 use teamster_orchestrator::{Accepted, Observed, RunObserver};
 
@@ -57,8 +59,17 @@ struct RunSpans {
     attempts: Vec<AttemptSpan>,
     /// Calls that have not ended.
     tools: HashMap<Id, Open>,
+    /// Requests that wait for an answer.
+    requests: Vec<RequestSpan>,
     /// The answer, if content is sent.
     answer: Option<String>,
+}
+
+/// A request for permission, or a question.
+struct RequestSpan {
+    own: Open,
+    tool_name: String,
+    tool_id: Option<Id>,
 }
 
 struct AttemptSpan {
@@ -105,6 +116,7 @@ impl Spans {
             has_waited: false,
             attempts: Vec::new(),
             tools: HashMap::new(),
+            requests: Vec::new(),
             answer: None,
         };
         lock(&self.runs).insert(run.run_id.clone(), spans);
@@ -127,7 +139,7 @@ impl Spans {
 
     /// Ends the spans of a run.
     fn finish(&self, mut run: RunSpans, at_ms: u64, outcome: &Outcome) {
-        run.end_tools(at_ms);
+        run.cut_off(at_ms);
         for attempt in run.attempts {
             let index = usize::try_from(attempt.number).map_or(0, |it| it.saturating_sub(1));
             self.finish_attempt(attempt, outcome.attempts.get(index), at_ms);
@@ -186,6 +198,34 @@ impl Spans {
         span.fail(error.kind.as_str(), description);
     }
 
+    /// Begins or ends the span of a request, and marks a denied call.
+    fn permission(&self, run: &mut RunSpans, permission: &PermissionEvent, at_ms: u64) {
+        let (name, id) = (&permission.tool_name, &permission.tool_id);
+        if permission.decision == Decision::Requested {
+            let mut attributes = vec![KeyValue::new(names::TOOL, name.clone())];
+            attributes.extend(id.clone().map(|id| KeyValue::new(names::CALL, id)));
+            let parent = run.parent_of(id.as_ref());
+            let own = format!("{} {name}", names::REQUEST_SPAN);
+            run.requests.push(RequestSpan {
+                own: self.open(own, at_ms, attributes, &parent),
+                tool_name: name.clone(),
+                tool_id: id.clone(),
+            });
+            return;
+        }
+        let is_denied = permission.decision == Decision::Denied;
+        let request = run.request(|it| it.tool_name == *name && it.tool_id == *id);
+        if let Some(mut request) = request {
+            let decision = if is_denied { "denied" } else { "allowed" };
+            let decision = KeyValue::new(names::DECISION, decision);
+            request.own.span.set_attribute(decision);
+            request.own.end(at_ms);
+        }
+        if is_denied && let Some(tool) = id.as_ref().and_then(|id| run.tools.get_mut(id)) {
+            tool.fail(ErrorKind::Permission.as_str(), String::new());
+        }
+    }
+
     fn tool(&self, tool: &ToolUse, at_ms: u64, parent: &Context) -> Open {
         let mut attributes = vec![
             KeyValue::new(names::OPERATION, names::EXECUTE_TOOL),
@@ -234,6 +274,20 @@ impl Spans {
 }
 
 impl RunObserver for Spans {
+    /// Returns the context of the run, for agents and tools that make spans of their own.
+    fn variables(&self, run_id: &Id) -> Vec<(String, String)> {
+        let runs = lock(&self.runs);
+        let Some(run) = runs.get(run_id) else {
+            return Vec::new();
+        };
+        let mut headers: HashMap<String, String> = HashMap::new();
+        TraceContextPropagator::new().inject_context(&run.root.context, &mut headers);
+        let variables = headers.into_iter().filter(|(_, value)| !value.is_empty());
+        variables
+            .map(|(header, value)| (header.to_ascii_uppercase(), value))
+            .collect()
+    }
+
     fn accepted<'a>(&'a self, run: Accepted<'a>) -> Observed<'a> {
         self.begin(run);
         Box::pin(async {})
@@ -280,7 +334,7 @@ impl RunObserver for Spans {
                 });
             }
             RunEvent::Retry { .. } | RunEvent::Fallback { .. } => {
-                run.end_tools(entry.at_ms);
+                run.cut_off(entry.at_ms);
                 if let Some(attempt) = run.attempts.last_mut() {
                     // One that was passed over made no attempt.
                     attempt.end_ms.get_or_insert(entry.at_ms);
@@ -315,6 +369,11 @@ impl RunObserver for Spans {
                 run.tools.insert(tool.tool_id.clone(), tool_span);
             }
             AgentEvent::ToolResult(result) => {
+                // Not every agent reports the decision.
+                let request = run.request(|it| it.tool_id.as_ref() == Some(&result.tool_id));
+                if let Some(request) = request {
+                    request.own.end(entry.at_ms);
+                }
                 if let Some(mut tool) = run.tools.remove(&result.tool_id) {
                     if self.has_content {
                         let output = excerpt(&result.output, CONTENT_BYTES);
@@ -327,11 +386,8 @@ impl RunObserver for Spans {
                     tool.end(entry.at_ms);
                 }
             }
-            AgentEvent::Permission(permission) if permission.decision == Decision::Denied => {
-                let tool = permission.tool_id.as_ref();
-                if let Some(tool) = tool.and_then(|id| run.tools.get_mut(id)) {
-                    tool.fail(ErrorKind::Permission.as_str(), String::new());
-                }
+            AgentEvent::Permission(permission) => {
+                self.permission(run, permission, entry.at_ms);
             }
             AgentEvent::Retry(retry) => {
                 if let Some(attempt) = run.attempts.last_mut() {
@@ -393,11 +449,18 @@ impl RunSpans {
         call.or(attempt).unwrap_or(&self.root).context.clone()
     }
 
-    /// Ends the calls that were cut off.
-    fn end_tools(&mut self, at_ms: u64) {
-        for (_, mut tool) in self.tools.drain() {
-            tool.fail(ErrorKind::Interrupted.as_str(), String::new());
-            tool.end(at_ms);
+    /// Removes the first of these requests.
+    fn request(&mut self, is: impl Fn(&RequestSpan) -> bool) -> Option<RequestSpan> {
+        let index = self.requests.iter().position(is)?;
+        Some(self.requests.remove(index))
+    }
+
+    /// Ends the requests and calls that were cut off.
+    fn cut_off(&mut self, at_ms: u64) {
+        let requests = self.requests.drain(..).map(|request| request.own);
+        for mut span in requests.chain(self.tools.drain().map(|(_, tool)| tool)) {
+            span.fail(ErrorKind::Interrupted.as_str(), String::new());
+            span.end(at_ms);
         }
     }
 }

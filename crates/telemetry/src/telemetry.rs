@@ -14,7 +14,7 @@ use opentelemetry_sdk::metrics::SdkMeterProvider;
 use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use teamster_core::time::epoch_ms;
-use teamster_core::{LifecycleEntry, LogEntry, Outcome};
+use teamster_core::{Id, LifecycleEntry, LogEntry, Outcome};
 use teamster_metrics::Metrics;
 use teamster_orchestrator::{Accepted, Observed, RunObserver};
 
@@ -185,6 +185,11 @@ impl RunObserver for Telemetry {
             Some(started) => started.spans.accepted(run),
             None => Box::pin(async {}),
         }
+    }
+
+    fn variables(&self, run_id: &Id) -> Vec<(String, String)> {
+        let started = self.started();
+        started.map_or_else(Vec::new, |it| it.spans.variables(run_id))
     }
 
     fn agent_entry(&self, entry: &LogEntry) {

@@ -149,6 +149,10 @@ fn content_is_sent_with_its_variable_only() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let spans = collector.spans();
     let root = only(&spans, "invoke_agent claude");
+    // The agent got the run as the parent of its own spans.
+    let report = claude.report();
+    let parent = format!("00-{}-{}-01", root.trace, root.id);
+    assert_eq!(report.env.get("TRACEPARENT"), Some(&parent));
     let input = &root.attributes["gen_ai.input.messages"];
     assert!(input.contains("what a collector may get"), "{input}");
     let output = &root.attributes["gen_ai.output.messages"];

@@ -489,6 +489,30 @@ async fn observer_gets_agents_entries_of_a_run_without_them() {
     assert!(!seen.iter().any(|(_, name)| name.starts_with("assistant:")));
 }
 
+/// An observer with a variable for the agents.
+struct WithVariable;
+
+impl RunObserver for WithVariable {
+    fn variables(&self, run_id: &Id) -> Vec<(String, String)> {
+        vec![("OF_RUN".into(), run_id.to_string())]
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn variables_of_the_observer_are_those_of_all_attempts() {
+    let claude = mock("claude", [fails(ErrorKind::Auth)]);
+    let codex = mock("codex", [Script::new().text("x")]);
+    let mut request = request(&[&claude, &codex]);
+    request.candidates[1]
+        .params
+        .env
+        .insert("OF_RUN".into(), "own".into());
+    request.observer = Some(Arc::new(WithVariable));
+    orchestrator().start(request).outcome().await;
+    assert_eq!(claude.runs()[0].params.env["OF_RUN"], "r");
+    assert_eq!(codex.runs()[0].params.env["OF_RUN"], "own");
+}
+
 #[tokio::test(start_paused = true)]
 async fn observer_that_panics_at_each_entry_changes_no_run() {
     let claude = mock("claude", [Script::new().text("x")]);

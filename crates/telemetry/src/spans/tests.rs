@@ -321,6 +321,61 @@ async fn parent_of_the_environment_is_the_parent_of_the_run() {
 }
 
 #[tokio::test]
+async fn requests_are_spans_from_the_question_to_the_answer() {
+    let kept = Kept::new(false, Context::new());
+    let permission = |tool: &str, id: &str, decision| {
+        let event = PermissionEvent::new(tool, decision).tool_id(id);
+        AgentEvent::Permission(Box::new(event))
+    };
+    let script = Script::new()
+        .tool_use("Bash", "b", ToolKind::Execute, json!({}))
+        .event(permission("Bash", "b", Decision::Requested))
+        .event(permission("Bash", "b", Decision::Allowed))
+        .tool_result("b", "done")
+        .event(permission("Edit", "e", Decision::Requested))
+        .event(permission("Edit", "e", Decision::Denied))
+        .event(permission("Write", "w", Decision::Requested))
+        .text("x");
+    kept.run(vec![MockRuntime::new("claude").run(script)]).await;
+    let spans = kept.ended();
+    let bash = named(&spans, "request Bash");
+    let call = named(&spans, "execute_tool Bash");
+    assert_eq!(bash.parent_span_id, call.span_context.span_id());
+    assert_eq!(
+        value(bash, "teamster.request.decision").as_deref(),
+        Some("allowed")
+    );
+    assert_eq!(value(bash, "gen_ai.tool.call.id").as_deref(), Some("b"));
+    // The request comes before its call.
+    let edit = named(&spans, "request Edit");
+    let attempt = named(&spans, "attempt claude");
+    assert_eq!(edit.parent_span_id, attempt.span_context.span_id());
+    assert_eq!(
+        value(edit, "teamster.request.decision").as_deref(),
+        Some("denied")
+    );
+    assert_eq!(edit.status, Status::Unset);
+    let write = named(&spans, "request Write");
+    assert_eq!(value(write, "teamster.request.decision"), None);
+    assert_eq!(value(write, "error.type").as_deref(), Some("interrupted"));
+}
+
+#[tokio::test]
+async fn agents_get_the_run_as_the_parent_of_their_spans() {
+    let kept = Kept::new(false, Context::new());
+    let agent = MockRuntime::new("claude").run(Script::new().text("x"));
+    kept.run(vec![agent.clone()]).await;
+    let spans = kept.ended();
+    let root = &named(&spans, "invoke_agent claude").span_context;
+    let runs = agent.runs();
+    let expected = format!("00-{}-{}-01", root.trace_id(), root.span_id());
+    assert_eq!(runs[0].params.env["TRACEPARENT"], expected);
+    assert!(!runs[0].params.env.contains_key("TRACESTATE"));
+    // An ended run has no context.
+    assert!(kept.spans.variables(&"r".into()).is_empty());
+}
+
+#[tokio::test]
 async fn command_of_an_agent_is_in_no_span() {
     let kept = Kept::new(false, Context::new());
     let agent = MockRuntime::new("cmd:tool --token secret").run(Script::new().text("x"));
