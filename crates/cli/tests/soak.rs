@@ -10,9 +10,7 @@
     reason = "helpers of tests, and their report"
 )]
 
-mod breaker;
 mod files;
-mod flood;
 mod logs;
 mod readers;
 mod sleeps;

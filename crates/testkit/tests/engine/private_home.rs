@@ -1,7 +1,6 @@
 //! A private home: one changed file, links to the user's files, and no loss.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -276,20 +275,6 @@ async fn concurrent_runs_have_a_home_each_and_share_the_users_files() {
     );
     assert_eq!((one, two), (vec![], vec![]));
     assert_ne!(read(scratch.path("out.1")), read(scratch.path("out.2")));
-}
-
-#[tokio::test]
-async fn user_file_keeps_its_mode_when_written_through_the_link() {
-    let scratch = Scratch::new();
-    let home = home(&scratch);
-    let token = home.join(".cli/token");
-    fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
-    completed(run(&home, "echo new > .cli/token")).await;
-    assert_eq!(read(&token), "new\n");
-    assert_eq!(
-        token.metadata().unwrap().permissions().mode() & 0o777,
-        0o600
-    );
 }
 
 /// Hosts an engine: an agent in a private home, until this process is killed.
