@@ -7,8 +7,8 @@ mod questions;
 use serde_json::{Value, json};
 use teamster_core::provider::{CommandId, Outbox, SessionAssembler, SessionCommand, grammar};
 use teamster_core::{
-    AgentError, AgentEvent, Decision, ErrorKind, PermissionAnswer, PermissionMode, RunResult,
-    RunStatus, SessionOptions, SessionProvider, Turn,
+    AgentError, AgentEvent, ErrorKind, PermissionAnswer, PermissionMode, RunResult, RunStatus,
+    SessionOptions, Turn,
 };
 
 use crate::Claude;
@@ -184,22 +184,6 @@ fn a_question_between_two_turns_begins_none() {
             .as_str()
             .is_some_and(|it| !it.is_empty())
     );
-}
-
-#[test]
-fn a_question_in_a_turn_is_an_event() {
-    let mut talk = Talk::new(|_| {});
-    talk.turn();
-    talk.emit(&ask("mcp__a__b"));
-    let asked = talk.session.outbox(Outbox::take_requests);
-    assert_eq!(asked[0].kind, teamster_core::ToolKind::Mcp);
-    assert_eq!(asked[0].input, json!({"a": 1}));
-    talk.emit(&result(OLD, &json!({})));
-    let (events, _) = talk.end();
-    let AgentEvent::Permission(permission) = &events[1] else {
-        panic!("{events:#?}");
-    };
-    assert_eq!(permission.decision, Decision::Requested);
 }
 
 #[test]

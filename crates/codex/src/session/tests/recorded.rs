@@ -274,40 +274,6 @@ fn a_server_that_does_not_start_is_reported_at_once() {
 }
 
 #[test]
-fn a_turn_that_is_interrupted_leaves_its_command_open() {
-    let mut peer = Peer::recorded("app_interrupt_tool", &bypassing());
-    peer.begin("hi");
-    peer.until(|line| line["id"] == 4);
-    peer.methods();
-    peer.session.stop_requested();
-    peer.command(SessionCommand::Interrupt);
-    assert_eq!(
-        *peer.params("turn/interrupt"),
-        json!({"threadId": "01a1ffe2-b2d8-76e3-9a39-aac8ff6d8823",
-               "turnId": "01a1ffe2-b2fd-7b10-bb11-1db5c4226c54"})
-    );
-    let result = checked_end(
-        &mut peer,
-        &[
-            "session gpt-5.5",
-            "text msg_0002: starting",
-            r#"tool_use command_execution Execute call_0004 {"command":"/bin/bash -lc 'echo begun; sleep 300'"}"#,
-            "turn_end true",
-            "error Aborted the run was stopped by its caller",
-            "done Aborted",
-        ],
-        Some(used(1200, 0, 0, 40, 0)),
-    );
-    assert_eq!(result.open_tool_ids, ["call_0004".into()]);
-    // The CLI would leave it running.
-    assert_eq!(
-        peer.params("thread/backgroundTerminals/terminate")["processId"],
-        "33489"
-    );
-    peer.rest();
-}
-
-#[test]
 fn a_message_in_the_middle_of_a_turn() {
     let mut peer = Peer::recorded("app_steer", &bypassing());
     peer.begin("hi");
