@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::is_default;
 use serde::{Deserialize, Serialize};
-use teamster_core::{McpDelivery, McpServer, SubAgent, Timeouts};
+use teamster_core::{Container, McpDelivery, McpServer, SubAgent, Timeouts};
 
 /// The fields that only a caller may choose that may start programs on the machine: programs, variables, files, and how
 /// a CLI is started.
@@ -23,6 +23,9 @@ pub struct Trusted {
         skip_serializing_if = "Option::is_none"
     )]
     pub program: Option<PathBuf>,
+    /// The container in which the agents' CLIs run. Default: that of the machine's owner, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container: Option<Container>,
     /// Environment variables for the agent.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -101,13 +104,21 @@ impl Trusted {
 
     /// The names of the fields that the owner of a server may let through, as parameters are named in errors. No server takes
     /// others.
-    pub const GRANTABLE: [&str; 5] = ["env", "mcp_servers", "mcp_delivery", "mcp_strict", "push"];
+    pub const GRANTABLE: [&str; 6] = [
+        "container",
+        "env",
+        "mcp_servers",
+        "mcp_delivery",
+        "mcp_strict",
+        "push",
+    ];
 
     /// Returns the names of the fields that are set, as parameters are named in errors.
     pub fn names(&self) -> Vec<&'static str> {
         // Exhaustive: a new field is refused by servers from its first day.
         let Self {
             program,
+            container,
             env,
             clean_env,
             extra_args,
@@ -133,6 +144,7 @@ impl Trusted {
         } = self;
         let fields = [
             ("program", program.is_some()),
+            ("container", container.is_some()),
             ("env", !env.is_empty()),
             ("clean_env", *clean_env),
             ("extra_args", !extra_args.is_empty()),

@@ -12,8 +12,8 @@ pub(crate) mod value;
 use clap::Arg;
 
 pub(crate) use agent::{
-    AgentSessionArgs, AskTimeoutArgs, ChatLimitArgs, ModelArgs, PERMISSIONS, PermissionArgs,
-    ProcessArgs, ResultArgs, StdinMode, SystemArgs, TimeoutArgs,
+    AgentSessionArgs, AskTimeoutArgs, ChatLimitArgs, ContainerArgs, ModelArgs, PERMISSIONS,
+    PermissionArgs, ProcessArgs, ResultArgs, StdinMode, SystemArgs, TimeoutArgs,
 };
 #[cfg(feature = "fleet")]
 pub(crate) use fleet::FleetArgs;

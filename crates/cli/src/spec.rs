@@ -11,14 +11,15 @@ use std::path::{Component, Path, PathBuf, absolute};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use teamster::Timeouts;
 use teamster::mcp::source::merge;
+use teamster::{Container, Timeouts};
 use teamster_api::{Placement, Trusted, Workspace, Worktree};
 use teamster_core::time::millis;
 use teamster_host::{is_url, resolve};
 
 use crate::args::{
-    ChatLimitArgs, Fallback, McpArgs, OutputArgs, PlacementArgs, ProcessArgs, TimeoutArgs,
+    ChatLimitArgs, ContainerArgs, Fallback, McpArgs, OutputArgs, PlacementArgs, ProcessArgs,
+    TimeoutArgs,
 };
 use crate::mcp_servers;
 pub(crate) use input::{environment, read_prompt, schema, system_prompts};
@@ -114,6 +115,7 @@ pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::
         env,
         clean_env,
         bin,
+        container,
         keep_background,
     } = args;
     trusted.add_dirs = add_dir;
@@ -122,6 +124,7 @@ pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::
     trusted.env = environment(&env)?;
     trusted.clean_env = clean_env;
     trusted.program = bin;
+    trusted.container = contained(container)?;
     trusted.keep_background = keep_background;
     let long = |workspace| Place {
         workspace: Some(workspace),
@@ -165,6 +168,22 @@ pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::
             }
         },
     )
+}
+
+/// Returns the container of the agent's CLI.
+pub(crate) fn contained(args: ContainerArgs) -> anyhow::Result<Option<Container>> {
+    let ContainerArgs {
+        container,
+        in_mount,
+    } = args;
+    let Some(mut container) = container else {
+        return Ok(None);
+    };
+    for mut mount in in_mount {
+        mount.source = absolute(&mount.source).context("--in-mount")?;
+        container = container.mount(mount);
+    }
+    Ok(Some(container))
 }
 
 /// Returns the workspace of a repository with this URL, at the commit that the name means now.

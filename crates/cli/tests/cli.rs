@@ -12,6 +12,7 @@ mod agent_loop;
 mod attempts;
 mod chat;
 mod completion;
+mod container;
 mod demo;
 mod detached;
 mod doctor;

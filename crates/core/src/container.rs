@@ -45,6 +45,20 @@ impl Container {
         }
     }
 
+    /// Checks the name of the image.
+    ///
+    /// # Errors
+    ///
+    /// Fails if an engine would take it for an option or for nothing.
+    pub fn check(&self) -> Result<(), AgentError> {
+        let image = &self.image;
+        if image.is_empty() || image.starts_with('-') || image.contains(char::is_whitespace) {
+            let problem = format!("{image:?} is not the name of an image");
+            return Err(AgentError::refused("container", problem));
+        }
+        Ok(())
+    }
+
     /// Adds a mount.
     #[must_use]
     pub fn mount(mut self, mount: Mount) -> Self {
@@ -64,20 +78,16 @@ impl FromStr for Container {
     type Err = AgentError;
 
     fn from_str(text: &str) -> Result<Self, AgentError> {
-        let refused = |problem: String| AgentError::refused("container", problem);
         let engine = text.split_once(':').and_then(|(engine, image)| {
             let mut engines = ContainerEngine::ALL.into_iter();
             Some((engines.find(|it| it.program() == engine)?, image))
         });
         let Some((engine, image)) = engine else {
-            return Err(refused(format!(
-                "expected docker:IMAGE or podman:IMAGE, got {text:?}"
-            )));
+            let problem = format!("expected docker:IMAGE or podman:IMAGE, got {text:?}");
+            return Err(AgentError::refused("container", problem));
         };
-        if image.is_empty() || image.starts_with('-') || image.contains(char::is_whitespace) {
-            return Err(refused(format!("{image:?} is not the name of an image")));
-        }
-        Ok(Self::new(engine, image))
+        let container = Self::new(engine, image);
+        container.check().map(|()| container)
     }
 }
 

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use teamster_core::text::one_line;
-use teamster_process::{Leftover, leftovers};
+use teamster_core::{ContainerEngine, ErrorDetail};
+use teamster_process::{Leftover, container_engine, find_program, leftovers};
 use teamster_providers::doctor::shim_guards;
 
 use crate::changed_files::{ChangedFile, changed_files};
@@ -30,6 +31,56 @@ pub struct MachineState {
     pub leftovers: Vec<LeftoverReport>,
     /// Configuration files that killed runs left changed.
     pub changed_files: Vec<ChangedFile>,
+    /// Container engines whose client is installed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub container_engines: Vec<EngineReport>,
+}
+
+/// A container engine whose client is installed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct EngineReport {
+    /// The engine.
+    pub engine: ContainerEngine,
+    /// Its version, if it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Why it cannot run containers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl EngineReport {
+    /// Creates a report of an engine with this version, or with a problem.
+    pub fn new(engine: ContainerEngine, version: Result<String, String>) -> Self {
+        let (version, problem) = match version {
+            Ok(version) => (Some(version), None),
+            Err(problem) => (None, Some(problem)),
+        };
+        Self {
+            engine,
+            version,
+            problem,
+        }
+    }
+}
+
+/// Examines the container engines whose client is installed.
+pub async fn examine_engines() -> Vec<EngineReport> {
+    let mut reports = Vec::new();
+    for engine in ContainerEngine::ALL {
+        let path = environment::variable("PATH");
+        if find_program(engine.program(), path.as_deref()).is_ok() {
+            let version = container_engine(engine, None).await;
+            let version = version.map_err(|error| match error.detail.as_deref() {
+                Some(ErrorDetail::Parameter { problem, .. }) => problem.clone(),
+                _ => error.message,
+            });
+            reports.push(EngineReport::new(engine, version));
+        }
+    }
+    reports
 }
 
 /// A process that an earlier run left behind.
@@ -88,6 +139,7 @@ fn state_of(host: &Host, directory: Option<&Path>, kill: bool) -> MachineState {
         changed_files: directory
             .map(|directory| changed_files(host.providers(), directory))
             .unwrap_or_default(),
+        container_engines: Vec::new(),
     }
 }
 

@@ -51,7 +51,9 @@ pub use guard::Guard;
 pub use history::KeptHistory;
 pub use host::{Host, Notice};
 pub use init::{Role, init};
-pub use leftovers::{LeftoverReport, MachineState, kill_leftovers, machine_state};
+pub use leftovers::{
+    EngineReport, LeftoverReport, MachineState, examine_engines, kill_leftovers, machine_state,
+};
 pub use login::login_mark;
 pub use machine::{
     LocalMachine, control_loops, examine_agents, find_program, local_zone, log_out, start_agents,

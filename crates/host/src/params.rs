@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use teamster_api::{RunSpec, SessionSpec, Trusted};
-use teamster_core::{AgentError, CliInfo, ExecuteParams, Image, SystemPrompt};
-use teamster_process::{EnvPolicy, RecordTo, RuntimeConfig};
+use teamster_core::{AgentError, CliInfo, Container, ExecuteParams, Image, SystemPrompt};
+use teamster_process::{EnvPolicy, RecordTo, RuntimeConfig, container_engine};
 
 use crate::depth;
-use crate::environment::{REMOTE_TOKEN_VARIABLE, STORE_VARIABLE, program_variable};
+use crate::environment::{
+    CONTAINER_VARIABLE, REMOTE_TOKEN_VARIABLE, STORE_VARIABLE, program_variable, variable,
+};
 
 /// The variables that `cleanEnv` keeps. Without them, most CLIs find neither their programs nor their login.
 pub(crate) const CLEAN_ENV: [&str; 10] = [
@@ -142,27 +144,76 @@ pub fn absolute(directory: Option<&Path>) -> Option<PathBuf> {
     }
 }
 
+/// Returns the container of agents: that of the description, or of the machine's owner (`TEAMSTER_IN`).
+///
+/// # Errors
+///
+/// Fails if the variable is not valid.
+pub(crate) fn container(trusted: &Trusted) -> Result<Option<Container>, AgentError> {
+    if trusted.container.is_some() {
+        return Ok(trusted.container.clone());
+    }
+    let Some(text) = variable(CONTAINER_VARIABLE).filter(|text| !text.is_empty()) else {
+        return Ok(None);
+    };
+    let own = owners_container(&text.to_string_lossy());
+    let own = own.map_err(|error| {
+        AgentError::refused("container", format!("{CONTAINER_VARIABLE}: {error}"))
+    });
+    own.map(Some)
+}
+
+/// Reads the container and its mounts, which are separated by spaces.
+fn owners_container(text: &str) -> Result<Container, AgentError> {
+    let mut words = text.split_whitespace();
+    let mut container: Container = words.next().unwrap_or_default().parse()?;
+    for mount in words {
+        container = container.mount(mount.parse()?);
+    }
+    Ok(container)
+}
+
+/// Checks that the engine of the container of agents answers, if they have one.
+///
+/// # Errors
+///
+/// Fails with the reason and the next step.
+pub(crate) async fn check_container(trusted: &Trusted) -> Result<(), AgentError> {
+    if let Some(container) = container(trusted)? {
+        container_engine(container.engine, container.program.as_deref()).await?;
+    }
+    Ok(())
+}
+
 /// Returns the runtime configuration of the first agent.
-pub fn runtime_config(trusted: &Trusted, info: &CliInfo) -> RuntimeConfig {
-    let mut config = agent_config(trusted, info);
+///
+/// # Errors
+///
+/// Fails if the container of agents is not valid, or if the agent cannot be in one.
+pub fn runtime_config(trusted: &Trusted, info: &CliInfo) -> Result<RuntimeConfig, AgentError> {
+    let mut config = agent_config(trusted, info)?;
     if let Some(program) = &trusted.program {
         config.program = Some(program.clone());
     }
     config.record_to = trusted.record_to.clone().map(RecordTo::Run);
-    config
+    Ok(config)
 }
 
 /// Returns the runtime configuration of any agent. That of a fallback has neither the program nor the recording of the
 /// first one.
-pub(crate) fn agent_config(trusted: &Trusted, info: &CliInfo) -> RuntimeConfig {
+pub(crate) fn agent_config(trusted: &Trusted, info: &CliInfo) -> Result<RuntimeConfig, AgentError> {
     let mut config = base_config();
-    config.program = program_variable(info);
+    config.container = container(trusted)?;
+    if config.container.is_none() {
+        // It is about this machine.
+        config.program = program_variable(info);
+    }
     if trusted.clean_env {
         config.env_policy = EnvPolicy::Clean {
             allow: CLEAN_ENV.into_iter().map(str::to_owned).collect(),
         };
     }
-    config
+    Ok(config)
 }
 
 /// Returns the settings common to all runs of this program.
@@ -175,4 +226,22 @@ pub fn base_config() -> RuntimeConfig {
         .map(str::to_owned)
         .to_vec();
     config
+}
+
+#[cfg(test)]
+mod tests {
+    use teamster_core::{ContainerEngine, Mount};
+
+    use super::*;
+
+    #[test]
+    fn container_of_the_owner_has_its_mounts() {
+        let container = owners_container("docker:agents:1 /a:/b:ro  /c:/d").unwrap();
+        let mut expected = Container::new(ContainerEngine::Docker, "agents:1");
+        expected.mounts = vec![Mount::new("/a", "/b").read_only(), Mount::new("/c", "/d")];
+        assert_eq!(container, expected);
+        for text in ["agents:1", "docker:agents:1 /a"] {
+            assert!(owners_container(text).is_err(), "{text}");
+        }
+    }
 }

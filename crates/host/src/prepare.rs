@@ -129,6 +129,7 @@ impl Host {
             common.warnings.push(no_clients());
         }
         artifacts::check(&spec.artifacts)?;
+        params::check_container(&spec.trusted).await?;
         let key = worktree_key(spec.session_key.as_ref(), &spec.trusted)?;
         let wanted = Wanted {
             place: spec.place(),
@@ -248,6 +249,7 @@ impl Host {
             common.warnings.push(no_clients());
         }
         artifacts::check(&spec.artifacts)?;
+        params::check_container(&spec.trusted).await?;
         let wanted = Wanted {
             place: spec.place(),
             parameter: parameter(spec.workspace.is_some()),
@@ -325,7 +327,7 @@ impl Host {
             fit,
             setup.as_ref(),
         )?;
-        let config = params::runtime_config(&spec.trusted, info);
+        let config = params::runtime_config(&spec.trusted, info)?;
         if let Some(error) = missing_program(info, params.env.get("PATH"), &config) {
             return Err(error);
         }

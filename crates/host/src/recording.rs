@@ -11,6 +11,7 @@ use teamster_process::{FileMode, find_program, replace_file};
 use teamster_providers::doctor;
 
 use crate::environment::{self, STORE_VARIABLE, program_variable};
+use crate::params;
 
 /// The time limit for the CLI's version. It delays the end of the command.
 const VERSION_LIMIT: Duration = Duration::from_secs(5);
@@ -24,6 +25,10 @@ pub struct Recording {
 impl Recording {
     /// Prepares for the recording of a run, if one is wanted. Returns `None` if the folder already has a recording.
     pub(crate) fn of(trusted: &Trusted, info: &CliInfo) -> Option<Self> {
+        if !matches!(params::container(trusted), Ok(None)) {
+            // The CLI of a container is not on this machine.
+            return None;
+        }
         let program = trusted.program.clone().or_else(|| program_variable(info));
         Self::begin(trusted.record_to.as_deref()?, program.as_deref(), info)
     }

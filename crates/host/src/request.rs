@@ -35,7 +35,7 @@ pub(crate) fn agents(
     let runtime =
         |provider, config: &RuntimeConfig| host.providers().runtime(provider, config.clone());
     let first = info.id;
-    let config = params::runtime_config(&spec.trusted, info);
+    let config = params::runtime_config(&spec.trusted, info)?;
     let mut fallbacks = Vec::new();
     for other in &spec.fallback {
         let other = Fallback::named(host.providers(), other)?;
@@ -44,7 +44,7 @@ pub(crate) fn agents(
             let candidate = Candidate::new(runtime(first, &config)?, params.clone());
             (config.clone(), candidate)
         } else {
-            let config = params::agent_config(&spec.trusted, info);
+            let config = params::agent_config(&spec.trusted, info)?;
             let candidate = Candidate::for_other_provider(runtime(info.id, &config)?, &params);
             let candidate = candidate.map_err(|error| of_fallback(info, &error))?;
             (config, candidate)

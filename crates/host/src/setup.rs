@@ -214,7 +214,7 @@ impl Setup {
             "sh -c 'script=${SCRIPT}; unset {SCRIPT}; exec sh -ec \"$script\" </dev/null 2>&1'"
         );
         let command = TextCommand::with_settings("set-up", CommandSettings::new(shell))?;
-        let config = params::agent_config(&self.trusted, command_info(&command));
+        let config = params::agent_config(&self.trusted, command_info(&command))?;
         let mut wanted = ExecuteParams::new("set up");
         wanted.working_directory = Some(self.directory.clone());
         wanted.env = self.trusted.env.clone();

@@ -95,7 +95,7 @@ pub(crate) fn plan(
         account.apply(&mut params);
         Ok(open(runtime, params)?.account(&*account.name))
     };
-    let first = runtime(info, params::runtime_config(&spec.trusted, info))?;
+    let first = runtime(info, params::runtime_config(&spec.trusted, info)?)?;
     let mut own = params.clone();
     // What the agent must have, it refuses.
     fit(info, first.capabilities(), &mut own);
@@ -104,7 +104,7 @@ pub(crate) fn plan(
         let other = Fallback::named(host.providers(), other)?;
         let info = host.agent(&other.provider)?;
         let fallback = || -> Result<Option<SessionCandidate>, AgentError> {
-            let second = runtime(info, params::agent_config(&spec.trusted, info))?;
+            let second = runtime(info, params::agent_config(&spec.trusted, info)?)?;
             let mut own = if info.id == first_id {
                 params.clone()
             } else {

@@ -337,7 +337,10 @@ fn runtime_config(
     log: &Log,
 ) -> RuntimeConfig {
     config.spill_limit_bytes = UNREAD_OUTPUT_LIMIT;
-    config.program = program(settings.agent, variable, file).or(config.program);
+    if config.container.is_none() {
+        // It is about this machine.
+        config.program = program(settings.agent, variable, file).or(config.program);
+    }
     if settings.adapter_kind() == AdapterKind::Hot {
         config.exit_grace = Some(EXIT_GRACE);
     }

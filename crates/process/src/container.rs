@@ -47,6 +47,8 @@ pub(crate) struct Contained {
     mounts: Vec<Mount>,
     /// The CLI's user in it, as arguments.
     user: Vec<OsString>,
+    /// The image sets `HOME`.
+    has_home: bool,
 }
 
 impl Contained {
@@ -77,6 +79,7 @@ impl Contained {
             mounts: mounts(container, params, &directory)?,
             directory,
             user: Vec::new(),
+            has_home: false,
         })
     }
 
@@ -105,9 +108,15 @@ impl Contained {
             self.image.clone(),
             config.observer.clone(),
         );
-        let (is_rootless, notice) = engine::unless_aborted(ready, abort).await?;
-        self.user = user(self.engine, is_rootless);
-        Ok(notice)
+        let ready = engine::unless_aborted(ready, abort).await?;
+        self.user = user(self.engine, ready.is_rootless);
+        self.has_home = ready.has_home;
+        Ok(ready.pulled)
+    }
+
+    /// Returns whether the image sets `HOME`.
+    pub(crate) fn has_home(&self) -> bool {
+        self.has_home
     }
 
     /// Adds a file or directory of the run at its own path.
@@ -246,6 +255,7 @@ fn check(
     params: &ExecuteParams,
     launch: &Launch,
 ) -> Result<(), AgentError> {
+    container.check()?;
     if params.session_id.is_some() && container.mounts.is_empty() {
         let problem = "a container has its own home, which is empty at its start: mount a directory in which the CLI \
                        keeps its sessions (`container`)";
@@ -374,6 +384,7 @@ mod tests {
             directory: "/w".into(),
             mounts: vec![Mount::new("/w", "/w"), Mount::new("/a", "/b").read_only()],
             user: vec!["--user".into(), "7:8".into()],
+            has_home: false,
         }
     }
 

@@ -72,8 +72,8 @@
 //! - Before anything starts, the engine must answer, and a missing image is pulled. No time limit counts meanwhile; an
 //!   abort ends it. The observer ([`LineObserver`]) is shown the progress.
 //! - The working directory, the git work tree around it with its repository, further directories, skills, images and the
-//!   private files of the run are mounted at their own paths, with the same user. `HOME` is an empty folder that is removed
-//!   at the end, unless the run sets it.
+//!   private files of the run are mounted at their own paths, with the same user. Unless the run or the image sets `HOME`,
+//!   it is an empty folder that is removed at the end.
 //! - The CLI gets the variables of the provider and the caller, and none of this process. Their values are in the
 //!   environment of the client, not in its arguments, except `HOME`, `PATH`, `TMPDIR` and other paths that the client
 //!   itself uses.

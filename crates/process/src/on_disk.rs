@@ -146,7 +146,7 @@ impl OnDisk {
 
     /// Mounts the files into the container, with a home if the CLI has none, and notes the container for its removal.
     fn contain(&mut self, container: &mut Contained, env: &mut Env) -> Result<(), AgentError> {
-        let has_home = env.set.contains_key(OsStr::new("HOME"));
+        let has_home = container.has_home() || env.set.contains_key(OsStr::new("HOME"));
         let folder = self.folder()?;
         let home = folder.path().join(HOME);
         let made = || {

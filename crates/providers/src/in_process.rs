@@ -36,8 +36,17 @@ impl InProcess {
     }
 
     /// Creates a runtime with these settings.
-    pub fn runtime(&self, config: RuntimeConfig) -> Arc<dyn SessionRuntime> {
-        (self.make)(config)
+    ///
+    /// # Errors
+    ///
+    /// Fails if they have a container: the agent cannot be in one.
+    pub fn runtime(&self, config: RuntimeConfig) -> Result<Arc<dyn SessionRuntime>, AgentError> {
+        if config.container.is_some() {
+            let name = self.info.name;
+            let problem = format!("{name} runs in this process, so it cannot be in a container");
+            return Err(AgentError::refused("container", problem));
+        }
+        Ok((self.make)(config))
     }
 
     /// Returns the agent as a provider whose CLI cannot be started.

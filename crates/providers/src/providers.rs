@@ -213,7 +213,7 @@ impl Providers {
                 }))
             }
             Some(Entry::InProcess(agent)) => {
-                Ok(Arc::new(OneTurn::if_asking(agent.runtime(config))))
+                Ok(Arc::new(OneTurn::if_asking(agent.runtime(config)?)))
             }
             Some(entry) => Ok(Arc::new(CliRuntime::with_config(entry.provider(), config))),
             None => Err(self.missing(name)),
@@ -254,7 +254,7 @@ impl Providers {
                 let provider = provider.clone();
                 Ok(Arc::new(CliRuntime::with_config(provider, config)))
             }
-            Some(Entry::InProcess(agent)) => Ok(agent.runtime(config)),
+            Some(Entry::InProcess(agent)) => agent.runtime(config),
             Some(entry) => {
                 let provider = entry.provider();
                 let name = provider.info().name;

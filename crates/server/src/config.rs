@@ -24,6 +24,8 @@ pub struct ServerConfig {
     pub allow_push: bool,
     /// Names of the environment variables that runs may set for their agents; `*` is any.
     pub allow_env: Vec<String>,
+    /// Containers that runs may choose for their agents, such as `docker:agents:1`; `*` is any. They have no mounts.
+    pub allow_containers: Vec<String>,
     /// The callback URL for all runs: it receives a request when a run ends or needs an answer.
     pub callback: Option<String>,
     /// Take runs with a callback of their own. Default: true. A server that ends with its client sends none.
@@ -56,6 +58,7 @@ impl ServerConfig {
             allow_mcp: false,
             allow_push: false,
             allow_env: Vec::new(),
+            allow_containers: Vec::new(),
             callback: None,
             allow_callbacks: true,
             allow_private_callbacks: false,

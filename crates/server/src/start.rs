@@ -96,6 +96,20 @@ fn refused(trusted: &Trusted, config: &ServerConfig) -> Option<String> {
     let problem = trusted.names().into_iter().find_map(|name| {
         let reason = match name {
             name if !Trusted::GRANTABLE.contains(&name) => not_here(),
+            "container" => {
+                let container = trusted.container.as_ref()?;
+                let text = container.to_string();
+                if !container.mounts.is_empty() || container.program.is_some() {
+                    "mounts and the engine's program cannot be chosen over HTTP: the server's owner sets them".to_owned()
+                } else if (config.allow_containers.iter()).any(|it| *it == "*" || *it == text) {
+                    return None;
+                } else {
+                    format!(
+                        "the server does not let a run use {}: allow it with `teamster serve --allow-in ENGINE:IMAGE`",
+                        one_line(&text)
+                    )
+                }
+            }
             "env" => {
                 let is_refused = |name: &&String| {
                     let mut allowed = config.allow_env.iter();

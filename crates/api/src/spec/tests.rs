@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
 use serde_json::json;
-use teamster_core::{McpServer, Timeouts};
+use teamster_core::{Container, McpServer, Mount, Timeouts};
 
 use super::*;
 
@@ -54,6 +54,8 @@ fn every_field_is_the_same_after_json() {
     let path = PathBuf::from(OsString::from_vec(vec![b'/', 0xff]));
     run.working_directory = Some(path.clone());
     trusted.program = Some(path.clone());
+    let container: Container = "podman:agents:1".parse().unwrap();
+    trusted.container = Some(container.mount(Mount::new("/a", "/b").read_only()));
     trusted.images = vec![path, "a.png".into()];
     trusted.env.insert("A".into(), "b".into());
     trusted.mcp_servers = vec![

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 use clap_complete::ArgValueCandidates;
-use teamster::PermissionMode;
+use teamster::{Container, Mount, PermissionMode};
 
 use super::value::{self, named_values};
 use super::{COMMON, EnvVar};
@@ -194,6 +194,8 @@ pub(crate) struct ProcessArgs {
     /// The variable `TEAMSTER_<AGENT>_BIN`, such as `TEAMSTER_CLAUDE_BIN`, does the same.
     #[arg(long, value_name = "PATH")]
     pub(crate) bin: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) container: ContainerArgs,
     /// Leave background processes of the agent's tools running after the run
     #[arg(long)]
     pub(crate) keep_background: bool,
@@ -227,6 +229,29 @@ pub(crate) struct ChatLimitArgs {
     /// it and resumes the session [default: off]
     #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) idle_exit: Option<Duration>,
+}
+
+/// Options for the container of an agent.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Directories and environment")]
+pub(crate) struct ContainerArgs {
+    /// Run the agent's CLI in a container of this image: docker:IMAGE or podman:IMAGE [default: `TEAMSTER_IN`]
+    ///
+    /// The CLI comes from the image. It has the agent's directories at the same paths, an empty home, and the variables of
+    /// --env alone: its login comes by --env or --in-mount.
+    #[arg(long = "in", value_name = "ENGINE:IMAGE", value_parser = value::container, hide_short_help = true)]
+    pub(crate) container: Option<Container>,
+    /// Mount a file or directory of this machine into the container (repeatable)
+    ///
+    /// Such as ~/.claude:/home/agent/.claude, with --env HOME=/home/agent; with `:ro` at the end, the agent cannot change it.
+    #[arg(
+        long,
+        value_name = "HOST:CONTAINER",
+        value_parser = value::mount,
+        requires = "container",
+        hide_short_help = true
+    )]
+    pub(crate) in_mount: Vec<Mount>,
 }
 
 /// Options for the permission requests of a detached run or session.

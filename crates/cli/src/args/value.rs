@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use teamster::agent_loop::supervisor::FILE_NAME;
+use teamster::{AgentError, Container, ErrorDetail, Mount};
 pub(crate) use teamster_host::value::{age, limit, size};
 
 /// Returns a parser for a fixed set of values, each with its help text.
@@ -22,6 +23,24 @@ where
             .map(|(value, _)| value.clone())
             .ok_or("an unknown value")
     })
+}
+
+/// Parses `docker:IMAGE` or `podman:IMAGE`.
+pub(crate) fn container(text: &str) -> Result<Container, String> {
+    text.parse().map_err(problem)
+}
+
+/// Parses `HOST:CONTAINER` or `HOST:CONTAINER:ro`.
+pub(crate) fn mount(text: &str) -> Result<Mount, String> {
+    text.parse().map_err(problem)
+}
+
+/// Returns the message of an error without the name of its parameter.
+fn problem(error: AgentError) -> String {
+    match error.detail.as_deref() {
+        Some(ErrorDetail::Parameter { problem, .. }) => problem.clone(),
+        _ => error.message,
+    }
 }
 
 /// Parses a waiting time such as `30m`; `0` is no wait, and `off` is [`Duration::MAX`].

@@ -17,8 +17,8 @@ use teamster::doctor;
 use teamster_api::ProviderFacts;
 use teamster_core::time::epoch_ms;
 use teamster_host::{
-    ChangedFile, Guard, LeftoverReport, MachineState, examine_agents, is_token_ending,
-    kill_leftovers, machine_state, start_agents,
+    ChangedFile, EngineReport, Guard, LeftoverReport, MachineState, examine_agents,
+    examine_engines, is_token_ending, kill_leftovers, machine_state, start_agents,
 };
 
 use crate::remote::Machine;
@@ -57,22 +57,24 @@ pub(crate) fn main(args: &DoctorArgs, machine: &Machine) -> anyhow::Result<u8> {
     let guard = Guard::watch(host, None);
     // Processes that a CLI leaves behind after `--version` become children of this process, and are ended.
     teamster_host::adopt_orphans();
-    let providers = {
+    let (providers, engines) = {
         let runtime = tokio_runtime()?;
-        if args.start {
+        let providers = if args.start {
             runtime.block_on(start_agents(host))
         } else {
             runtime.block_on(examine_agents(host))
-        }
+        };
+        (providers, runtime.block_on(examine_engines()))
     };
     teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     drop(guard);
     let directory = env::current_dir().ok();
-    let here = if args.kill_leftovers {
+    let mut here = if args.kill_leftovers {
         kill_leftovers(host, directory.as_deref())
     } else {
         machine_state(host, directory.as_deref())
     };
+    here.container_engines = engines;
     let report = Report {
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         providers: providers?,
@@ -185,8 +187,31 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
             "{name} is set by a shim of {manager} that started this process: agents do not inherit it."
         )?;
     }
+    for engine in &here.container_engines {
+        writeln!(out, "{}", text(&about_engine(engine)))?;
+    }
     print_leftovers(&here.leftovers, out)?;
     print_changed_files(&here.changed_files, out)
+}
+
+/// Returns the line of a container engine.
+fn about_engine(report: &EngineReport) -> String {
+    let name = report.engine.name();
+    match (&report.version, &report.problem) {
+        (Some(version), _) => {
+            format!(
+                "{name} {} runs containers (--in).",
+                words::one_line(version)
+            )
+        }
+        (None, problem) => {
+            let problem = problem.as_deref().unwrap_or("it gave no reason");
+            format!(
+                "No containers by {name} (--in): {}",
+                words::one_line(problem)
+            )
+        }
+    }
 }
 
 /// State of an agent's installation, usable ones first.

@@ -122,6 +122,7 @@ fn prepare(args: &ServeArgs, machine: &Machine) -> anyhow::Result<Prepared> {
     config.allow_mcp = args.allow_mcp;
     config.allow_push = args.allow_push;
     config.allow_env.clone_from(&args.allow_env);
+    config.allow_containers.clone_from(&args.allow_in);
     config.callback.clone_from(&args.callback);
     config.allow_private_callbacks = args.allow_private_callbacks;
     config.web_push = args.web_push;

@@ -121,6 +121,7 @@ fn flag(parameter: &str) -> Option<Cow<'static, str>> {
 pub(crate) fn option(field: &str) -> Option<Cow<'static, str>> {
     let option = match field {
         "accounts" => "--account",
+        "container" => "--in",
         "new_session" => "--new",
         "program" => "--bin",
         "output_file" => "--output",

@@ -5,8 +5,7 @@ use crate::error::{ClientError, ClientErrorKind};
 /// The program on the other machine, unless the address names it.
 const PROGRAM: &str = "teamster";
 /// What the program is to do: serve this one client, with all that who may log in there can do anyway.
-const ARGUMENTS: &str =
-    "serve --stdio --allow-bypass --allow-commands --allow-mcp --allow-push --allow-env '*'";
+const ARGUMENTS: &str = "serve --stdio --allow-bypass --allow-commands --allow-mcp --allow-push --allow-env '*' --allow-in '*'";
 
 /// A machine, and the program on it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -117,7 +117,7 @@ async fn ssh_connection_keeps_the_contract() {
     assert_eq!(
         arguments,
         [
-            "-T -o BatchMode=yes me@box teamster serve --stdio --allow-bypass --allow-commands --allow-mcp --allow-push --allow-env '*'"
+            "-T -o BatchMode=yes me@box teamster serve --stdio --allow-bypass --allow-commands --allow-mcp --allow-push --allow-env '*' --allow-in '*'"
         ]
     );
     gone(started[0].0).await;

@@ -6,6 +6,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use teamster_api::Trusted;
 use teamster_core::AgentError;
 use teamster_loop::{AgentLoop, Control, Log, LoopBuilder, LoopError, TickOptions};
 use teamster_process::{RecordTo, foreign_git_variables};
@@ -61,6 +62,7 @@ impl Host {
             copy_log_to,
         } = options;
         let mut config = params::base_config();
+        config.container = params::container(&Trusted::default()).map_err(LoopError::Agent)?;
         // The program may move to the directory before it starts the agent.
         let of_git = foreign_git_variables(directory).iter();
         (config.env_remove).extend(of_git.map(|name| (*name).to_owned()));

@@ -260,8 +260,8 @@ pub(crate) fn missing_program(
     path: Option<&String>,
     config: &RuntimeConfig,
 ) -> Option<AgentError> {
-    if info.program.is_empty() {
-        // An embedded agent runs in this process.
+    if info.program.is_empty() || config.container.is_some() {
+        // An embedded agent runs in this process, and the program of another one may be in a container.
         return None;
     }
     let program = match &config.program {

@@ -29,7 +29,7 @@ pub(super) fn check(host: &Host, spec: &Spec) -> Result<(), AgentError> {
         let problem = format!("the folder {} does not exist", directory.display());
         return Err(AgentError::refused("working_directory", problem));
     }
-    let config = params::runtime_config(trusted, info);
+    let config = params::runtime_config(trusted, info)?;
     if let Some(mut error) = missing_program(info, trusted.env.get("PATH"), &config) {
         if config.program.is_none() && !info.install.is_empty() {
             error.message = format!("{}; install it with `{}`", error.message, info.install);
@@ -38,6 +38,10 @@ pub(super) fn check(host: &Host, spec: &Spec) -> Result<(), AgentError> {
         return Err(error);
     }
     let accounts = turns::accounts(host, info, fallback, accounts)?;
+    if config.container.is_some() {
+        // Its login is there.
+        return Ok(());
+    }
     let own: Vec<_> = (accounts.iter())
         .filter(|account| account.agent == info.id)
         .collect();

@@ -23,14 +23,17 @@ use crate::stop::POLL_INTERVAL;
 /// Time limit of the removal of a container.
 const REMOVAL: Duration = Duration::from_secs(30);
 
-/// Returns the version of a container engine that answers.
+/// Returns the version of a container engine that answers. `program` is its client's, if not the one on `PATH`.
 ///
 /// # Errors
 ///
 /// Fails if its client is not installed, or if the engine does not answer. The error is about the parameter `container`
 /// and has the next step.
-pub async fn container_engine(engine: ContainerEngine) -> Result<String, AgentError> {
-    let client = client(engine, None)?;
+pub async fn container_engine(
+    engine: ContainerEngine,
+    program: Option<&Path>,
+) -> Result<String, AgentError> {
+    let client = client(engine, program)?;
     state(engine, &client).await.map(|state| state.version)
 }
 
@@ -102,37 +105,56 @@ fn reason(stderr: &str) -> &str {
     line.strip_prefix("Error: ").unwrap_or(line)
 }
 
-/// Waits until the engine has the image. Returns whether the engine has no more rights than this user, and a notice if the
-/// image was pulled.
+/// What a container can be made of.
+pub(super) struct Ready {
+    /// The engine has no more rights than this user.
+    pub(super) is_rootless: bool,
+    /// The image sets `HOME`.
+    pub(super) has_home: bool,
+    /// Notice of an image that was pulled.
+    pub(super) pulled: Option<Notice>,
+}
+
+/// Waits until the engine has the image.
 pub(super) async fn ready(
     engine: ContainerEngine,
     client: PathBuf,
     image: String,
     observer: Option<LineObserver>,
-) -> Result<(bool, Option<Notice>), AgentError> {
-    let state = state(engine, &client).await?;
-    let there = ask(
-        &client,
-        &["image", "inspect", "--format", "{{.Id}}", &image],
-    )
-    .await;
-    if matches!(there, Ok((true, ..))) {
-        return Ok((state.is_rootless, None));
-    }
-    let start = Instant::now();
-    if let Some(reason) = pull(&client, &image, observer.as_ref())
-        .await
-        .unwrap_or_else(|error| Some(error.to_string()))
-    {
+) -> Result<Ready, AgentError> {
+    const VARIABLES: &str = "{{range .Config.Env}}{{println .}}{{end}}";
+
+    let is_rootless = state(engine, &client).await?.is_rootless;
+    let inspect = ["image", "inspect", "--format", VARIABLES, &image];
+    let refused = |reason: &str| {
         let problem = format!(
             "{} has no image {image}, and cannot pull it: {reason}; build or pull it before",
             engine.name()
         );
-        return Err(AgentError::refused("container", problem).kind(ErrorKind::NotFound));
+        AgentError::refused("container", problem).kind(ErrorKind::NotFound)
+    };
+    let mut inspected = ask(&client, &inspect).await;
+    let mut pulled = None;
+    if !matches!(inspected, Ok((true, ..))) {
+        let start = Instant::now();
+        let failed = pull(&client, &image, observer.as_ref()).await;
+        if let Some(reason) = failed.unwrap_or_else(|error| Some(error.to_string())) {
+            return Err(refused(&reason));
+        }
+        let seconds = start.elapsed().as_secs();
+        let notice = Notice::info(format!("pulled the image {image} in {seconds} s"));
+        pulled = Some(notice);
+        inspected = ask(&client, &inspect).await;
     }
-    let seconds = start.elapsed().as_secs();
-    let notice = Notice::info(format!("pulled the image {image} in {seconds} s"));
-    Ok((state.is_rootless, Some(notice)))
+    match inspected {
+        Ok((true, variables, _)) => Ok(Ready {
+            is_rootless,
+            has_home: variables.lines().any(|line| line.starts_with("HOME=")),
+            pulled,
+        }),
+        Ok((_, _, stderr)) => Err(refused(reason(&stderr))),
+        Err(error) => Err(refused(&error.to_string())),
+    }
 }
 
 /// Pulls an image, and shows the client's progress. Returns the reason if it fails.

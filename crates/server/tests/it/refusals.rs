@@ -163,6 +163,8 @@ fn variables_servers_and_pushes_need_a_flag_of_the_server() {
     let by_url = run(json!({"mcpServers": [url], "mcpStrict": true}));
     let by_command = run(json!({"mcpServers": [url, command]}));
     let push = json!({"provider": "claude", "prompt": "x", "worktree": true, "trusted": {"push": "origin"}});
+    let container = json!({"engine": "docker", "image": "agents:1"});
+    let contained = run(json!({"container": container}));
     let refused = |served: &Served, body: &Value, text: &str| {
         let refused = served.post("/v1/runs", body);
         let detail = refused.json()["detail"].to_string();
@@ -179,6 +181,8 @@ fn variables_servers_and_pushes_need_a_flag_of_the_server() {
     refused(&served, &by_command, "--allow-commands");
     let needs = "trusted.push: it needs a server that was started with --allow-push";
     refused(&served, &push, needs);
+    let needs = "trusted.container: the server does not let a run use docker:agents:1";
+    refused(&served, &contained, needs);
     served.end();
 
     let served = Served::with(|config| {
@@ -198,7 +202,14 @@ fn variables_servers_and_pushes_need_a_flag_of_the_server() {
     let served = Served::with(|config| {
         (config.allow_mcp, config.allow_commands) = (true, true);
         config.allow_env = vec!["*".to_owned()];
+        config.allow_containers = vec!["docker:agents:1".to_owned()];
     });
+    assert_eq!(served.post("/v1/runs", &contained).status, 201);
+    let another = run(json!({"container": {"engine": "podman", "image": "agents:1"}}));
+    refused(&served, &another, "does not let a run use podman:agents:1");
+    let mut mounted = contained;
+    mounted["trusted"]["container"]["mounts"] = json!([{"source": "/", "target": "/host"}]);
+    refused(&served, &mounted, "trusted.container: mounts");
     assert_eq!(served.post("/v1/runs", &by_command).status, 201);
     assert_eq!(served.post("/v1/runs", &other).status, 201);
     served.end();

@@ -85,10 +85,7 @@ async fn cli_runs_in_the_container_with_the_files_and_variables_of_the_run() {
 
     let calls = calls(&scratch);
     assert_eq!(calls[0][0], "info");
-    assert_eq!(
-        calls[1].join(" "),
-        "image inspect --format {{.Id}} agents:1"
-    );
+    assert_eq!(calls[1][..3], ["image", "inspect", "--format"]);
     let line = &calls[2];
     let name = line[line.iter().position(|it| it == "--name").unwrap() + 1].clone();
     let run_id = name.strip_prefix("teamster-").unwrap();
@@ -184,6 +181,22 @@ async fn container_of_an_agent_that_ignores_signals_is_removed_before_the_end() 
     assert_eq!(stream.result().await.status, RunStatus::Aborted);
     assert!(proc::wait_gone(pid.pid(), LIMIT));
     assert_eq!(commands(&scratch), ["info", "image", "run", "rm"]);
+}
+
+#[tokio::test]
+async fn home_of_the_image_is_kept() {
+    let scratch = Scratch::new();
+    let run = contained(shell(&format!("echo '{END}'")), &scratch);
+    fs::write(
+        scratch.path("engine/image"),
+        "PATH=/bin\nHOME=/home/agent\n",
+    )
+    .unwrap();
+    assert_eq!(run.finish().await.result.status, RunStatus::Completed);
+    let line = &calls(&scratch)[2];
+    assert_eq!(line[0], "run");
+    assert!(!line.iter().any(|it| it.contains("HOME")), "{line:?}");
+    assert_eq!(line.iter().filter(|it| *it == "--mount").count(), 1);
 }
 
 /// Hosts an engine: an agent in a container, until this process is killed.

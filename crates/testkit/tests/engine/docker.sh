@@ -16,6 +16,7 @@ info)
     ;;
 image)
     [ -e "$dir/image" ] || fail 1 "Error response from daemon: No such image"
+    cat "$dir/image"
     ;;
 pull)
     [ ! -e "$dir/offline" ] || fail 1 "Error response from daemon: the registry does not answer"

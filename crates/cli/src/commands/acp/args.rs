@@ -8,8 +8,8 @@ use clap_complete::ArgValueCandidates;
 
 use crate::args::provider::{self, ProviderParser};
 use crate::args::{
-    COMMON, ChatLimitArgs, EnvVar, Fallback, McpArgs, ModelArgs, PermissionArgs, StoreArgs,
-    SystemArgs, only_common, value,
+    COMMON, ChatLimitArgs, ContainerArgs, EnvVar, Fallback, McpArgs, ModelArgs, PermissionArgs,
+    StoreArgs, SystemArgs, only_common, value,
 };
 use crate::completion;
 
@@ -123,6 +123,8 @@ pub(crate) struct AcpProcessArgs {
     /// The variable `TEAMSTER_<AGENT>_BIN`, such as `TEAMSTER_CLAUDE_BIN`, does the same.
     #[arg(long, value_name = "PATH", requires = "agent")]
     pub(crate) bin: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) container: ContainerArgs,
 }
 
 /// Retry, fallback and budget options of a session's turns.

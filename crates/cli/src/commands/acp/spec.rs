@@ -8,7 +8,8 @@ use teamster_host::is_url;
 use super::args::{AcpArgs, AcpProcessArgs, AcpTurnArgs};
 use crate::args::StoreArgs;
 use crate::spec::{
-    Local, agent, chat_limits, environment, fallbacks, limit_ms, mcp_servers, system_prompts,
+    Local, agent, chat_limits, contained, environment, fallbacks, limit_ms, mcp_servers,
+    system_prompts,
 };
 
 /// Returns the session of each thread, without what the editor chooses: no agent unless it is named. Prints warnings, and
@@ -30,6 +31,7 @@ pub(crate) fn of_acp(args: AcpArgs) -> anyhow::Result<(SessionSpec, Local)> {
                 env,
                 clean_env,
                 bin,
+                container,
             },
         limits,
         turns:
@@ -59,6 +61,7 @@ pub(crate) fn of_acp(args: AcpArgs) -> anyhow::Result<(SessionSpec, Local)> {
     trusted.env = environment(&env)?;
     trusted.clean_env = clean_env;
     trusted.program = bin;
+    trusted.container = contained(container)?;
     let mut warnings = Vec::new();
     mcp_servers(mcp, trusted, &mut warnings)?;
     crate::report::warn(&warnings);

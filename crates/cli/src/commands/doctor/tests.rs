@@ -1,4 +1,5 @@
 use serde_json::json;
+use teamster_core::ContainerEngine;
 
 use super::*;
 
@@ -63,6 +64,13 @@ fn the_report_names_the_next_steps() {
         left(false, Some("why")),
     ];
     here.changed_files = vec![ChangedFile::new("/w/opencode.json", vec!["a".into()])];
+    here.container_engines = vec![
+        EngineReport::new(
+            ContainerEngine::Docker,
+            Err("Docker does not answer".to_owned()),
+        ),
+        EngineReport::new(ContainerEngine::Podman, Ok("4.3.1".to_owned())),
+    ];
     assert_eq!(
         printed(&report),
         "\
@@ -76,6 +84,8 @@ fn the_report_names_the_next_steps() {
 
 1 of 2 agents ready
 PATH: /bin:/usr/bin
+No containers by Docker (--in): Docker does not answer
+Podman 4.3.1 runs containers (--in).
 Processes that earlier runs left behind:
     7  claude
     7  claude  ended

@@ -84,6 +84,11 @@ pub(crate) struct ServeArgs {
     /// Allow runs to set this environment variable for their agents (repeatable); `*` is any
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) allow_env: Vec<String>,
+    /// Allow runs to choose this container for their agents, such as docker:agents:1 (repeatable); `*` is any
+    ///
+    /// They mount nothing of this machine but their workspace. `TEAMSTER_IN` sets the container of all other runs.
+    #[arg(long, value_name = "ENGINE:IMAGE", hide_short_help = true)]
+    pub(crate) allow_in: Vec<String>,
     /// Send a request to this URL when a run has ended or needs an answer
     ///
     /// A run can also have a callback of its own. Requests are signed as in Standard Webhooks; the secret is in

@@ -178,7 +178,7 @@ fn errors_are_specific_and_hide_values() {
 fn a_clean_environment_has_the_path() {
     let spec = spec(&["x", "--clean-env", "--bin=/b", "--record=/r"]).unwrap();
     let info = crate::global::providers().get("claude").unwrap().info();
-    let config = teamster_host::params::runtime_config(&spec.trusted, info);
+    let config = teamster_host::params::runtime_config(&spec.trusted, info).unwrap();
     assert!(config.die_with_parent);
     assert_eq!(config.program.as_deref(), Some(Path::new("/b")));
     assert_eq!(config.record_to, Some(Path::new("/r").into()));

@@ -1,0 +1,127 @@
+//! Runs in a container, whose engine is a stand-in that runs the agent on this machine.
+
+use std::fs;
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+use teamster::RunStatus;
+use teamster_testkit::fake_agent::Script;
+use teamster_testkit::proc::{KillOnDrop, wait_gone, wait_until};
+
+use crate::cli::{Claude, LIMIT, Running, done, recording, run, teamster};
+
+const STAND_IN: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../testkit/tests/engine/docker.sh"
+);
+
+/// Adds the engine `docker` with the image `agents:1`, in which the agent is on `PATH`.
+fn engine(claude: &Claude) {
+    let folder = claude.path("engine");
+    fs::create_dir(&folder).unwrap();
+    fs::create_dir(claude.path("work")).unwrap();
+    fs::write(folder.join("image"), "").unwrap();
+    std::os::unix::fs::symlink(STAND_IN, folder.join("docker")).unwrap();
+}
+
+fn contained(claude: &Claude, args: &[&str]) -> Command {
+    let folder = claude.path("engine");
+    let dir = claude.dir.path().display();
+    let mut command = claude.run(args.iter().copied());
+    command
+        .env("PATH", format!("{}:{dir}:/usr/bin:/bin", folder.display()))
+        // A program of this machine.
+        .env("TEAMSTER_CLAUDE_BIN", "/no/such/program")
+        .current_dir(claude.path("work"));
+    command
+}
+
+fn calls(claude: &Claude) -> String {
+    fs::read_to_string(claude.path("engine/calls")).unwrap_or_default()
+}
+
+#[test]
+fn run_in_a_container_has_an_answer_and_leaves_no_container() {
+    let claude = Claude::plays("text", 0);
+    engine(&claude);
+    let args = [
+        "x",
+        "--in=docker:agents:1",
+        "--env=A_KEY=a-secret",
+        "--json",
+    ];
+    let ended = run(&mut contained(&claude, &args));
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    assert_eq!(done(&ended.stdout).status, RunStatus::Completed);
+    assert_eq!(claude.report().env["A_KEY"], "a-secret");
+    let calls = calls(&claude);
+    assert!(calls.contains("\nagents:1\nclaude\n"), "{calls}");
+    assert!(calls.contains("\nrm\n--force\nteamster-"), "{calls}");
+    assert!(!calls.contains("a-secret"), "{calls}");
+}
+
+#[test]
+fn container_of_the_owner_is_that_of_every_run() {
+    let claude = Claude::plays("text", 0);
+    engine(&claude);
+    let mut command = contained(&claude, &["x", "--json"]);
+    let login = claude.path("work");
+    let ended = run(command.env(
+        "TEAMSTER_IN",
+        format!("docker:agents:1 {}:/login:ro", login.display()),
+    ));
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let calls = calls(&claude);
+    assert!(calls.contains(",target=/login,readonly\n"), "{calls}");
+
+    let mut command = contained(&claude, &["x"]);
+    let ended = run(command.env("TEAMSTER_IN", "agents:1"));
+    assert_eq!(ended.code, Some(2));
+    ended.stderr_has("TEAMSTER_IN: ");
+    ended.stderr_has("expected docker:IMAGE or podman:IMAGE");
+}
+
+/// The container outlives its client, as that of a real engine does.
+#[test]
+#[cfg(target_os = "linux")]
+fn killed_teamster_leaves_no_container() {
+    let claude = Claude::new(&Script::new().play(recording("text").last(6)).forever());
+    engine(&claude);
+    let mut teamster = Running::start(&mut contained(
+        &claude,
+        &["x", "--in=docker:agents:1", "--json"],
+    ));
+    teamster.line();
+    let agent = KillOnDrop::new(claude.report().pid);
+    teamster.signal(Signal::SIGKILL);
+    teamster.wait();
+    assert!(wait_gone(agent.pid(), LIMIT));
+    let is_removed = || calls(&claude).contains("\nrm\n--force\nteamster-");
+    assert!(wait_until(LIMIT, is_removed), "{}", calls(&claude));
+}
+
+#[test]
+fn missing_engine_is_an_error_with_the_next_step() {
+    let claude = Claude::plays("text", 0);
+    let mut command = claude.run(["x", "--in=docker:agents:1"]);
+    let ended = run(command.env("PATH", claude.dir.path()));
+    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    ended.stderr_has("--in: the program `docker` was not found");
+    ended.stderr_has("install Docker, or run the agent without a container");
+    assert!(!claude.path("report.json").exists());
+
+    let ended = run(&mut claude.run(["x", "--in=agents:1"]));
+    assert_eq!(ended.code, Some(2));
+    ended.stderr_has("expected docker:IMAGE or podman:IMAGE, got \"agents:1\"");
+    let ended = run(&mut claude.run(["x", "--in-mount=/a:/b"]));
+    assert_eq!(ended.code, Some(2));
+    ended.stderr_has("--in <ENGINE:IMAGE>");
+    let ended = run(&mut teamster([
+        "run",
+        "embedded",
+        "x",
+        "--in=docker:agents:1",
+    ]));
+    assert_eq!(ended.code, Some(2));
+    ended.stderr_has("--in: ");
+}
