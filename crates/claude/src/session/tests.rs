@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use teamster_core::provider::{CommandId, Outbox, SessionAssembler, SessionCommand, grammar};
 use teamster_core::{
     AgentError, AgentEvent, ErrorKind, PermissionAnswer, PermissionMode, RunResult, RunStatus,
-    SessionOptions, Turn,
+    SessionOptions, SessionProvider, Turn,
 };
 
 use crate::Claude;
