@@ -19,6 +19,12 @@ pub struct NamedAgent {
     pub(crate) dialect: fn(&ExecuteParams) -> Box<dyn Dialect>,
 }
 
+/// Returns whether a session's id can be part of a path.
+pub(crate) fn is_plain(id: &str) -> bool {
+    let allowed = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
+    !id.is_empty() && id.bytes().all(allowed)
+}
+
 /// Capabilities that all named agents have.
 pub(crate) const fn capabilities() -> Capabilities {
     let mut can = Capabilities::none();

@@ -15,8 +15,7 @@ use teamster_core::{
     PermissionMode, ToolKind,
 };
 
-use crate::agent::{NamedAgent, capabilities};
-use crate::folder::{folder, in_variable, is_plain};
+use crate::agent::{NamedAgent, capabilities, is_plain};
 use crate::mcp_name::Servers;
 use crate::words::known_by;
 use record::Recorded;
@@ -96,10 +95,11 @@ struct ClineDialect {
 /// Returns the folder of the CLI's sessions, as its variables have it.
 fn sessions(params: &ExecuteParams) -> Option<PathBuf> {
     let data = || {
-        in_variable(params, "CLINE_DATA_DIR")
-            .or_else(|| Some(folder(params, "CLINE_DIR", ".cline")?.join("data")))
+        let in_folder = || Some(params.cli_folder("CLINE_DIR", ".cline")?.join("data"));
+        params.path_in_variable("CLINE_DATA_DIR").or_else(in_folder)
     };
-    in_variable(params, "CLINE_SESSION_DATA_DIR").or_else(|| Some(data()?.join("sessions")))
+    let sessions = params.path_in_variable("CLINE_SESSION_DATA_DIR");
+    sessions.or_else(|| Some(data()?.join("sessions")))
 }
 
 impl Dialect for ClineDialect {

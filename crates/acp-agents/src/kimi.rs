@@ -16,8 +16,7 @@ use teamster_core::{
     AgentError, Capabilities, ChangeKind, CliInfo, NoticeCode, PermissionMode, ToolKind,
 };
 
-use crate::agent::{NamedAgent, capabilities};
-use crate::folder::{folder, is_plain};
+use crate::agent::{NamedAgent, capabilities, is_plain};
 use crate::mcp_name::Servers;
 use record::Recorded;
 
@@ -33,7 +32,9 @@ pub const KIMI: NamedAgent = NamedAgent {
     dialect: |params| {
         Box::new(KimiDialect {
             servers: Servers::of(params),
-            sessions: folder(params, "KIMI_CODE_HOME", ".kimi-code").map(|it| it.join("sessions")),
+            sessions: params
+                .cli_folder("KIMI_CODE_HOME", ".kimi-code")
+                .map(|it| it.join("sessions")),
             record: Recorded::default(),
         })
     },

@@ -8,7 +8,6 @@
 
 mod agent;
 mod cline;
-mod folder;
 mod kimi;
 mod mcp_name;
 mod qwen;

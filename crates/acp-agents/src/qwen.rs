@@ -18,8 +18,7 @@ use teamster_core::{
     AgentError, Capabilities, CliInfo, ErrorKind, ExecuteParams, PermissionMode, ToolKind, Usage,
 };
 
-use crate::agent::{NamedAgent, capabilities};
-use crate::folder::{folder, is_plain};
+use crate::agent::{NamedAgent, capabilities, is_plain};
 use crate::mcp_name::Servers;
 use crate::words::known_by;
 
@@ -40,7 +39,9 @@ pub const QWEN: NamedAgent = NamedAgent {
     dialect: |params| {
         Box::new(QwenDialect {
             servers: Servers::of(params),
-            projects: folder(params, "QWEN_HOME", ".qwen").map(|it| it.join("projects")),
+            projects: params
+                .cli_folder("QWEN_HOME", ".qwen")
+                .map(|it| it.join("projects")),
             own: Counted::default(),
             of_agents: Counted::default(),
             background: HashSet::new(),

@@ -69,26 +69,8 @@ pub(crate) fn answer(line: &str) -> Option<(Id, Usage)> {
 
 /// Returns the folder with the sessions of all projects.
 pub(crate) fn projects(params: &ExecuteParams) -> Option<PathBuf> {
-    Some(folder(params)?.join("projects"))
-}
-
-/// Returns the CLI's folder: `CLAUDE_CONFIG_DIR`, or `.claude` in the user's home.
-fn folder(params: &ExecuteParams) -> Option<PathBuf> {
-    let variable = |name: &str| {
-        let value = match params.env.get(name) {
-            Some(value) => value.into(),
-            None => std::env::var_os(name)?,
-        };
-        (!value.is_empty()).then(|| PathBuf::from(value))
-    };
-    let folder = match variable("CLAUDE_CONFIG_DIR") {
-        Some(folder) => folder,
-        None => variable("HOME")?.join(".claude"),
-    };
-    Some(match &params.working_directory {
-        Some(directory) => directory.join(folder),
-        None => folder,
-    })
+    let folder = params.cli_folder("CLAUDE_CONFIG_DIR", ".claude")?;
+    Some(folder.join("projects"))
 }
 
 /// Returns the file of a session. Its folder depends on the working directory. Ids are unique, so all folders are

@@ -46,21 +46,7 @@ pub(crate) fn baseline(params: &ExecuteParams) -> Baseline {
 
 /// Returns the CLI's home: `CODEX_HOME`, or `.codex` in the user's home.
 pub(crate) fn home(params: &ExecuteParams) -> Option<PathBuf> {
-    let variable = |name: &str| {
-        let value = match params.env.get(name) {
-            Some(value) => value.into(),
-            None => std::env::var_os(name)?,
-        };
-        (!value.is_empty()).then(|| PathBuf::from(value))
-    };
-    let home = match variable("CODEX_HOME") {
-        Some(home) => home,
-        None => variable("HOME")?.join(".codex"),
-    };
-    Some(match &params.working_directory {
-        Some(directory) => directory.join(home),
-        None => home,
-    })
+    params.cli_folder("CODEX_HOME", ".codex")
 }
 
 /// Finds the file of a session.

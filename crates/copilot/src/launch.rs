@@ -156,19 +156,8 @@ pub(crate) fn record(params: &ExecuteParams) -> Option<RecordFiles> {
         .session_id
         .as_ref()
         .or(params.new_session_id.as_ref())?;
-    let variable = |name: &str| {
-        let set = match params.env.get(name) {
-            Some(value) => value.into(),
-            None => env::var_os(name)?,
-        };
-        Some(PathBuf::from(set)).filter(|path| !path.as_os_str().is_empty())
-    };
-    let home = match variable("COPILOT_HOME") {
-        Some(home) => home,
-        None => variable("HOME")?.join(".copilot"),
-    };
-    let here = params.working_directory.as_deref().unwrap_or(Path::new(""));
-    let folder = here.join(home).join("session-state").join(id);
+    let home = params.cli_folder("COPILOT_HOME", ".copilot")?;
+    let folder = home.join("session-state").join(id);
     Some(RecordFiles::new(folder, vec![EVENTS.to_owned()], FIGURES))
 }
 

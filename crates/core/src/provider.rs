@@ -35,6 +35,7 @@ mod check;
 mod classify;
 mod content;
 mod decoder;
+mod folders;
 mod form;
 pub mod grammar;
 pub mod json_line;

@@ -30,24 +30,16 @@ const SYSTEM_SETTINGS: &str = "/etc/gemini-cli/settings.json";
 /// The system's variable for the user's home.
 const USERS: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
 
-fn variable(params: &ExecuteParams, name: &str) -> Option<PathBuf> {
-    let value = match params.env.get(name) {
-        Some(value) => value.into(),
-        None => std::env::var_os(name)?,
-    };
-    (!value.is_empty()).then(|| PathBuf::from(value))
-}
-
-/// Returns the CLI's home of the user, unresolved.
+/// Returns the CLI's home of the user.
 fn home(params: &ExecuteParams) -> Option<PathBuf> {
-    variable(params, HOME).or_else(|| variable(params, USERS))
+    let users = || params.path_in_variable(USERS);
+    params.path_in_variable(HOME).or_else(users)
 }
 
 /// Returns the folder in which the CLI keeps the data of all projects. Sessions are there even if the run has a
 /// private home.
 pub(crate) fn projects(params: &ExecuteParams) -> Option<PathBuf> {
-    let here = params.working_directory.as_deref().unwrap_or(Path::new(""));
-    Some(here.join(home(params)?).join(FOLDER).join("tmp"))
+    Some(home(params)?.join(FOLDER).join("tmp"))
 }
 
 /// Locations of a run. The files need not exist.
@@ -72,14 +64,16 @@ impl Locations {
             )
         })?;
         let directory = params.working_directory.as_deref();
-        let directory =
-            std::path::absolute(directory.unwrap_or(Path::new("."))).map_err(|error| {
+        let absolute = |path: &Path| {
+            std::path::absolute(path).map_err(|error| {
                 AgentError::refused("working_directory", format!("it cannot be found: {error}"))
-            })?;
+            })
+        };
+        let system_settings = params.path_in_variable(SYSTEM);
         Ok(Self {
-            home: directory.join(home),
-            system_settings: variable(params, SYSTEM).unwrap_or_else(|| SYSTEM_SETTINGS.into()),
-            directory,
+            home: absolute(&home)?,
+            directory: absolute(directory.unwrap_or(Path::new(".")))?,
+            system_settings: system_settings.unwrap_or_else(|| SYSTEM_SETTINGS.into()),
         })
     }
 
