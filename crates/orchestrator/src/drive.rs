@@ -269,9 +269,7 @@ impl Driver {
     fn params(&self, candidate: &Candidate, resume: bool, request: &RunRequest) -> ExecuteParams {
         let mut params = candidate.params.clone();
         params.cancel = self.abort.token();
-        for (name, value) in self.variables() {
-            params.env.entry(name).or_insert(value);
-        }
+        params.env.extend(self.variables());
         let session = self.account.session();
         if resume {
             params.prompt = self.continuation(request);

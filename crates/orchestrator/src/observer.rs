@@ -20,8 +20,8 @@ pub trait RunObserver: Send + Sync {
         Box::pin(async {})
     }
 
-    /// Returns environment variables for the agents of an accepted run, unless its parameters set them. Turns of a live
-    /// session do not get them: its process has started before. MUST be quick.
+    /// Returns environment variables for the agents of an accepted run. They override those of its parameters. Turns of a
+    /// live session do not get them: its process has started before. MUST be quick.
     fn variables(&self, run_id: &Id) -> Vec<(String, String)> {
         let _ = run_id;
         Vec::new()

@@ -3,6 +3,7 @@
 
 mod attributes;
 mod collector;
+mod context;
 mod figures;
 mod settings;
 mod spans;

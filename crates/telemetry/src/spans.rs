@@ -4,10 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::{Span as _, SpanBuilder, Status, TraceContextExt, Tracer as _};
 use opentelemetry::{Context, KeyValue};
-use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::{SdkTracer, Span};
 use teamster_core::sync::lock;
 use teamster_core::text::excerpt;
@@ -19,6 +17,7 @@ use teamster_orchestrator::{Accepted, Observed, RunObserver};
 
 use crate::attributes as names;
 use crate::attributes::{message, number, of_stop, of_usage};
+use crate::context::{self, context_of};
 
 /// Maximum number of bytes of one prompt, answer, argument or result.
 const CONTENT_BYTES: usize = 16 << 10;
@@ -109,7 +108,9 @@ impl Spans {
             attributes.push(KeyValue::new(names::INPUT, messages));
         }
         let name = format!("{} {}", names::INVOKE_AGENT, agent_name(run.provider));
-        let root = self.open(name, run.at_ms, attributes, &self.parent);
+        let own = context_of(|name| run.params.env.get(name).cloned());
+        let parent = own.as_ref().unwrap_or(&self.parent);
+        let root = self.open(name, run.at_ms, attributes, parent);
         let spans = RunSpans {
             root,
             accepted_ms: run.at_ms,
@@ -280,12 +281,7 @@ impl RunObserver for Spans {
         let Some(run) = runs.get(run_id) else {
             return Vec::new();
         };
-        let mut headers: HashMap<String, String> = HashMap::new();
-        TraceContextPropagator::new().inject_context(&run.root.context, &mut headers);
-        let variables = headers.into_iter().filter(|(_, value)| !value.is_empty());
-        variables
-            .map(|(header, value)| (header.to_ascii_uppercase(), value))
-            .collect()
+        context::variables(&run.root.context)
     }
 
     fn accepted<'a>(&'a self, run: Accepted<'a>) -> Observed<'a> {

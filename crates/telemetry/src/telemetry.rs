@@ -1,17 +1,14 @@
 //! Telemetry of the runs of a process.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use opentelemetry::metrics::MeterProvider;
-use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry::{Context, InstrumentationScope};
 use opentelemetry_sdk::metrics::SdkMeterProvider;
-use opentelemetry_sdk::propagation::TraceContextPropagator;
 use opentelemetry_sdk::trace::SdkTracerProvider;
 use teamster_core::time::epoch_ms;
 use teamster_core::{Id, LifecycleEntry, LogEntry, Outcome};
@@ -19,6 +16,7 @@ use teamster_metrics::Metrics;
 use teamster_orchestrator::{Accepted, Observed, RunObserver};
 
 use crate::collector::{of_figures, of_spans};
+use crate::context::context_of;
 use crate::figures;
 use crate::settings::{Settings, Signal};
 use crate::spans::{Spans, Vendors};
@@ -52,7 +50,7 @@ struct Started {
 
 impl Telemetry {
     /// Reads the standard variables of OpenTelemetry. `None` if they turn nothing on. The span that `TRACEPARENT` names
-    /// becomes the parent of all runs.
+    /// becomes the parent of all runs that have none in their own variables.
     pub fn from_environment() -> Option<Self> {
         Self::from_variables(|name| std::env::var(name).ok())
     }
@@ -63,16 +61,10 @@ impl Telemetry {
         if traces.is_none() && metrics.is_none() {
             return None;
         }
-        let headers = [("traceparent", "TRACEPARENT"), ("tracestate", "TRACESTATE")];
-        let headers = headers.into_iter();
-        let headers: HashMap<String, String> = headers
-            .filter_map(|(header, name)| Some((header.to_owned(), variable(name)?)))
-            .collect();
-        let propagator = TraceContextPropagator::new();
         Some(Self {
             traces,
             metrics,
-            parent: propagator.extract_with_context(&Context::new(), &headers),
+            parent: context_of(&variable).unwrap_or_default(),
             vendors: Arc::new(|_| None),
             warning: Warning::new(Arc::new(|_| ())),
             started: Arc::default(),
@@ -223,8 +215,6 @@ impl fmt::Debug for Telemetry {
 
 #[cfg(test)]
 mod tests {
-    use opentelemetry::trace::TraceContextExt;
-
     use super::*;
 
     fn read(variables: &[(&str, &str)]) -> Option<Telemetry> {
@@ -235,27 +225,6 @@ mod tests {
     }
 
     const ON: (&str, &str) = ("OTEL_TRACES_EXPORTER", "otlp");
-
-    #[test]
-    fn parent_is_that_of_the_environment_if_it_is_valid() {
-        let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-        let telemetry = read(&[ON, ("TRACEPARENT", parent), ("TRACESTATE", "a=b")]).unwrap();
-        let span = telemetry.parent.span().span_context().clone();
-        assert_eq!(
-            span.trace_id().to_string(),
-            "0af7651916cd43dd8448eb211c80319c"
-        );
-        assert_eq!(span.span_id().to_string(), "b7ad6b7169203331");
-        assert!(span.is_remote() && span.is_sampled());
-        assert_eq!(span.trace_state().get("a"), Some("b"));
-        for invalid in ["", "x", "00-0-0-01"] {
-            let telemetry = read(&[ON, ("TRACEPARENT", invalid)]).unwrap();
-            assert!(
-                !telemetry.parent.span().span_context().is_valid(),
-                "{invalid}"
-            );
-        }
-    }
 
     #[test]
     fn figures_are_there_once_if_they_are_turned_on() {

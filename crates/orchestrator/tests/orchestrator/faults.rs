@@ -510,7 +510,7 @@ async fn variables_of_the_observer_are_those_of_all_attempts() {
     request.observer = Some(Arc::new(WithVariable));
     orchestrator().start(request).outcome().await;
     assert_eq!(claude.runs()[0].params.env["OF_RUN"], "r");
-    assert_eq!(codex.runs()[0].params.env["OF_RUN"], "own");
+    assert_eq!(codex.runs()[0].params.env["OF_RUN"], "r");
 }
 
 #[tokio::test(start_paused = true)]

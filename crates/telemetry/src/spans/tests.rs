@@ -361,6 +361,27 @@ async fn requests_are_spans_from_the_question_to_the_answer() {
 }
 
 #[tokio::test]
+async fn parent_in_the_variables_of_a_run_is_its_own() {
+    let kept = Kept::new(false, Context::new());
+    let agent = MockRuntime::new("claude").run(Script::new().text("x"));
+    let mut request = kept.request(vec![agent.clone()]);
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let env = &mut request.candidates[0].params.env;
+    env.insert("TRACEPARENT".into(), parent.into());
+    orchestrator().start(request).outcome().await;
+    let spans = kept.ended();
+    let root = named(&spans, "invoke_agent claude");
+    let trace = root.span_context.trace_id().to_string();
+    assert_eq!(trace, "0af7651916cd43dd8448eb211c80319c");
+    assert_eq!(root.parent_span_id.to_string(), "b7ad6b7169203331");
+    let given = &agent.runs()[0].params.env["TRACEPARENT"];
+    assert_eq!(
+        *given,
+        format!("00-{trace}-{}-01", root.span_context.span_id())
+    );
+}
+
+#[tokio::test]
 async fn agents_get_the_run_as_the_parent_of_their_spans() {
     let kept = Kept::new(false, Context::new());
     let agent = MockRuntime::new("claude").run(Script::new().text("x"));
