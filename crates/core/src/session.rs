@@ -53,6 +53,7 @@ impl<R: SessionRuntime + ?Sized> SessionRuntime for Arc<R> {
 ///
 /// If the process ends, during a turn or between turns, the next turn starts it again and resumes the session.
 /// Dropping the session ends the process after the last of its streams is dropped.
+#[async_trait::async_trait]
 pub trait AgentSession: Send + Sync {
     /// Returns the provider's name, such as `claude`.
     fn provider(&self) -> &str;
@@ -76,21 +77,21 @@ pub trait AgentSession: Send + Sync {
     ///
     /// Fails with [`ErrorCode::NoTurn`](crate::ErrorCode::NoTurn) if no turn is in progress, and if the session does
     /// not support it ([`SessionCapabilities::steer`]).
-    fn steer(&self, text: String) -> SessionFuture<'_, Result<(), AgentError>>;
+    async fn steer(&self, text: String) -> Result<(), AgentError>;
 
     /// Starts a new session in the same process, with an empty context and a new id. Waits for the turn in progress.
     ///
     /// # Errors
     ///
     /// Fails if the session does not support it ([`SessionCapabilities::clear`]), or if the CLI reports an error.
-    fn clear(&self) -> SessionFuture<'_, Result<(), AgentError>>;
+    async fn clear(&self) -> Result<(), AgentError>;
 
     /// Changes the model, in the CLI's own names. Takes effect at the next turn, or at once for some CLIs.
     ///
     /// # Errors
     ///
     /// Fails if the session does not support it ([`SessionCapabilities::set_model`]), or if the CLI reports an error.
-    fn set_model(&self, model: String) -> SessionFuture<'_, Result<(), AgentError>>;
+    async fn set_model(&self, model: String) -> Result<(), AgentError>;
 
     /// Changes the permission mode. Takes effect at the next turn, or at once for some CLIs.
     ///
@@ -98,7 +99,7 @@ pub trait AgentSession: Send + Sync {
     ///
     /// Fails if the session does not support it ([`SessionCapabilities::set_permission`]), or if the CLI reports an
     /// error.
-    fn set_permission(&self, mode: PermissionMode) -> SessionFuture<'_, Result<(), AgentError>>;
+    async fn set_permission(&self, mode: PermissionMode) -> Result<(), AgentError>;
 
     /// Returns the oldest unasked turn that was not taken yet, such as one about background work that has ended.
     /// Only the last few are kept.
@@ -106,21 +107,19 @@ pub trait AgentSession: Send + Sync {
 
     /// Waits until [`unasked`](Self::unasked) may return a turn, for one caller at a time. Cancel-safe. A session with
     /// [`SessionCapabilities::unasked`] implements it; the default waits forever.
-    fn unasked_ready(&self) -> SessionFuture<'_, ()> {
-        Box::pin(std::future::pending())
+    async fn unasked_ready(&self) {
+        std::future::pending().await
     }
 
     /// Ends the process gracefully and waits for its end. Aborts the turn in progress. Another turn would start the
     /// process again.
-    fn close(&self) -> SessionFuture<'_, ()>;
+    async fn close(&self);
 
     /// Ends the process if it waits for a turn. A turn that was sent before is not aborted.
-    fn close_if_idle(&self) -> SessionFuture<'_, ()> {
-        Box::pin(async move {
-            if self.is_live() {
-                self.close().await;
-            }
-        })
+    async fn close_if_idle(&self) {
+        if self.is_live() {
+            self.close().await;
+        }
     }
 
     /// Returns whether the process runs and waits for a turn.

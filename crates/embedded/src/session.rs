@@ -9,7 +9,7 @@ use teamster_core::sync::lock;
 use teamster_core::time::millis;
 use teamster_core::{
     AbortHandle, AgentError, AgentSession, Capabilities, ErrorCode, ErrorKind, EventStream, Id,
-    PermissionMode, PermissionPolicy, SessionCapabilities, SessionFuture, SessionOptions, Turn,
+    PermissionMode, PermissionPolicy, SessionCapabilities, SessionOptions, Turn,
 };
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
@@ -191,6 +191,7 @@ impl Inner {
     }
 }
 
+#[async_trait::async_trait]
 impl AgentSession for EmbeddedSession {
     fn provider(&self) -> &str {
         ID
@@ -235,63 +236,55 @@ impl AgentSession for EmbeddedSession {
         }
     }
 
-    fn steer(&self, text: String) -> SessionFuture<'_, Result<(), AgentError>> {
-        Box::pin(async move {
-            if !self.0.is_in_turn() {
-                return Err(AgentError::no_turn());
-            }
-            lock(&self.0.steering).push(text);
-            Ok(())
-        })
+    async fn steer(&self, text: String) -> Result<(), AgentError> {
+        if !self.0.is_in_turn() {
+            return Err(AgentError::no_turn());
+        }
+        lock(&self.0.steering).push(text);
+        Ok(())
     }
 
-    fn clear(&self) -> SessionFuture<'_, Result<(), AgentError>> {
-        Box::pin(async move {
-            let mut conversation = self.0.conversation.lock().await;
-            if let Some(mut context) = conversation.take() {
-                context.end().await;
-            }
-            let mut state = lock(&self.0.state);
-            state.id = None;
-            let params = &mut state.options.params;
-            params.session_id = None;
-            params.new_session_id = None;
-            params.fork = false;
-            Ok(())
-        })
+    async fn clear(&self) -> Result<(), AgentError> {
+        let mut conversation = self.0.conversation.lock().await;
+        if let Some(mut context) = conversation.take() {
+            context.end().await;
+        }
+        let mut state = lock(&self.0.state);
+        state.id = None;
+        let params = &mut state.options.params;
+        params.session_id = None;
+        params.new_session_id = None;
+        params.fork = false;
+        Ok(())
     }
 
-    fn set_model(&self, model: String) -> SessionFuture<'_, Result<(), AgentError>> {
-        Box::pin(async move {
-            let mut params = lock(&self.0.state).options.params.clone();
-            params.model = Some(model);
-            "prompt".clone_into(&mut params.prompt);
-            Settings::new(&self.0.config, &self.0.can, &params)?;
-            let mut state = lock(&self.0.state);
-            state.options.params.model = params.model;
-            state.model_changed = true;
-            Ok(())
-        })
+    async fn set_model(&self, model: String) -> Result<(), AgentError> {
+        let mut params = lock(&self.0.state).options.params.clone();
+        params.model = Some(model);
+        "prompt".clone_into(&mut params.prompt);
+        Settings::new(&self.0.config, &self.0.can, &params)?;
+        let mut state = lock(&self.0.state);
+        state.options.params.model = params.model;
+        state.model_changed = true;
+        Ok(())
     }
 
-    fn set_permission(&self, mode: PermissionMode) -> SessionFuture<'_, Result<(), AgentError>> {
+    async fn set_permission(&self, mode: PermissionMode) -> Result<(), AgentError> {
         lock(&self.0.state).options.params.permission = mode;
-        Box::pin(async { Ok(()) })
+        Ok(())
     }
 
     fn unasked(&self) -> Option<EventStream> {
         None
     }
 
-    fn close(&self) -> SessionFuture<'_, ()> {
+    async fn close(&self) {
         self.interrupt();
-        Box::pin(async move {
-            let mut conversation = self.0.conversation.lock().await;
-            if let Some(mut context) = conversation.take() {
-                context.end().await;
-            }
-            self.0.is_open.store(false, Ordering::SeqCst);
-        })
+        let mut conversation = self.0.conversation.lock().await;
+        if let Some(mut context) = conversation.take() {
+            context.end().await;
+        }
+        self.0.is_open.store(false, Ordering::SeqCst);
     }
 
     fn is_live(&self) -> bool {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use teamster_core::{Id, LifecycleEntry, LogEntry, Outcome};
-use teamster_orchestrator::{Accepted, Observed, RunObserver};
+use teamster_orchestrator::{Accepted, RunObserver};
 
 /// The observer of all runs, and the history of one.
 pub(crate) struct Both {
@@ -12,12 +12,11 @@ pub(crate) struct Both {
     pub(crate) history: Arc<dyn RunObserver>,
 }
 
+#[async_trait::async_trait]
 impl RunObserver for Both {
-    fn accepted<'a>(&'a self, run: Accepted<'a>) -> Observed<'a> {
-        Box::pin(async move {
-            self.own.accepted(run).await;
-            self.history.accepted(run).await;
-        })
+    async fn accepted(&self, run: Accepted<'_>) {
+        self.own.accepted(run).await;
+        self.history.accepted(run).await;
     }
 
     fn variables(&self, run_id: &Id) -> Vec<(String, String)> {
@@ -26,16 +25,9 @@ impl RunObserver for Both {
         variables
     }
 
-    fn session<'a>(
-        &'a self,
-        run_id: &'a Id,
-        provider: &'a str,
-        session_id: &'a Id,
-    ) -> Observed<'a> {
-        Box::pin(async move {
-            self.own.session(run_id, provider, session_id).await;
-            self.history.session(run_id, provider, session_id).await;
-        })
+    async fn session(&self, run_id: &Id, provider: &str, session_id: &Id) {
+        self.own.session(run_id, provider, session_id).await;
+        self.history.session(run_id, provider, session_id).await;
     }
 
     fn agent_entry(&self, entry: &LogEntry) {
@@ -48,10 +40,8 @@ impl RunObserver for Both {
         self.history.run_entry(entry);
     }
 
-    fn ended<'a>(&'a self, outcome: &'a Outcome) -> Observed<'a> {
-        Box::pin(async move {
-            self.own.ended(outcome).await;
-            self.history.ended(outcome).await;
-        })
+    async fn ended(&self, outcome: &Outcome) {
+        self.own.ended(outcome).await;
+        self.history.ended(outcome).await;
     }
 }

@@ -6,7 +6,6 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use futures_core::future::BoxFuture;
 use teamster_core::CliInfo;
 use teamster_core::time::{epoch_ms, millis};
 use teamster_orchestrator::{Candidate, Held, Permit, SharedHolds};
@@ -165,39 +164,34 @@ fn machine() -> String {
     name.to_string_lossy().into_owned()
 }
 
+#[async_trait::async_trait]
 impl SharedHolds for StoredHolds {
-    fn holds<'a>(&'a self, candidate: &'a Candidate) -> BoxFuture<'a, Vec<Held>> {
-        Box::pin(async move {
-            let Some(login) = self.login(candidate) else {
-                return Vec::new();
-            };
-            // Without the store, the service itself is asked.
-            self.store
-                .holds(Some(&login.mark))
-                .await
-                .unwrap_or_default()
-        })
+    async fn holds(&self, candidate: &Candidate) -> Vec<Held> {
+        let Some(login) = self.login(candidate) else {
+            return Vec::new();
+        };
+        // Without the store, the service itself is asked.
+        self.store
+            .holds(Some(&login.mark))
+            .await
+            .unwrap_or_default()
     }
 
-    fn may_start<'a>(&'a self, candidate: &'a Candidate) -> BoxFuture<'a, Option<Permit>> {
-        Box::pin(async move {
-            let login = self.login(candidate)?;
-            let slot = self.slot(candidate, &login).await;
-            let ends = login.expires_at_ms;
-            if ends.is_some_and(|at| is_token_ending(at, epoch_ms())) {
-                self.renewal(login).await;
-            }
-            slot
-        })
+    async fn may_start(&self, candidate: &Candidate) -> Option<Permit> {
+        let login = self.login(candidate)?;
+        let slot = self.slot(candidate, &login).await;
+        let ends = login.expires_at_ms;
+        if ends.is_some_and(|at| is_token_ending(at, epoch_ms())) {
+            self.renewal(login).await;
+        }
+        slot
     }
 
-    fn hold<'a>(&'a self, candidate: &'a Candidate, held: &'a Held) -> BoxFuture<'a, ()> {
-        Box::pin(async move {
-            if let Some(login) = self.login(candidate) {
-                // The next run asks the service itself.
-                let _ = self.store.hold(&login.mark, held).await;
-            }
-        })
+    async fn hold(&self, candidate: &Candidate, held: &Held) {
+        if let Some(login) = self.login(candidate) {
+            // The next run asks the service itself.
+            let _ = self.store.hold(&login.mark, held).await;
+        }
     }
 }
 

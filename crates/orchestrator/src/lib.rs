@@ -64,7 +64,7 @@ mod shared_budget;
 mod shared_holds;
 
 pub use agent_run::execute_agent_run;
-pub use observer::{Accepted, Observed, RunObserver};
+pub use observer::{Accepted, RunObserver};
 pub use orchestrator::{Clock, Orchestrator, OrchestratorConfig, Run};
 pub use policy::{Action, AfterSideEffects, RetryPolicy, SideEffectRule, SideEffects};
 pub use registry::{ActiveRun, Held, Limits, RunPhase};

@@ -1,23 +1,17 @@
 //! Observers of runs.
 
-use std::future::Future;
-use std::pin::Pin;
-
 use teamster_core::{ExecuteParams, Id, LifecycleEntry, LogEntry, Outcome};
-
-/// The future of an observer's callback: the run waits for it.
-pub type Observed<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
 /// Records runs, for example in a database.
 ///
 /// The run itself calls the observer, so it is notified of the end even if no consumer reads the run's events. The
 /// run waits for each call for at most 30 s (3 s once it is being stopped). A failing or panicking call does not
 /// fail the run: an observer handles and reports its own errors.
+#[async_trait::async_trait]
 pub trait RunObserver: Send + Sync {
     /// Called once when a run is accepted, before its first attempt.
-    fn accepted<'a>(&'a self, run: Accepted<'a>) -> Observed<'a> {
+    async fn accepted(&self, run: Accepted<'_>) {
         let _ = run;
-        Box::pin(async {})
     }
 
     /// Returns environment variables for the agents of an accepted run. They override those of its parameters. Turns of a
@@ -28,14 +22,8 @@ pub trait RunObserver: Send + Sync {
     }
 
     /// Called when the session in which a run works is known or has changed.
-    fn session<'a>(
-        &'a self,
-        run_id: &'a Id,
-        provider: &'a str,
-        session_id: &'a Id,
-    ) -> Observed<'a> {
+    async fn session(&self, run_id: &Id, provider: &str, session_id: &Id) {
         let _ = (run_id, provider, session_id);
-        Box::pin(async {})
     }
 
     /// Called with each event of the agents, as the run's log has it. The run does not wait, so the call MUST be quick.
@@ -53,9 +41,8 @@ pub trait RunObserver: Send + Sync {
     }
 
     /// Called once when a run has ended, before its last event.
-    fn ended<'a>(&'a self, outcome: &'a Outcome) -> Observed<'a> {
+    async fn ended(&self, outcome: &Outcome) {
         let _ = outcome;
-        Box::pin(async {})
     }
 }
 

@@ -1,10 +1,8 @@
 //! Limits of accounts that other processes know.
 
 use std::any::Any;
-use std::future::ready;
 use std::time::Duration;
 
-use futures_core::future::BoxFuture;
 use tokio::time::timeout;
 
 use crate::drive::caught;
@@ -22,22 +20,23 @@ pub type Permit = Box<dyn Any + Send + Sync>;
 /// ends, by its policy. A limit that a service reports together with its end is added. Each of these calls may
 /// take 3 s; one that is late or panics changes nothing.
 /// [`Orchestrator::release`](crate::Orchestrator::release) does not end a shared hold.
+#[async_trait::async_trait]
 pub trait SharedHolds: Send + Sync {
     /// Returns the holds on the account of this candidate, for any model.
-    fn holds<'a>(&'a self, candidate: &'a Candidate) -> BoxFuture<'a, Vec<Held>>;
+    async fn holds(&self, candidate: &Candidate) -> Vec<Held>;
 
     /// Waits until an attempt with the account of this candidate may start, such as for a slot, or while another process
     /// renews its login. What it returns is dropped at the end of the attempt. By default it may start at once.
     ///
     /// The run waits without a limit of its own, but for that of its attempts
     /// ([`RetryPolicy::max_elapsed`](crate::RetryPolicy::max_elapsed)).
-    fn may_start<'a>(&'a self, candidate: &'a Candidate) -> BoxFuture<'a, Option<Permit>> {
+    async fn may_start(&self, candidate: &Candidate) -> Option<Permit> {
         let _ = candidate;
-        Box::pin(ready(None))
+        None
     }
 
     /// Adds a hold on the account of this candidate. A hold that ends later stays as it is.
-    fn hold<'a>(&'a self, candidate: &'a Candidate, held: &'a Held) -> BoxFuture<'a, ()>;
+    async fn hold(&self, candidate: &Candidate, held: &Held);
 }
 
 /// Waits until an attempt with the account of a candidate may start.

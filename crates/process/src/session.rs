@@ -16,7 +16,7 @@ use teamster_core::sync::lock;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentSession, ErrorCode, ErrorKind, EventStream, Id,
     NoticeLevel, NoticeSource, PermissionMode, PermissionPolicy, SessionCapabilities,
-    SessionFuture, SessionOptions, SessionProvider, SessionRuntime, Turn,
+    SessionOptions, SessionProvider, SessionRuntime, Turn,
 };
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 
@@ -323,6 +323,7 @@ impl<P: SessionProvider> Inner<P> {
     }
 }
 
+#[async_trait::async_trait]
 impl<P: SessionProvider> AgentSession for CliSession<P> {
     fn provider(&self) -> &str {
         self.0.provider.info().id
@@ -351,95 +352,83 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
         }
     }
 
-    fn steer(&self, text: String) -> SessionFuture<'_, Result<(), AgentError>> {
-        Box::pin(async move {
-            if !self.capabilities().steer {
-                return Err(self.0.cannot("take messages during a turn"));
-            }
-            let none = || Err(AgentError::no_turn());
-            self.0
-                .command(CommandKind::Steer(text))
-                .await
-                .unwrap_or_else(none)
-        })
+    async fn steer(&self, text: String) -> Result<(), AgentError> {
+        if !self.capabilities().steer {
+            return Err(self.0.cannot("take messages during a turn"));
+        }
+        let none = || Err(AgentError::no_turn());
+        self.0
+            .command(CommandKind::Steer(text))
+            .await
+            .unwrap_or_else(none)
     }
 
-    fn clear(&self) -> SessionFuture<'_, Result<(), AgentError>> {
-        Box::pin(async move {
-            if !self.capabilities().clear {
-                return Err(self.0.cannot("start over"));
+    async fn clear(&self) -> Result<(), AgentError> {
+        if !self.capabilities().clear {
+            return Err(self.0.cannot("start over"));
+        }
+        // The semaphore is never closed, so this never fails.
+        let _permit = self.0.turns.acquire().await;
+        let settled = self.0.command(CommandKind::Clear).await;
+        if !matches!(settled, Some(Err(_))) {
+            let mut state = lock(&self.0.state);
+            state.session_id = None;
+            state.options.params.session_id = None;
+            state.options.params.fork = false;
+            if settled.is_none() {
+                state.talk = None;
             }
-            // The semaphore is never closed, so this never fails.
-            let _permit = self.0.turns.acquire().await;
-            let settled = self.0.command(CommandKind::Clear).await;
-            if !matches!(settled, Some(Err(_))) {
-                let mut state = lock(&self.0.state);
-                state.session_id = None;
-                state.options.params.session_id = None;
-                state.options.params.fork = false;
-                if settled.is_none() {
-                    state.talk = None;
-                }
-            }
-            settled.unwrap_or(Ok(()))
-        })
+        }
+        settled.unwrap_or(Ok(()))
     }
 
-    fn set_model(&self, model: String) -> SessionFuture<'_, Result<(), AgentError>> {
-        Box::pin(async move {
-            if !self.capabilities().set_model {
-                return Err(self.0.cannot("change its model"));
-            }
-            let settled = self.0.command(CommandKind::Model(model.clone())).await;
-            settled.unwrap_or(Ok(()))?;
-            lock(&self.0.state).options.params.model = Some(model);
-            Ok(())
-        })
+    async fn set_model(&self, model: String) -> Result<(), AgentError> {
+        if !self.capabilities().set_model {
+            return Err(self.0.cannot("change its model"));
+        }
+        let settled = self.0.command(CommandKind::Model(model.clone())).await;
+        settled.unwrap_or(Ok(()))?;
+        lock(&self.0.state).options.params.model = Some(model);
+        Ok(())
     }
 
-    fn set_permission(&self, mode: PermissionMode) -> SessionFuture<'_, Result<(), AgentError>> {
-        Box::pin(async move {
-            if !self.capabilities().set_permission {
-                return Err(self.0.cannot("change its permission mode"));
-            }
-            let settled = self.0.command(CommandKind::Permission(mode)).await;
-            settled.unwrap_or(Ok(()))?;
-            lock(&self.0.state).options.params.permission = mode;
-            Ok(())
-        })
+    async fn set_permission(&self, mode: PermissionMode) -> Result<(), AgentError> {
+        if !self.capabilities().set_permission {
+            return Err(self.0.cannot("change its permission mode"));
+        }
+        let settled = self.0.command(CommandKind::Permission(mode)).await;
+        settled.unwrap_or(Ok(()))?;
+        lock(&self.0.state).options.params.permission = mode;
+        Ok(())
     }
 
     fn unasked(&self) -> Option<EventStream> {
         lock(&self.0.state).talk.as_ref()?.known.take_unasked()
     }
 
-    fn unasked_ready(&self) -> SessionFuture<'_, ()> {
-        Box::pin(self.0.has_unasked.notified())
+    async fn unasked_ready(&self) {
+        self.0.has_unasked.notified().await;
     }
 
-    fn close(&self) -> SessionFuture<'_, ()> {
-        Box::pin(async move {
-            let talk = {
-                let mut state = lock(&self.0.state);
-                state.closed = true;
-                state.talk.clone()
-            };
-            if let Some(talk) = talk {
-                // Sending fails if the process is gone.
-                let _ = talk.commands.send(Command::Close);
-                talk.commands.closed().await;
-            }
-        })
+    async fn close(&self) {
+        let talk = {
+            let mut state = lock(&self.0.state);
+            state.closed = true;
+            state.talk.clone()
+        };
+        if let Some(talk) = talk {
+            // Sending fails if the process is gone.
+            let _ = talk.commands.send(Command::Close);
+            talk.commands.closed().await;
+        }
     }
 
-    fn close_if_idle(&self) -> SessionFuture<'_, ()> {
-        Box::pin(async move {
-            // Only its task knows whether a turn is on its way to it.
-            if let Some(talk) = lock(&self.0.state).live() {
-                // Sending fails if the process is gone.
-                let _ = talk.commands.send(Command::CloseIfIdle);
-            }
-        })
+    async fn close_if_idle(&self) {
+        // Only its task knows whether a turn is on its way to it.
+        if let Some(talk) = lock(&self.0.state).live() {
+            // Sending fails if the process is gone.
+            let _ = talk.commands.send(Command::CloseIfIdle);
+        }
     }
 
     fn is_live(&self) -> bool {

@@ -1,7 +1,5 @@
 //! Accounts of sessions.
 
-use std::future::ready;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use teamster_core::{AgentSession, Capabilities, ExecuteParams, Turn};
@@ -10,18 +8,15 @@ use teamster_runner::{SessionCandidate, SessionRuns};
 
 use crate::turns::{Scripted, answers};
 
-type Shares<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
 struct NoHolds;
 
+#[async_trait::async_trait]
 impl SharedHolds for NoHolds {
-    fn holds<'a>(&'a self, _: &'a Candidate) -> Shares<'a, Vec<Held>> {
-        Box::pin(ready(Vec::new()))
+    async fn holds(&self, _: &Candidate) -> Vec<Held> {
+        Vec::new()
     }
 
-    fn hold<'a>(&'a self, _: &'a Candidate, _: &'a Held) -> Shares<'a, ()> {
-        Box::pin(ready(()))
-    }
+    async fn hold(&self, _: &Candidate, _: &Held) {}
 }
 
 #[test]

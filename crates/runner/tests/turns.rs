@@ -10,7 +10,7 @@ use teamster_api::{Command, RefusalCode, Reply, RunInfo, RunKind};
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentSession, Capabilities, Done, ErrorCode, ErrorKind,
     EventStream, ExecuteParams, Id, PermissionMode, RunResult, RunStatus, SessionCapabilities,
-    SessionFuture, SessionStarted, Stopping, Text, Turn, Usage,
+    SessionStarted, Stopping, Text, Turn, Usage,
 };
 use teamster_orchestrator::{Orchestrator, OrchestratorConfig};
 use teamster_runner::client::{self, Follow};
@@ -46,9 +46,9 @@ impl Scripted {
         }
     }
 
-    fn record(&self, what: impl Into<String>) -> SessionFuture<'_, Result<(), AgentError>> {
+    fn record(&self, what: impl Into<String>) -> Result<(), AgentError> {
         self.calls.lock().unwrap().push(what.into());
-        Box::pin(async { Ok(()) })
+        Ok(())
     }
 
     pub(crate) fn calls(&self) -> Vec<String> {
@@ -61,6 +61,7 @@ impl Scripted {
     }
 }
 
+#[async_trait::async_trait]
 impl AgentSession for Scripted {
     fn provider(&self) -> &str {
         self.provider
@@ -97,19 +98,19 @@ impl AgentSession for Scripted {
 
     fn interrupt(&self) {}
 
-    fn steer(&self, text: String) -> SessionFuture<'_, Result<(), AgentError>> {
+    async fn steer(&self, text: String) -> Result<(), AgentError> {
         self.record(format!("[steer {text}]"))
     }
 
-    fn clear(&self) -> SessionFuture<'_, Result<(), AgentError>> {
+    async fn clear(&self) -> Result<(), AgentError> {
         self.record("[clear]")
     }
 
-    fn set_model(&self, model: String) -> SessionFuture<'_, Result<(), AgentError>> {
+    async fn set_model(&self, model: String) -> Result<(), AgentError> {
         self.record(format!("[model {model}]"))
     }
 
-    fn set_permission(&self, _: PermissionMode) -> SessionFuture<'_, Result<(), AgentError>> {
+    async fn set_permission(&self, _: PermissionMode) -> Result<(), AgentError> {
         self.record("[permission]")
     }
 
@@ -117,9 +118,8 @@ impl AgentSession for Scripted {
         None
     }
 
-    fn close(&self) -> SessionFuture<'_, ()> {
+    async fn close(&self) {
         drop(self.record("[close]"));
-        Box::pin(async {})
     }
 
     fn is_live(&self) -> bool {
@@ -211,17 +211,17 @@ impl Live {
 
     /// Sends a command as its clients do.
     pub(crate) async fn command(&self, command: Command) -> Result<Reply, RunsError> {
-        client::command(&self.folder, &command).await
+        client::command(&self.folder, &command)
     }
 
     /// Plays a turn and returns its entries.
     pub(crate) async fn turn(&self, prompt: &str) -> Vec<Value> {
         let from = self.begin(prompt).await;
-        self.rest_of_turn(from).await
+        self.rest_of_turn(from)
     }
 
     async fn rest_of_turn(&self, from: u64) -> Vec<Value> {
-        self.until(from, |entry| entry["type"] == "done").await
+        self.until(from, |entry| entry["type"] == "done")
     }
 
     async fn until(&self, from: u64, is_last: impl Fn(&Value) -> bool) -> Vec<Value> {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use teamster_api::{Outcome, title_of};
 use teamster_core::sync::lock;
 use teamster_core::{AgentError, ErrorKind, Id, RunResult};
-use teamster_orchestrator::{Accepted, Observed, RunObserver};
+use teamster_orchestrator::{Accepted, RunObserver};
 
 use self::writer::{Entry, Pace, Queue};
 use crate::run::HEARTBEAT;
@@ -309,79 +309,69 @@ fn without_text(outcome: &Outcome) -> Outcome {
     kept
 }
 
+#[async_trait::async_trait]
 impl RunObserver for Recorder {
-    fn accepted<'a>(&'a self, run: Accepted<'a>) -> Observed<'a> {
-        Box::pin(async move {
-            let mut new = NewRun::from_params(&**run.run_id, run.provider, run.params);
-            if self.has_titles && new.title.is_none() {
-                new.title = title_of(&run.params.prompt);
-            }
-            new.conversation = self.conversation.as_ref().map(ToString::to_string);
-            new.started_at = Some(run.at_ms);
-            let queue = self.queue(run.run_id, true);
-            let active = Active {
-                new: new.clone(),
-                accepted_at: self.shared.store.now(),
-                queue: queue.clone(),
-                kept: Sessions::new(),
-            };
-            lock(&self.shared.runs).insert(Arc::clone(run.run_id), active);
-            queue
-                .submit(vec![Entry::Begin(Box::new(new)), Entry::Expire])
-                .await;
-        })
+    async fn accepted(&self, run: Accepted<'_>) {
+        let mut new = NewRun::from_params(&**run.run_id, run.provider, run.params);
+        if self.has_titles && new.title.is_none() {
+            new.title = title_of(&run.params.prompt);
+        }
+        new.conversation = self.conversation.as_ref().map(ToString::to_string);
+        new.started_at = Some(run.at_ms);
+        let queue = self.queue(run.run_id, true);
+        let active = Active {
+            new: new.clone(),
+            accepted_at: self.shared.store.now(),
+            queue: queue.clone(),
+            kept: Sessions::new(),
+        };
+        lock(&self.shared.runs).insert(Arc::clone(run.run_id), active);
+        queue
+            .submit(vec![Entry::Begin(Box::new(new)), Entry::Expire])
+            .await;
     }
 
-    fn session<'a>(
-        &'a self,
-        run_id: &'a Id,
-        provider: &'a str,
-        session_id: &'a Id,
-    ) -> Observed<'a> {
-        Box::pin(async move {
-            let active = self.active(run_id);
-            let new = active.as_ref().map(|active| &active.new);
-            let model = new
-                .filter(|new| new.provider == provider)
-                .and_then(|new| new.model.as_deref());
-            let directory = new.and_then(|new| new.working_directory.clone());
-            let mut entries = vec![Entry::Session {
-                provider: provider.to_owned(),
-                session_id: Arc::clone(session_id),
-            }];
-            let continues = {
-                let mut runs = lock(&self.shared.runs);
-                self.continued(runs.get_mut(run_id), provider, session_id)
-            };
+    async fn session(&self, run_id: &Id, provider: &str, session_id: &Id) {
+        let active = self.active(run_id);
+        let new = active.as_ref().map(|active| &active.new);
+        let model = new
+            .filter(|new| new.provider == provider)
+            .and_then(|new| new.model.as_deref());
+        let directory = new.and_then(|new| new.working_directory.clone());
+        let mut entries = vec![Entry::Session {
+            provider: provider.to_owned(),
+            session_id: Arc::clone(session_id),
+        }];
+        let continues = {
+            let mut runs = lock(&self.shared.runs);
+            self.continued(runs.get_mut(run_id), provider, session_id)
+        };
+        entries.extend(self.keep(provider, session_id, model, directory, continues));
+        // Not only its own: other runs would wait for the locks of unused fallbacks until the end of this one.
+        entries.extend(self.unlock());
+        let queue = active.map_or_else(|| self.queue(run_id, false), |active| active.queue);
+        queue.submit(entries).await;
+    }
+
+    async fn ended(&self, outcome: &Outcome) {
+        let mut active = lock(&self.shared.runs).remove(&outcome.run_id);
+        let mut entries = vec![Entry::End(Box::new(without_text(outcome)))];
+        let error = outcome.error.as_ref().map(|error| error.kind);
+        if let Some(session_id) = &outcome.session_id
+            && error != Some(ErrorKind::SessionNotFound)
+        {
+            let directory = active
+                .as_ref()
+                .and_then(|active| active.new.working_directory.clone());
+            let model = outcome.model.as_deref();
+            let provider = &*outcome.provider;
+            let continues = self.continued(active.as_mut(), provider, session_id);
             entries.extend(self.keep(provider, session_id, model, directory, continues));
-            // Not only its own: other runs would wait for the locks of unused fallbacks until the end of this one.
-            entries.extend(self.unlock());
-            let queue = active.map_or_else(|| self.queue(run_id, false), |active| active.queue);
-            queue.submit(entries).await;
-        })
-    }
-
-    fn ended<'a>(&'a self, outcome: &'a Outcome) -> Observed<'a> {
-        Box::pin(async move {
-            let mut active = lock(&self.shared.runs).remove(&outcome.run_id);
-            let mut entries = vec![Entry::End(Box::new(without_text(outcome)))];
-            let error = outcome.error.as_ref().map(|error| error.kind);
-            if let Some(session_id) = &outcome.session_id
-                && error != Some(ErrorKind::SessionNotFound)
-            {
-                let directory = active
-                    .as_ref()
-                    .and_then(|active| active.new.working_directory.clone());
-                let model = outcome.model.as_deref();
-                let provider = &*outcome.provider;
-                let continues = self.continued(active.as_mut(), provider, session_id);
-                entries.extend(self.keep(provider, session_id, model, directory, continues));
-            }
-            entries.extend(self.forget(outcome, active.as_ref()));
-            entries.extend(self.unlock());
-            let queue =
-                active.map_or_else(|| self.queue(&outcome.run_id, false), |active| active.queue);
-            queue.submit(entries).await;
-        })
+        }
+        entries.extend(self.forget(outcome, active.as_ref()));
+        entries.extend(self.unlock());
+        let queue =
+            active.map_or_else(|| self.queue(&outcome.run_id, false), |active| active.queue);
+        queue.submit(entries).await;
     }
 }

@@ -13,7 +13,7 @@ use teamster_core::{
     AgentError, AgentEvent, Attempt, Decision, ErrorCode, ErrorKind, Id, LifecycleEntry, LogEntry,
     Outcome, PermissionEvent, RunEvent, RunResult, ToolUse,
 };
-use teamster_orchestrator::{Accepted, Observed, RunObserver};
+use teamster_orchestrator::{Accepted, RunObserver};
 
 use crate::attributes as names;
 use crate::attributes::{message, number, of_stop, of_usage};
@@ -274,6 +274,7 @@ impl Spans {
     }
 }
 
+#[async_trait::async_trait]
 impl RunObserver for Spans {
     /// Returns the context of the run, for agents and tools that make spans of their own.
     fn variables(&self, run_id: &Id) -> Vec<(String, String)> {
@@ -284,9 +285,8 @@ impl RunObserver for Spans {
         context::variables(&run.root.context)
     }
 
-    fn accepted<'a>(&'a self, run: Accepted<'a>) -> Observed<'a> {
+    async fn accepted(&self, run: Accepted<'_>) {
         self.begin(run);
-        Box::pin(async {})
     }
 
     fn run_entry(&self, entry: &LifecycleEntry) {
@@ -406,14 +406,13 @@ impl RunObserver for Spans {
         }
     }
 
-    fn ended<'a>(&'a self, outcome: &'a Outcome) -> Observed<'a> {
+    async fn ended(&self, outcome: &Outcome) {
         // The last entry of a run does not have its answer.
         if self.has_content
             && let Some(run) = lock(&self.runs).get_mut(&outcome.run_id)
         {
             run.answer = outcome.answer().map(|text| excerpt(text, CONTENT_BYTES));
         }
-        Box::pin(async {})
     }
 }
 

@@ -13,7 +13,7 @@ use opentelemetry_sdk::trace::SdkTracerProvider;
 use teamster_core::time::epoch_ms;
 use teamster_core::{Id, LifecycleEntry, LogEntry, Outcome};
 use teamster_metrics::Metrics;
-use teamster_orchestrator::{Accepted, Observed, RunObserver};
+use teamster_orchestrator::{Accepted, RunObserver};
 
 use crate::collector::{of_figures, of_spans};
 use crate::context::context_of;
@@ -171,11 +171,11 @@ fn scope() -> InstrumentationScope {
         .build()
 }
 
+#[async_trait::async_trait]
 impl RunObserver for Telemetry {
-    fn accepted<'a>(&'a self, run: Accepted<'a>) -> Observed<'a> {
-        match self.start_once() {
-            Some(started) => started.spans.accepted(run),
-            None => Box::pin(async {}),
+    async fn accepted(&self, run: Accepted<'_>) {
+        if let Some(started) = self.start_once() {
+            started.spans.accepted(run).await;
         }
     }
 
@@ -196,10 +196,9 @@ impl RunObserver for Telemetry {
         }
     }
 
-    fn ended<'a>(&'a self, outcome: &'a Outcome) -> Observed<'a> {
-        match self.started() {
-            Some(started) => started.spans.ended(outcome),
-            None => Box::pin(async {}),
+    async fn ended(&self, outcome: &Outcome) {
+        if let Some(started) = self.started() {
+            started.spans.ended(outcome).await;
         }
     }
 }

@@ -24,6 +24,7 @@ pub(crate) struct Watched<F> {
     pub(crate) course: F,
 }
 
+#[async_trait::async_trait]
 impl<F: Fn(&Command) -> Course + Send + Sync> RunService for Watched<F> {
     async fn start(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
         self.runs.start(id, spec).await

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use teamster_core::{
-    AgentError, AgentSession, EventStream, Id, PermissionMode, SessionCapabilities, SessionFuture,
-    SessionOptions, SessionRuntime, Turn,
+    AgentError, AgentSession, EventStream, Id, PermissionMode, SessionCapabilities, SessionOptions,
+    SessionRuntime, Turn,
 };
 
 use super::{SetUpRuns, Setup};
@@ -27,6 +27,7 @@ struct SetUpSession {
     setup: Arc<Setup>,
 }
 
+#[async_trait::async_trait]
 impl AgentSession for SetUpSession {
     fn provider(&self) -> &str {
         self.session.provider()
@@ -49,37 +50,37 @@ impl AgentSession for SetUpSession {
         self.session.interrupt();
     }
 
-    fn steer(&self, text: String) -> SessionFuture<'_, Result<(), AgentError>> {
-        self.session.steer(text)
+    async fn steer(&self, text: String) -> Result<(), AgentError> {
+        self.session.steer(text).await
     }
 
-    fn clear(&self) -> SessionFuture<'_, Result<(), AgentError>> {
-        self.session.clear()
+    async fn clear(&self) -> Result<(), AgentError> {
+        self.session.clear().await
     }
 
-    fn set_model(&self, model: String) -> SessionFuture<'_, Result<(), AgentError>> {
-        self.session.set_model(model)
+    async fn set_model(&self, model: String) -> Result<(), AgentError> {
+        self.session.set_model(model).await
     }
 
-    fn set_permission(&self, mode: PermissionMode) -> SessionFuture<'_, Result<(), AgentError>> {
-        self.session.set_permission(mode)
+    async fn set_permission(&self, mode: PermissionMode) -> Result<(), AgentError> {
+        self.session.set_permission(mode).await
     }
 
     fn unasked(&self) -> Option<EventStream> {
         self.session.unasked()
     }
 
-    fn unasked_ready(&self) -> SessionFuture<'_, ()> {
-        self.session.unasked_ready()
+    async fn unasked_ready(&self) {
+        self.session.unasked_ready().await;
     }
 
-    fn close(&self) -> SessionFuture<'_, ()> {
+    async fn close(&self) {
         self.setup.stop();
-        self.session.close()
+        self.session.close().await;
     }
 
-    fn close_if_idle(&self) -> SessionFuture<'_, ()> {
-        self.session.close_if_idle()
+    async fn close_if_idle(&self) {
+        self.session.close_if_idle().await;
     }
 
     fn is_live(&self) -> bool {

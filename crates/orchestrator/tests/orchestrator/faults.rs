@@ -6,7 +6,7 @@ use teamster_core::{
     AgentError, AgentRuntime, Capabilities, ErrorCode, ErrorKind, EventStream, ExecuteParams, Id,
     LifecycleEntry, LogEntry, Outcome, RunLogEntry, RunStatus,
 };
-use teamster_orchestrator::{Accepted, Budget, Candidate, Observed, RunObserver, RunRequest};
+use teamster_orchestrator::{Accepted, Budget, Candidate, RunObserver, RunRequest};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
 use crate::common::*;
@@ -121,17 +121,16 @@ impl Log {
         self.heard.lock().unwrap().clone()
     }
 
-    fn hear(&self, line: String) -> Observed<'_> {
+    async fn hear(&self, line: String) {
         self.heard.lock().unwrap().push(line);
-        Box::pin(async move {
-            tokio::task::yield_now().await;
-            assert!(!self.panics, "as it should");
-        })
+        tokio::task::yield_now().await;
+        assert!(!self.panics, "as it should");
     }
 }
 
+#[async_trait::async_trait]
 impl RunObserver for Log {
-    fn accepted<'a>(&'a self, run: Accepted<'a>) -> Observed<'a> {
+    async fn accepted(&self, run: Accepted<'_>) {
         self.hear(format!(
             "accepted {} {} {} {}",
             run.run_id,
@@ -139,19 +138,17 @@ impl RunObserver for Log {
             run.params.prompt,
             run.at_ms - T0
         ))
+        .await;
     }
 
-    fn session<'a>(
-        &'a self,
-        run_id: &'a Id,
-        provider: &'a str,
-        session_id: &'a Id,
-    ) -> Observed<'a> {
+    async fn session(&self, run_id: &Id, provider: &str, session_id: &Id) {
         self.hear(format!("session {run_id} {provider} {session_id}"))
+            .await;
     }
 
-    fn ended<'a>(&'a self, outcome: &'a Outcome) -> Observed<'a> {
+    async fn ended(&self, outcome: &Outcome) {
         self.hear(format!("ended {}", outcome.result.status.as_str()))
+            .await;
     }
 }
 
@@ -326,17 +323,18 @@ async fn parameters_that_the_provider_refuses_are_not_tried_again() {
 /// An observer whose calls never return.
 struct Stuck;
 
+#[async_trait::async_trait]
 impl RunObserver for Stuck {
-    fn accepted<'a>(&'a self, _: Accepted<'a>) -> Observed<'a> {
-        Box::pin(std::future::pending())
+    async fn accepted(&self, _: Accepted<'_>) {
+        std::future::pending().await
     }
 
-    fn session<'a>(&'a self, _: &'a Id, _: &'a str, _: &'a Id) -> Observed<'a> {
-        Box::pin(std::future::pending())
+    async fn session(&self, _: &Id, _: &str, _: &Id) {
+        std::future::pending().await
     }
 
-    fn ended<'a>(&'a self, _: &'a Outcome) -> Observed<'a> {
-        Box::pin(std::future::pending())
+    async fn ended(&self, _: &Outcome) {
+        std::future::pending().await
     }
 }
 
@@ -437,6 +435,7 @@ impl Entries {
     }
 }
 
+#[async_trait::async_trait]
 impl RunObserver for Entries {
     fn agent_entry(&self, entry: &LogEntry) {
         assert!(!self.panics, "as it should");

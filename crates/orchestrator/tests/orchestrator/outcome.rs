@@ -9,7 +9,7 @@ use teamster_core::{
     AgentEvent, ErrorKind, NoticeLevel, NoticeSource, RunLogEntry, RunStatus, ToolKind, Usage,
     WorkspaceKind, WorkspaceResult,
 };
-use teamster_orchestrator::{Closed, Observed, Outcome, RunObserver};
+use teamster_orchestrator::{Closed, Outcome, RunObserver};
 use teamster_testkit::mock_runtime::Script;
 
 use crate::common::*;
@@ -215,9 +215,9 @@ fn workspace() -> WorkspaceResult {
 #[derive(Default)]
 struct Seen(Mutex<Vec<Option<WorkspaceResult>>>);
 
+#[async_trait::async_trait]
 impl RunObserver for Seen {
-    fn ended<'a>(&'a self, outcome: &'a Outcome) -> Observed<'a> {
+    async fn ended(&self, outcome: &Outcome) {
         lock(&self.0).push(outcome.result.workspace.clone());
-        Box::pin(async {})
     }
 }

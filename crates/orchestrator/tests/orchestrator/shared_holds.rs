@@ -1,7 +1,6 @@
 //! Tests of holds and slots of accounts that several processes share.
 
-use std::future::{pending, ready};
-use std::pin::Pin;
+use std::future::pending;
 use std::sync::{Arc, Mutex};
 
 use teamster_core::{ErrorCode, ErrorKind, RunStatus, Usage};
@@ -14,34 +13,33 @@ use tokio::sync::Semaphore;
 use crate::common::*;
 use crate::limits::{busy, start};
 
-type Shares<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
 /// Holds that several orchestrators share, as several processes do.
 #[derive(Default)]
 struct Shared(Mutex<Vec<Held>>);
 
+#[async_trait::async_trait]
 impl SharedHolds for Shared {
-    fn holds<'a>(&'a self, candidate: &'a Candidate) -> Shares<'a, Vec<Held>> {
+    async fn holds(&self, candidate: &Candidate) -> Vec<Held> {
         let mut holds = self.0.lock().unwrap().clone();
         holds.retain(|held| held.provider == candidate.provider());
-        Box::pin(ready(holds))
+        holds
     }
 
-    fn hold<'a>(&'a self, _: &'a Candidate, held: &'a Held) -> Shares<'a, ()> {
+    async fn hold(&self, _: &Candidate, held: &Held) {
         self.0.lock().unwrap().push(held.clone());
-        Box::pin(ready(()))
     }
 }
 
 /// Holds that cannot be read or written.
 struct Broken;
 
+#[async_trait::async_trait]
 impl SharedHolds for Broken {
-    fn holds<'a>(&'a self, _: &'a Candidate) -> Shares<'a, Vec<Held>> {
-        Box::pin(pending())
+    async fn holds(&self, _: &Candidate) -> Vec<Held> {
+        pending().await
     }
 
-    fn hold<'a>(&'a self, _: &'a Candidate, _: &'a Held) -> Shares<'a, ()> {
+    async fn hold(&self, _: &Candidate, _: &Held) {
         panic!("the database is gone");
     }
 }
@@ -120,13 +118,14 @@ async fn holds_that_cannot_be_shared_delay_a_run_by_seconds() {
 /// Holds whose writing never ends.
 struct Slow;
 
+#[async_trait::async_trait]
 impl SharedHolds for Slow {
-    fn holds<'a>(&'a self, _: &'a Candidate) -> Shares<'a, Vec<Held>> {
-        Box::pin(ready(Vec::new()))
+    async fn holds(&self, _: &Candidate) -> Vec<Held> {
+        Vec::new()
     }
 
-    fn hold<'a>(&'a self, _: &'a Candidate, _: &'a Held) -> Shares<'a, ()> {
-        Box::pin(pending())
+    async fn hold(&self, _: &Candidate, _: &Held) {
+        pending().await
     }
 }
 
@@ -153,20 +152,19 @@ impl OneSlot {
     }
 }
 
+#[async_trait::async_trait]
 impl SharedHolds for OneSlot {
-    fn holds<'a>(&'a self, candidate: &'a Candidate) -> Shares<'a, Vec<Held>> {
-        self.1.holds(candidate)
+    async fn holds(&self, candidate: &Candidate) -> Vec<Held> {
+        self.1.holds(candidate).await
     }
 
-    fn may_start<'a>(&'a self, _: &'a Candidate) -> Shares<'a, Option<Permit>> {
-        Box::pin(async {
-            let permit: Permit = Box::new(self.0.clone().acquire_owned().await.unwrap());
-            Some(permit)
-        })
+    async fn may_start(&self, _: &Candidate) -> Option<Permit> {
+        let permit: Permit = Box::new(self.0.clone().acquire_owned().await.unwrap());
+        Some(permit)
     }
 
-    fn hold<'a>(&'a self, candidate: &'a Candidate, held: &'a Held) -> Shares<'a, ()> {
-        self.1.hold(candidate, held)
+    async fn hold(&self, candidate: &Candidate, held: &Held) {
+        self.1.hold(candidate, held).await;
     }
 }
 

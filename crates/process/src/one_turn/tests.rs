@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex};
 
 use teamster_core::{
     Done, Id, Image, ImageSource, NoticeLevel, NoticeSource, PermissionMode, PermissionPolicy,
-    RunResult, RunStatus, SessionFuture,
+    RunResult, RunStatus,
 };
 
 use super::*;
@@ -83,6 +83,7 @@ impl SessionRuntime for Fake {
     }
 }
 
+#[async_trait::async_trait]
 impl AgentSession for FakeSession {
     fn provider(&self) -> &'static str {
         "fake"
@@ -115,19 +116,19 @@ impl AgentSession for FakeSession {
 
     fn interrupt(&self) {}
 
-    fn steer(&self, _: String) -> SessionFuture<'_, Result<(), AgentError>> {
+    async fn steer(&self, _: String) -> Result<(), AgentError> {
         unreachable!()
     }
 
-    fn clear(&self) -> SessionFuture<'_, Result<(), AgentError>> {
+    async fn clear(&self) -> Result<(), AgentError> {
         unreachable!()
     }
 
-    fn set_model(&self, _: String) -> SessionFuture<'_, Result<(), AgentError>> {
+    async fn set_model(&self, _: String) -> Result<(), AgentError> {
         unreachable!()
     }
 
-    fn set_permission(&self, _: PermissionMode) -> SessionFuture<'_, Result<(), AgentError>> {
+    async fn set_permission(&self, _: PermissionMode) -> Result<(), AgentError> {
         unreachable!()
     }
 
@@ -135,8 +136,8 @@ impl AgentSession for FakeSession {
         None
     }
 
-    fn close(&self) -> SessionFuture<'_, ()> {
-        Box::pin(async { self.0.note("closed") })
+    async fn close(&self) {
+        self.0.note("closed")
     }
 
     fn is_live(&self) -> bool {

@@ -8,7 +8,7 @@ use teamster_core::sync::lock;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentRuntime, AgentSession, Capabilities, EventStream,
     ExecuteParams, Id, PermissionAnswer, PermissionMode, PermissionPolicy, PermissionRequest,
-    SessionCapabilities, SessionFuture, SessionOptions, SessionRuntime, Turn,
+    SessionCapabilities, SessionOptions, SessionRuntime, Turn,
 };
 use tokio::sync::Mutex as TurnLock;
 
@@ -168,6 +168,7 @@ struct Shared {
     turns: TurnLock<()>,
 }
 
+#[async_trait::async_trait]
 impl AgentSession for MockSession {
     fn provider(&self) -> &str {
         self.sessions.id()
@@ -218,39 +219,35 @@ impl AgentSession for MockSession {
         }
     }
 
-    fn steer(&self, _text: String) -> SessionFuture<'_, Result<(), AgentError>> {
+    async fn steer(&self, _text: String) -> Result<(), AgentError> {
         let error = AgentError::invalid_params("a session of the mock runtime cannot be steered");
-        Box::pin(async move { Err(error) })
+        Err(error)
     }
 
-    fn clear(&self) -> SessionFuture<'_, Result<(), AgentError>> {
-        Box::pin(async move {
-            let _turn = self.shared.turns.lock().await;
-            lock(&self.shared.params).session_id = None;
-            Ok(())
-        })
+    async fn clear(&self) -> Result<(), AgentError> {
+        let _turn = self.shared.turns.lock().await;
+        lock(&self.shared.params).session_id = None;
+        Ok(())
     }
 
-    fn set_model(&self, model: String) -> SessionFuture<'_, Result<(), AgentError>> {
+    async fn set_model(&self, model: String) -> Result<(), AgentError> {
         lock(&self.shared.params).model = Some(model);
-        Box::pin(async { Ok(()) })
+        Ok(())
     }
 
-    fn set_permission(&self, mode: PermissionMode) -> SessionFuture<'_, Result<(), AgentError>> {
+    async fn set_permission(&self, mode: PermissionMode) -> Result<(), AgentError> {
         lock(&self.shared.params).permission = mode;
-        Box::pin(async { Ok(()) })
+        Ok(())
     }
 
     fn unasked(&self) -> Option<EventStream> {
         None
     }
 
-    fn close(&self) -> SessionFuture<'_, ()> {
+    async fn close(&self) {
         self.interrupt();
-        Box::pin(async move {
-            let _turn = self.shared.turns.lock().await;
-            self.shared.begun.store(false, Ordering::SeqCst);
-        })
+        let _turn = self.shared.turns.lock().await;
+        self.shared.begun.store(false, Ordering::SeqCst);
     }
 
     fn is_live(&self) -> bool {

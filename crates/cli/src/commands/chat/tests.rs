@@ -8,7 +8,7 @@ use teamster::orchestrator::{Orchestrator, OrchestratorConfig};
 use teamster::{
     AbortHandle, AgentEvent, AgentSession, Capabilities, CostSource, Done, ErrorCode, ErrorKind,
     EventStream, ExecuteParams, Id, ModelChoice, NoticeLevel, NoticeSource, Offers, PermissionMode,
-    RunResult, RunStatus, SessionCapabilities, SessionFuture, SlashCommand, Text, Turn,
+    RunResult, RunStatus, SessionCapabilities, SlashCommand, Text, Turn,
 };
 use teamster_api::{RunInfo, RunKind, RunLogEntry};
 use teamster_host::AttachedRun;
@@ -77,6 +77,7 @@ fn stream(events: Vec<AgentEvent>, ends: Option<Arc<Notify>>) -> EventStream {
     EventStream::new(events, AbortHandle::default())
 }
 
+#[async_trait::async_trait]
 impl AgentSession for ScriptedSession {
     fn provider(&self) -> &'static str {
         "claude"
@@ -98,27 +99,24 @@ impl AgentSession for ScriptedSession {
 
     fn interrupt(&self) {}
 
-    fn steer(&self, _: String) -> SessionFuture<'_, Result<(), teamster::AgentError>> {
-        Box::pin(async { Ok(()) })
+    async fn steer(&self, _: String) -> Result<(), teamster::AgentError> {
+        Ok(())
     }
 
-    fn clear(&self) -> SessionFuture<'_, Result<(), teamster::AgentError>> {
+    async fn clear(&self) -> Result<(), teamster::AgentError> {
         self.record("[clear]");
-        Box::pin(async { Ok(()) })
+        Ok(())
     }
 
-    fn set_model(&self, model: String) -> SessionFuture<'_, Result<(), teamster::AgentError>> {
+    async fn set_model(&self, model: String) -> Result<(), teamster::AgentError> {
         self.record(format!("[model {model}]"));
         let error = teamster::AgentError::refused("model", "there is no such model");
-        Box::pin(async move { if model == "bad" { Err(error) } else { Ok(()) } })
+        if model == "bad" { Err(error) } else { Ok(()) }
     }
 
-    fn set_permission(
-        &self,
-        mode: PermissionMode,
-    ) -> SessionFuture<'_, Result<(), teamster::AgentError>> {
+    async fn set_permission(&self, mode: PermissionMode) -> Result<(), teamster::AgentError> {
         self.record(format!("[permission {mode:?}]"));
-        Box::pin(async { Ok(()) })
+        Ok(())
     }
 
     fn unasked(&self) -> Option<EventStream> {
@@ -126,14 +124,13 @@ impl AgentSession for ScriptedSession {
         Some(stream(begun, self.ends.clone()))
     }
 
-    fn unasked_ready(&self) -> SessionFuture<'_, ()> {
-        Box::pin(self.begins.notified())
+    async fn unasked_ready(&self) {
+        self.begins.notified().await;
     }
 
-    fn close(&self) -> SessionFuture<'_, ()> {
+    async fn close(&self) {
         self.record("[close]");
         assert!(!self.panics, "as the script says");
-        Box::pin(async {})
     }
 
     fn is_live(&self) -> bool {
