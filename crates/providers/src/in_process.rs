@@ -157,6 +157,21 @@ mod tests {
         assert!(provider.launch(&ExecuteParams::new("hi")).is_err());
     }
 
+    #[test]
+    fn agent_of_this_process_is_in_no_container() {
+        let container =
+            teamster_core::Container::new(teamster_core::ContainerEngine::Docker, "agents:1");
+        let config = RuntimeConfig::default().container(container);
+        let error = Providers::builtin()
+            .runtime("embedded", config)
+            .err()
+            .unwrap();
+        assert_eq!(
+            error.message,
+            "container: Embedded runs in this process, so it cannot be in a container"
+        );
+    }
+
     #[cfg(feature = "prices")]
     #[test]
     fn the_users_prices_apply_and_an_unreadable_file_is_refused() {

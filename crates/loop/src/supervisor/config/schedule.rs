@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use cronexpr::{Crontab, MakeTimestamp};
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use jiff::civil::DateTime;
+use jiff::tz::{AmbiguousOffset, TimeZone};
 use serde::Deserialize;
 use teamster_api::RunSpec;
 
@@ -115,14 +116,53 @@ impl ScheduleConfig {
         let far = || "it has no further time".to_owned();
         match &self.when {
             When::Cron(expression) => {
-                let crontab = Crontab::from_str(expression)
-                    .map_err(|error| format!("cron: {}", reason(&error.to_string())))?;
-                let next = crontab.find_next(MakeTimestamp(last));
-                next.map(|next| next.timestamp()).map_err(|_| far())
+                let crontab = parsed(expression)?;
+                let hours = expression.split_whitespace().nth(1).unwrap_or_default();
+                if hours.starts_with('*') {
+                    let next = crontab.find_next(MakeTimestamp(last));
+                    return next.map(|next| next.timestamp()).map_err(|_| far());
+                }
+                next_on_the_clock(expression, last)?.ok_or_else(far)
             }
             When::Every(every) => last.checked_add(*every).map_err(|_| far()),
         }
     }
+}
+
+/// Returns the first time after this one of an expression with fixed hours, by the clock on the wall: a time that the clock
+/// leaves out is the moment at which it is put forward, and one that comes twice is the first of the two.
+fn next_on_the_clock(expression: &str, last: Timestamp) -> Result<Option<Timestamp>, String> {
+    let (fields, zone) = expression.rsplit_once(' ').unwrap_or((expression, "UTC"));
+    let zone = TimeZone::get(zone).map_err(|error| format!("`timeZone`: {error}"))?;
+    // In UTC, no time is left out and none comes twice.
+    let clock = parsed(&format!("{fields} UTC"))?;
+    let as_utc = |time: DateTime| TimeZone::UTC.to_timestamp(time).ok();
+    let Some(mut shown) = as_utc(zone.to_datetime(last)) else {
+        return Ok(None);
+    };
+    loop {
+        let Ok(next) = clock.find_next(MakeTimestamp(shown)) else {
+            return Ok(None);
+        };
+        shown = next.timestamp();
+        let time = zone.to_ambiguous_timestamp(next.datetime());
+        let due = match time.offset() {
+            AmbiguousOffset::Gap { .. } => {
+                let before = time.earlier().ok();
+                before.and_then(|before| Some(zone.following(before).next()?.timestamp()))
+            }
+            _ => time.earlier().ok(),
+        };
+        match due {
+            Some(due) if due <= last => {}
+            due => return Ok(due),
+        }
+    }
+}
+
+/// Parses a cron expression with a time zone.
+fn parsed(expression: &str) -> Result<Crontab, String> {
+    Crontab::from_str(expression).map_err(|error| format!("cron: {}", reason(&error.to_string())))
 }
 
 /// Returns a cron expression with its time zone: that of the machine without one.
@@ -154,4 +194,55 @@ fn reason(message: &str) -> &str {
     message
         .rsplit_once("^ ")
         .map_or(message, |(_, reason)| reason)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the first times after `last` in Berlin.
+    fn times(cron: &str, last: &str, count: usize) -> Vec<String> {
+        let schedule = ScheduleConfig {
+            id: "s".to_owned(),
+            when: When::Cron(format!("{cron} Europe/Berlin")),
+            missed: Missed::Skip,
+            run: RunSpec::new("claude", "x"),
+        };
+        let mut last: Timestamp = last.parse().unwrap();
+        let mut times = Vec::new();
+        while times.len() < count {
+            last = schedule.next_after(last).unwrap();
+            times.push(last.to_string());
+        }
+        times
+    }
+
+    /// On 2027-03-28, 03:00 follows 02:00 there, at 01:00 in UTC.
+    #[test]
+    fn time_that_the_clock_leaves_out_is_when_it_is_put_forward() {
+        let next = ["2027-03-28T01:00:00Z", "2027-03-29T00:30:00Z"];
+        assert_eq!(times("30 2 * * *", "2027-03-27T01:30:00Z", 2), next);
+        let next = ["2027-03-28T01:00:00Z", "2027-03-29T00:15:00Z"];
+        assert_eq!(times("15,45 2 * * *", "2027-03-27T22:00:00Z", 2), next);
+        let next = ["2027-03-28T01:00:00Z", "2027-03-29T00:00:00Z"];
+        assert_eq!(times("0 2,3 * * *", "2027-03-27T22:00:00Z", 2), next);
+        let next = ["2027-03-28T01:00:00Z", "2027-03-28T02:00:00Z"];
+        assert_eq!(times("0 * * * *", "2027-03-28T00:00:00Z", 2), next);
+    }
+
+    /// On 2027-10-31, 02:00 follows 03:00 there, at 01:00 in UTC.
+    #[test]
+    fn time_that_comes_twice_is_the_first_of_the_two() {
+        let next = ["2027-10-31T00:30:00Z", "2027-11-01T01:30:00Z"];
+        assert_eq!(times("30 2 * * *", "2027-10-30T00:30:00Z", 2), next);
+        // Within the second hour.
+        assert_eq!(times("30 2 * * *", "2027-10-31T01:10:00Z", 1), next[1..]);
+        let next = [
+            "2027-10-31T00:30:00Z",
+            "2027-10-31T01:00:00Z",
+            "2027-10-31T01:30:00Z",
+            "2027-10-31T02:00:00Z",
+        ];
+        assert_eq!(times("*/30 * * * *", "2027-10-31T00:00:00Z", 4), next);
+    }
 }
