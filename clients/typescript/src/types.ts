@@ -189,6 +189,8 @@ export interface Capabilities {
   fallbackModel?: boolean;
   /** Permission modes (`permission`). */
   permissionModes: string[];
+  /** Permission mode `plan` in sessions, of a CLI whose plain runs have none. */
+  sessionPlan?: boolean;
   /** Tools that are allowed without a request (`allowed_tools`). */
   allowedTools: boolean;
   /** Tools that are denied (`denied_tools`). */
@@ -608,6 +610,22 @@ export interface PermissionLogEntry {
   type: "permission";
 }
 
+export interface PermissionModeLogEntry {
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
+  seq: number;
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
+  atMs: number;
+  /** Id of the run, if it has one. */
+  runId?: string | null;
+  /** Attempt of the run, from 1. */
+  attempt: number;
+  /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
+  native?: Native | null;
+  /** The mode from now on. */
+  mode: PermissionMode;
+  type: "permission_mode";
+}
+
 export interface UsageLogEntry {
   /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
@@ -988,7 +1006,7 @@ export interface DamagedLogEntry {
 }
 
 /** An entry of a run's log: an event of the agent, or one of the run itself, whose `type` has a colon (or is `reset`). */
-export type Entry = SessionLogEntry | OffersLogEntry | TextLogEntry | RetractLogEntry | ThinkingLogEntry | ToolUseLogEntry | ToolOutputLogEntry | ToolResultLogEntry | FileChangeLogEntry | PlanLogEntry | PermissionLogEntry | UsageLogEntry | ContextLogEntry | RetryLogEntry | RateLimitLogEntry | NoticeLogEntry | UnknownLogEntry | TurnEndLogEntry | ErrorLogEntry | DoneLogEntry | RunStartLogEntry | RunEndLogEntry | RunErrorLogEntry | RunAttemptLogEntry | RunHoldLogEntry | RunRetryLogEntry | RunFallbackLogEntry | ToolStartLogEntry | ToolEndLogEntry | AssistantChunkLogEntry | AssistantMessageLogEntry | UserMessageLogEntry | ResetLogEntry | DamagedLogEntry;
+export type Entry = SessionLogEntry | OffersLogEntry | TextLogEntry | RetractLogEntry | ThinkingLogEntry | ToolUseLogEntry | ToolOutputLogEntry | ToolResultLogEntry | FileChangeLogEntry | PlanLogEntry | PermissionLogEntry | PermissionModeLogEntry | UsageLogEntry | ContextLogEntry | RetryLogEntry | RateLimitLogEntry | NoticeLogEntry | UnknownLogEntry | TurnEndLogEntry | ErrorLogEntry | DoneLogEntry | RunStartLogEntry | RunEndLogEntry | RunErrorLogEntry | RunAttemptLogEntry | RunHoldLogEntry | RunRetryLogEntry | RunFallbackLogEntry | ToolStartLogEntry | ToolEndLogEntry | AssistantChunkLogEntry | AssistantMessageLogEntry | UserMessageLogEntry | ResetLogEntry | DamagedLogEntry;
 
 /** Origin of an error. The names are stable. */
 export type ErrorCode = "CLI_NOT_FOUND" | "CLI_STDERR" | "CLI_EXIT_ERROR" | "CLI_ERROR" | "STARTUP_TIMEOUT" | "WATCHDOG_TIMEOUT" | "ABORTED" | "INVALID_PARAMS" | "PROMPT_TOO_LARGE" | "STREAM_ENDED_EARLY" | "OUTPUT_LIMIT" | "CONFIG_LEASE" | "IO" | "BUDGET_EXCEEDED" | "INTERRUPTED" | "PROVIDER_ON_HOLD" | "NO_TURN" | "SESSION_IN_USE" | "SETUP_FAILED" | "UNKNOWN";
@@ -1527,7 +1545,7 @@ export interface PermissionDenial {
 }
 
 /** Actions that the agent may perform without a permission request. */
-export type PermissionMode = "default" | "read-only" | "accept-edits" | "bypass";
+export type PermissionMode = "default" | "read-only" | "accept-edits" | "bypass" | "plan";
 
 /** The machines of a fleet that may carry a run or session out. Default: those of the default pool. */
 export interface Placement {

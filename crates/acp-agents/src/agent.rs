@@ -25,6 +25,14 @@ pub(crate) fn is_plain(id: &str) -> bool {
     !id.is_empty() && id.bytes().all(allowed)
 }
 
+/// Permission modes of an agent whose requests cover all tools with side effects, so that denials keep the read-only mode.
+pub(crate) const ASKING: &[PermissionMode] = &[
+    PermissionMode::Default,
+    PermissionMode::ReadOnly,
+    PermissionMode::AcceptEdits,
+    PermissionMode::Bypass,
+];
+
 /// Capabilities that all named agents have.
 pub(crate) const fn capabilities() -> Capabilities {
     let mut can = Capabilities::none();

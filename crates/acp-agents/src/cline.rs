@@ -15,7 +15,7 @@ use teamster_core::{
     PermissionMode, ToolKind,
 };
 
-use crate::agent::{NamedAgent, capabilities, is_plain};
+use crate::agent::{ASKING, NamedAgent, capabilities, is_plain};
 use crate::mcp_name::Servers;
 use crate::words::known_by;
 use record::Recorded;
@@ -75,7 +75,7 @@ static CAPABILITIES: Capabilities = {
     // Cline accepts MCP servers but does not offer their tools to the model.
     can.mcp.transports = &[];
     can.mcp.deliveries = &[];
-    can.permission_modes = PermissionMode::ALL;
+    can.permission_modes = ASKING;
     can.usage = true;
     can
 };

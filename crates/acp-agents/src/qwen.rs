@@ -18,7 +18,7 @@ use teamster_core::{
     AgentError, Capabilities, CliInfo, ErrorKind, ExecuteParams, PermissionMode, ToolKind, Usage,
 };
 
-use crate::agent::{NamedAgent, capabilities, is_plain};
+use crate::agent::{ASKING, NamedAgent, capabilities, is_plain};
 use crate::mcp_name::Servers;
 use crate::words::known_by;
 
@@ -86,7 +86,7 @@ static CAPABILITIES: Capabilities = {
     let mut can = capabilities();
     can.mcp.transports = &["stdio", "http", "sse"];
     can.usage = true;
-    can.permission_modes = PermissionMode::ALL;
+    can.permission_modes = ASKING;
     can
 };
 

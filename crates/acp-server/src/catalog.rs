@@ -275,6 +275,10 @@ fn mode_text(mode: PermissionMode) -> (&'static str, &'static str) {
     match mode {
         PermissionMode::ReadOnly => ("Read only", "No changes and no permission requests"),
         PermissionMode::AcceptEdits => ("Accept edits", "Edits files without asking"),
+        PermissionMode::Plan => (
+            "Plan",
+            "Reads, and answers with a plan before it changes anything",
+        ),
         PermissionMode::Bypass => ("Bypass", "Does everything without asking"),
         _ => ("Ask", "Asks before changes"),
     }

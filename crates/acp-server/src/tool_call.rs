@@ -83,10 +83,16 @@ impl Call {
             Some(ToolKind::Move) => SchemaKind::Move,
             Some(ToolKind::Search) => SchemaKind::Search,
             Some(ToolKind::Execute) => SchemaKind::Execute,
+            Some(ToolKind::Think) if self.proposed_plan().is_some() => SchemaKind::SwitchMode,
             Some(ToolKind::Think | ToolKind::Task) => SchemaKind::Think,
             Some(ToolKind::Fetch) => SchemaKind::Fetch,
             _ => SchemaKind::Other,
         }
+    }
+
+    /// Returns the plan that the agent asks to carry out.
+    fn proposed_plan(&self) -> Option<&str> {
+        (self.kind == Some(ToolKind::Think)).then(|| self.input["plan"].as_str())?
     }
 
     /// Returns the title: the command of an execution, else the tool's name with its most descriptive argument.
@@ -137,7 +143,7 @@ impl Call {
     /// Returns the call for a permission request.
     pub(crate) fn for_permission(&self, tool_name: &str, message: Option<&str>) -> ToolCallUpdate {
         let mut content = self.shown_diffs();
-        content.extend(message.map(text));
+        content.extend(self.proposed_plan().or(message).map(text));
         let fields = ToolCallUpdateFields::new()
             .title(self.title())
             .name(tool_name.to_owned())

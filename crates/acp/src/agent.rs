@@ -129,8 +129,8 @@ impl AcpAgent {
         settings.model.clone_from(&params.model);
         settings.effort.clone_from(&params.effort);
         settings.approve = Approve::of(params.permission).unwrap_or_default();
-        // The other teamster denies tools in this mode itself, without a request to this side.
-        let holds_back = self.is_teamster && params.permission == PermissionMode::ReadOnly;
+        // The other teamster keeps these modes itself.
+        let holds_back = self.is_teamster && Approve::of(params.permission).is_none();
         settings.mode = holds_back.then(|| params.permission.as_str().to_owned());
         settings
     }

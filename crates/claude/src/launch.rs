@@ -128,6 +128,7 @@ fn options(params: &ExecuteParams, args: &mut Args) {
         PermissionMode::ReadOnly => args.value("--tools", READ_ONLY_TOOLS),
         PermissionMode::AcceptEdits => args.value("--permission-mode", "acceptEdits"),
         PermissionMode::Bypass => args.value("--permission-mode", "bypassPermissions"),
+        PermissionMode::Plan => args.value("--permission-mode", "plan"),
         // Nothing for the default. `check` has rejected unknown modes.
         _ => {}
     }

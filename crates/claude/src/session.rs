@@ -55,6 +55,10 @@ pub(crate) struct ClaudeSession {
     offers: Reported,
     /// The tools are fixed when the process starts.
     read_only: bool,
+    /// The CLI is in its plan mode, in which the process was started.
+    is_planning: bool,
+    /// The mode to which the CLI has left its plan mode.
+    planned_for: Option<PermissionMode>,
     /// Turn of the caller. Without one, the CLI may still be in a turn of its own.
     current: Option<CurrentTurn>,
     /// Messages that the CLI has not received yet.
@@ -161,6 +165,8 @@ impl ClaudeSession {
             has_offers: !options.one_turn,
             offers: Reported::default(),
             read_only: params.permission == PermissionMode::ReadOnly,
+            is_planning: params.permission == PermissionMode::Plan,
+            planned_for: None,
             current: None,
             waiting: Vec::new(),
             begins: false,
@@ -285,6 +291,10 @@ impl SessionProtocol for ClaudeSession {
 
     fn session_id(&self) -> Option<Id> {
         self.resumable.clone()
+    }
+
+    fn permission_mode(&self) -> Option<PermissionMode> {
+        self.planned_for
     }
 }
 

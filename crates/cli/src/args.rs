@@ -12,7 +12,7 @@ pub(crate) mod value;
 use clap::Arg;
 
 pub(crate) use agent::{
-    AgentSessionArgs, AskTimeoutArgs, ChatLimitArgs, ContainerArgs, ModelArgs, PERMISSIONS,
+    AgentSessionArgs, AskTimeoutArgs, ChatLimitArgs, ContainerArgs, ModelArgs, PERMISSION_LIMITS,
     PermissionArgs, ProcessArgs, ResultArgs, StdinMode, SystemArgs, TimeoutArgs,
 };
 #[cfg(feature = "fleet")]

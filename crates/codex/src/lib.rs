@@ -56,6 +56,7 @@ static CAPABILITIES: Capabilities = {
         PermissionMode::AcceptEdits,
         PermissionMode::Bypass,
     ];
+    can.session_plan = true;
     can.output_schema = true;
     can.images = true;
     can.mcp.transports = &["stdio", "http"];

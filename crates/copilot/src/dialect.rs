@@ -4,7 +4,7 @@ mod cli_messages;
 
 use serde_json::{Value, json};
 use teamster_acp::{
-    Chunk, Dialect, Figures, HeldText, ModeSwitch, NextUpdate, RequestKind, RpcError,
+    Approve, Chunk, Dialect, Figures, HeldText, ModeSwitch, NextUpdate, RequestKind, RpcError,
     SessionOrigin, Tool, ToolCall, ToolEnd, TurnSoFar,
 };
 use teamster_core::provider::json_line::parse;
@@ -21,6 +21,11 @@ use cli_messages::Form;
 
 /// The option that allows everything.
 const ALLOW_ALL: &str = "allow_all";
+
+/// The mode in which it makes a plan.
+pub(crate) const PLAN_MODE: &str = "https://agentclientprotocol.com/protocol/session-modes#plan";
+/// The mode in which it works.
+const AGENT_MODE: &str = "https://agentclientprotocol.com/protocol/session-modes#agent";
 
 /// GitHub Copilot CLI, run with `copilot --acp`.
 #[derive(Debug)]
@@ -197,11 +202,28 @@ impl Dialect for CopilotDialect {
         plain
     }
 
+    /// A session that is loaded is in the mode of its last turn.
+    fn initial_mode(
+        &self,
+        current: &str,
+        _: &[&str],
+        _: Approve,
+    ) -> Result<Option<String>, AgentError> {
+        let has_planned = current == PLAN_MODE && self.permission != PermissionMode::Plan;
+        Ok(has_planned.then(|| AGENT_MODE.to_owned()))
+    }
+
     /// Tools allowed by the flag for everything stay allowed with any value of the option (measured), and so do rules
     /// of other flags.
     fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {
         let value = match (self.permission, mode) {
-            (PermissionMode::ReadOnly, _) => None,
+            (PermissionMode::Plan, PermissionMode::Plan) => {
+                return Ok(ModeSwitch::Mode(PLAN_MODE.to_owned()));
+            }
+            (PermissionMode::Plan, PermissionMode::Default) => {
+                return Ok(ModeSwitch::Mode(AGENT_MODE.to_owned()));
+            }
+            (PermissionMode::ReadOnly | PermissionMode::Plan, _) => None,
             (_, PermissionMode::Bypass) => Some("on"),
             (begun, mode) if begun == mode => Some("off"),
             _ => None,

@@ -38,6 +38,10 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     let mut args = Args::new();
     let stdin = prompt(params, &mut args)?;
     args.add("--output-format=json");
+    // A session takes its mode by the protocol, and not by this flag (measured).
+    if params.permission == PermissionMode::Plan {
+        args.value("--mode", "plan");
+    }
     begin(params, args, stdin)
 }
 

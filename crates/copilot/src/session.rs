@@ -2,9 +2,11 @@
 
 use teamster_acp::{AcpProtocol, AcpSettings, SESSION_CAPABILITIES};
 use teamster_core::provider::{Launch, SessionProtocol};
-use teamster_core::{AgentError, SessionCapabilities, SessionOptions, SessionProvider};
+use teamster_core::{
+    AgentError, PermissionMode, SessionCapabilities, SessionOptions, SessionProvider,
+};
 
-use crate::dialect::CopilotDialect;
+use crate::dialect::{CopilotDialect, PLAN_MODE};
 use crate::{Copilot, launch};
 
 impl SessionProvider for Copilot {
@@ -18,9 +20,9 @@ impl SessionProvider for Copilot {
 
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
         let dialect = CopilotDialect::new(&options.params);
-        Box::new(AcpProtocol::new(
-            Box::new(dialect),
-            AcpSettings::of(options),
-        ))
+        let mut settings = AcpSettings::of(options);
+        let plans = options.params.permission == PermissionMode::Plan;
+        settings.mode = plans.then(|| PLAN_MODE.to_owned());
+        Box::new(AcpProtocol::new(Box::new(dialect), settings))
     }
 }

@@ -43,6 +43,9 @@ pub struct Capabilities {
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     #[serde(deserialize_with = "constants::modes")]
     pub permission_modes: &'static [PermissionMode],
+    /// Permission mode `plan` in sessions, of a CLI whose plain runs have none.
+    #[serde(default)]
+    pub session_plan: bool,
     /// Tools that are allowed without a request (`allowed_tools`).
     pub allowed_tools: bool,
     /// Tools that are denied (`denied_tools`).
@@ -134,6 +137,7 @@ impl Capabilities {
             effort: false,
             fallback_model: false,
             permission_modes: &[PermissionMode::Default],
+            session_plan: false,
             allowed_tools: false,
             denied_tools: false,
             max_turns: false,
@@ -157,6 +161,11 @@ impl Capabilities {
             session_commands: false,
             file_mentions: false,
         }
+    }
+
+    /// Returns whether a session can be in this permission mode.
+    pub fn has_session_mode(&self, mode: PermissionMode) -> bool {
+        self.permission_modes.contains(&mode) || (mode == PermissionMode::Plan && self.session_plan)
     }
 }
 

@@ -25,7 +25,7 @@ pub use payload::{
     PermissionEvent, Plan, PlanEntry, PlanStatus, RateLimit, Retract, Retry, SessionStarted, Text,
     Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown, UsageReport,
 };
-pub use progress::{ContextUse, ToolOutput};
+pub use progress::{ContextUse, PermissionChange, ToolOutput};
 
 /// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -56,6 +56,8 @@ pub enum AgentEvent {
     Plan(Plan),
     /// A permission was requested, granted or denied.
     Permission(Box<PermissionEvent>),
+    /// The agent has changed the session's permission mode by itself.
+    PermissionMode(PermissionChange),
     /// Usage of the run so far.
     Usage(Box<UsageReport>),
     /// How full the model's context is.
@@ -113,6 +115,7 @@ impl AgentEvent {
             "file_change" => read::<FileChange>,
             "plan" => read::<Plan>,
             "permission" => read::<PermissionEvent>,
+            "permission_mode" => read::<PermissionChange>,
             "usage" => read::<UsageReport>,
             "context" => read::<ContextUse>,
             "retry" => read::<Retry>,
@@ -141,6 +144,7 @@ impl AgentEvent {
             Self::FileChange(_) => "file_change",
             Self::Plan(_) => "plan",
             Self::Permission(_) => "permission",
+            Self::PermissionMode(_) => "permission_mode",
             Self::Usage(_) => "usage",
             Self::Context(_) => "context",
             Self::Retry(_) => "retry",
@@ -244,7 +248,7 @@ macro_rules! from_payloads {
 
 from_payloads! {
     Text => Text, Retract => Retract, Thinking => Thinking, Plan => Plan, Unknown => Unknown,
-    Done => Done, ContextUse => Context, NewerEvent => Newer;
+    Done => Done, PermissionChange => PermissionMode, ContextUse => Context, NewerEvent => Newer;
     boxed: SessionStarted => SessionStarted, Offers => Offers, ToolOutput => ToolOutput,
     ToolUse => ToolUse, ToolResult => ToolResult,
     FileChange => FileChange, PermissionEvent => Permission, UsageReport => Usage, Retry => Retry,

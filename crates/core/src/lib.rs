@@ -74,9 +74,9 @@ pub use error::{AgentError, BudgetKind, ErrorCode, ErrorDetail, ErrorKind, NotRe
 pub use event::{
     AgentEvent, ChangeKind, ContextUse, Decision, Done, ErrorEvent, FileChange, Id,
     McpServerStatus, McpTool, ModelChoice, NewerEvent, Notice, NoticeCode, NoticeLevel,
-    NoticeSource, Offers, PermissionEvent, Plan, PlanEntry, PlanStatus, RateLimit, Retract, Retry,
-    SessionStarted, SlashCommand, Text, Thinking, ToolKind, ToolOutput, ToolResult, ToolUse,
-    TurnEnd, Unknown, UsageReport,
+    NoticeSource, Offers, PermissionChange, PermissionEvent, Plan, PlanEntry, PlanStatus,
+    RateLimit, Retract, Retry, SessionStarted, SlashCommand, Text, Thinking, ToolKind, ToolOutput,
+    ToolResult, ToolUse, TurnEnd, Unknown, UsageReport,
 };
 pub use image::{Image, ImageSource};
 pub use ledger::{TextLedger, ToolLedger, UsageLedger};

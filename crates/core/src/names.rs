@@ -121,6 +121,7 @@ settings! {
         ReadOnly => "read-only" | "read_only",
         AcceptEdits => "accept-edits" | "accept_edits",
         Bypass => "bypass",
+        Plan => "plan",
     }
     McpDelivery ("delivery of MCP servers") {
         Private => "private",
@@ -234,7 +235,7 @@ mod tests {
         assert_eq!(error.code, ErrorCode::InvalidParams);
         assert_eq!(
             error.message,
-            "unknown permission mode `readonly`; available: default, read-only, accept-edits, bypass"
+            "unknown permission mode `readonly`; available: default, read-only, accept-edits, bypass, plan"
         );
     }
 }

@@ -309,6 +309,9 @@ pub enum PermissionMode {
     AcceptEdits,
     /// Allows everything. Use it only in a sandbox.
     Bypass,
+    /// The CLI's own plan mode: the agent reads, and answers with a plan, before anything is changed. What is denied, and
+    /// what needs permission, is the CLI's.
+    Plan,
 }
 
 #[cfg(test)]

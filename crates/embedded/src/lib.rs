@@ -107,7 +107,12 @@ const CAPABILITIES: Capabilities = {
     can.system_prompt = SystemPromptSupport::AppendAndReplace;
     can.model = true;
     can.effort = true;
-    can.permission_modes = PermissionMode::ALL;
+    can.permission_modes = &[
+        PermissionMode::Default,
+        PermissionMode::ReadOnly,
+        PermissionMode::AcceptEdits,
+        PermissionMode::Bypass,
+    ];
     can.allowed_tools = true;
     can.denied_tools = true;
     can.max_turns = true;

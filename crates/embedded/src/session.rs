@@ -270,6 +270,10 @@ impl AgentSession for EmbeddedSession {
     }
 
     async fn set_permission(&self, mode: PermissionMode) -> Result<(), AgentError> {
+        if !crate::CAPABILITIES.permission_modes.contains(&mode) {
+            let problem = format!("the embedded agent has no mode {mode}");
+            return Err(AgentError::refused("permission", problem));
+        }
         lock(&self.0.state).options.params.permission = mode;
         Ok(())
     }

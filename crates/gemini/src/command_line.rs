@@ -83,9 +83,10 @@ pub(crate) fn read(argv: &[String], params: &mut ExecuteParams) {
 /// Parses an approval mode. `plan` has no counterpart here: it denies the same as the default.
 fn permission(mode: &str) -> Option<PermissionMode> {
     Some(match mode {
-        "default" | "plan" => PermissionMode::Default,
+        "default" => PermissionMode::Default,
         "auto_edit" => PermissionMode::AcceptEdits,
         "yolo" => PermissionMode::Bypass,
+        "plan" => PermissionMode::Plan,
         _ => return None,
     })
 }
@@ -108,7 +109,7 @@ mod tests {
         for (line, expected) in [
             ("gemini --prompt hi", PermissionMode::Default),
             ("gemini --approval-mode default", PermissionMode::Default),
-            ("gemini --approval-mode plan", PermissionMode::Default),
+            ("gemini --approval-mode plan", PermissionMode::Plan),
             (
                 "gemini --approval-mode=auto_edit",
                 PermissionMode::AcceptEdits,

@@ -26,8 +26,8 @@ const NEW_MODE: &str = "[MODE_UPDATE] ";
 #[derive(Debug)]
 pub(crate) struct GeminiDialect {
     servers: Servers,
-    /// True if the session was started with rules against all changes.
-    read_only: bool,
+    /// Permission mode with which the process was started, with its rules.
+    begun: PermissionMode,
     /// True if the prompt of the turn is a command.
     is_command: bool,
     /// True if the last turn used any tokens.
@@ -38,7 +38,7 @@ impl GeminiDialect {
     pub(crate) fn new(params: &ExecuteParams) -> Self {
         Self {
             servers: Servers::new(params, &Flags::of(&params.extra_args)),
-            read_only: params.permission == PermissionMode::ReadOnly,
+            begun: params.permission,
             is_command: false,
             used_tokens: false,
         }
@@ -186,7 +186,9 @@ impl Dialect for GeminiDialect {
 
     fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {
         let id = match mode {
-            _ if self.read_only => None,
+            _ if self.begun == PermissionMode::ReadOnly => None,
+            // In the plan mode that a user leaves, its rule denies nothing.
+            PermissionMode::Plan if self.begun == PermissionMode::Plan => Some("plan"),
             PermissionMode::Default => Some("default"),
             PermissionMode::AcceptEdits => Some("autoEdit"),
             PermissionMode::Bypass => Some("yolo"),
@@ -196,7 +198,7 @@ impl Dialect for GeminiDialect {
             Some(id) => Ok(ModeSwitch::Mode(id.to_owned())),
             None => Err(AgentError::refused(
                 "permission",
-                "Gemini CLI takes the rules of a read-only session when it starts; begin another session",
+                "Gemini CLI takes the rules of a read-only session, and of its plan mode, when it starts; begin another session",
             )),
         }
     }

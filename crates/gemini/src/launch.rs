@@ -110,6 +110,7 @@ fn options(params: &ExecuteParams, args: &mut Args) {
         PermissionMode::ReadOnly => Some("default"),
         PermissionMode::AcceptEdits => Some("auto_edit"),
         PermissionMode::Bypass => Some("yolo"),
+        PermissionMode::Plan => Some("plan"),
         // The default. `check` has refused unknown modes.
         _ => None,
     };

@@ -50,6 +50,7 @@ static CAPABILITIES: Capabilities = {
         PermissionMode::ReadOnly,
         PermissionMode::AcceptEdits,
         PermissionMode::Bypass,
+        PermissionMode::Plan,
     ];
     can.allowed_tools = true;
     can.denied_tools = true;

@@ -164,7 +164,7 @@ impl AgentRuns {
     /// Returns the permission mode of a run. Fails if it exceeds the server's limit.
     fn permission(&self, requested: Option<Permission>) -> Result<PermissionMode, String> {
         let most = match self.limits.permission {
-            PermissionMode::ReadOnly => Permission::ReadOnly,
+            PermissionMode::ReadOnly | PermissionMode::Plan => Permission::ReadOnly,
             PermissionMode::AcceptEdits => Permission::AcceptEdits,
             PermissionMode::Bypass => Permission::Bypass,
             _ => Permission::Default,

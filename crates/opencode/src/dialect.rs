@@ -25,6 +25,17 @@ const INTERNAL: &str = "Internal error: ";
 /// The CLI's message if it cannot load a session for any reason.
 const NO_SESSION: &str = "OpenCode service failure";
 
+/// The agent that makes a plan. A session has its agent as its mode.
+const PLAN: &str = "plan";
+
+/// The agent that works.
+const BUILD: &str = "build";
+
+/// Returns the mode of a session that begins in permission mode `Plan`.
+pub(crate) fn plan_mode(params: &ExecuteParams) -> Option<String> {
+    (params.permission == PermissionMode::Plan).then(|| PLAN.to_owned())
+}
+
 /// OpenCode, run with `opencode acp`.
 #[derive(Debug)]
 pub(crate) struct OpenCodeDialect {
@@ -32,6 +43,10 @@ pub(crate) struct OpenCodeDialect {
     mcp_servers: Vec<String>,
     withheld: Withheld,
     permission: PermissionMode,
+    /// The caller has named an agent.
+    names_agent: bool,
+    /// The session was begun by an earlier process.
+    is_continued: bool,
     cost: SessionCost,
 }
 
@@ -42,6 +57,8 @@ impl OpenCodeDialect {
             mcp_servers: launch::known_servers(params),
             withheld: Withheld::of(params),
             permission: params.permission,
+            names_agent: launch::names_agent(params),
+            is_continued: false,
             cost: SessionCost::default(),
         }
     }
@@ -120,7 +137,22 @@ impl Dialect for OpenCodeDialect {
         end
     }
 
+    /// A session that is continued has the agent of its last turn.
+    fn initial_mode(
+        &self,
+        current: &str,
+        _: &[&str],
+        _: Approve,
+    ) -> Result<Option<String>, AgentError> {
+        let has_planned = self.is_continued
+            && current == PLAN
+            && self.permission != PermissionMode::Plan
+            && !self.names_agent;
+        Ok(has_planned.then(|| BUILD.to_owned()))
+    }
+
     fn session_opened(&mut self, origin: SessionOrigin) {
+        self.is_continued = matches!(origin, SessionOrigin::Continued);
         self.cost = SessionCost::new(origin);
     }
 
@@ -189,7 +221,8 @@ impl Dialect for OpenCodeDialect {
     fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {
         let begun_with = self.permission;
         let approve = match mode {
-            _ if begun_with == PermissionMode::ReadOnly => None,
+            PermissionMode::Plan if begun_with == PermissionMode::Plan => Some(Approve::Nothing),
+            _ if matches!(begun_with, PermissionMode::ReadOnly | PermissionMode::Plan) => None,
             PermissionMode::Default if begun_with == PermissionMode::AcceptEdits => None,
             PermissionMode::Default => Some(Approve::Nothing),
             PermissionMode::AcceptEdits => Some(Approve::Edits),

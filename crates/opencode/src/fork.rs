@@ -153,6 +153,7 @@ impl SessionProvider for Kilo {
         if params.permission == PermissionMode::Bypass {
             settings.approve = Approve::Everything;
         }
+        settings.mode = plan_mode(&params);
         let dialect = OpenCodeDialect::new(&params).named(INFO.name);
         Box::new(AcpProtocol::new(Box::new(dialect), settings))
     }

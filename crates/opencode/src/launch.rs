@@ -264,6 +264,11 @@ fn option<'a>(params: &'a ExecuteParams, flag: &str) -> Option<&'a str> {
     None
 }
 
+/// Returns whether the caller has named the agent that runs.
+pub(crate) fn names_agent(params: &ExecuteParams) -> bool {
+    is_given(params, "--agent")
+}
+
 /// Returns the caller's extra arguments that may be flags.
 fn own_options(params: &ExecuteParams) -> impl Iterator<Item = &str> {
     let args = params.extra_args.iter().map(String::as_str);

@@ -53,6 +53,7 @@ const CAPABILITIES: Capabilities = {
         PermissionMode::ReadOnly,
         PermissionMode::AcceptEdits,
         PermissionMode::Bypass,
+        PermissionMode::Plan,
     ];
     can.allowed_tools = true;
     can.denied_tools = true;

@@ -6,7 +6,7 @@ use teamster_core::{
     AgentError, PermissionMode, SessionCapabilities, SessionOptions, SessionProvider,
 };
 
-use crate::dialect::OpenCodeDialect;
+use crate::dialect::{OpenCodeDialect, plan_mode};
 use crate::{OpenCode, launch};
 
 impl SessionProvider for OpenCode {
@@ -26,6 +26,7 @@ impl SessionProvider for OpenCode {
         if params.permission == PermissionMode::Bypass {
             settings.approve = Approve::Everything;
         }
+        settings.mode = plan_mode(params);
         let dialect = OpenCodeDialect::new(params);
         Box::new(AcpProtocol::new(Box::new(dialect), settings))
     }

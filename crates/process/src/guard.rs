@@ -10,7 +10,9 @@ use teamster_core::provider::{
     Activity, DecodedResult, Decoder, Events, Exit, Outbox, RecordFiles, SessionCommand,
     SessionProtocol,
 };
-use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, PermissionAnswer, Usage};
+use teamster_core::{
+    AgentError, ErrorCode, ErrorKind, Id, PermissionAnswer, PermissionMode, Usage,
+};
 
 /// Flag that is set when the decoder panics.
 #[derive(Debug, Clone, Default)]
@@ -166,5 +168,9 @@ impl SessionProtocol for Guarded<dyn SessionProtocol> {
 
     fn session_cost_usd(&self) -> Option<f64> {
         self.ask(None, SessionProtocol::session_cost_usd)
+    }
+
+    fn permission_mode(&self) -> Option<PermissionMode> {
+        self.ask(None, SessionProtocol::permission_mode)
     }
 }

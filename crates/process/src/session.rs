@@ -219,6 +219,13 @@ impl<P: SessionProvider> Inner<P> {
             };
             let cost = (state.talk.as_ref())
                 .and_then(|talk| talk.known.cost_of(state.session_id.as_ref()));
+            if let Some(mode) = state
+                .talk
+                .as_ref()
+                .and_then(|it| it.known.permission_mode())
+            {
+                state.options.params.permission = mode;
+            }
             let unwanted = state.closed;
             let again = (state.talk.take()).is_some_and(|talk| !unwanted && !talk.known.was_idle());
             state.closed = false;
@@ -398,7 +405,11 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
         }
         let settled = self.0.command(CommandKind::Permission(mode)).await;
         settled.unwrap_or(Ok(()))?;
-        lock(&self.0.state).options.params.permission = mode;
+        let mut state = lock(&self.0.state);
+        if let Some(talk) = &state.talk {
+            talk.known.set_permission_mode(None);
+        }
+        state.options.params.permission = mode;
         Ok(())
     }
 

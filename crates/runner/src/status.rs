@@ -100,6 +100,7 @@ impl StatusBoard {
                     board.session_id = Some(session.session_id.clone());
                     board.model = session.model.clone().or(board.model.take());
                 }
+                AgentEvent::PermissionMode(change) => board.permission = Some(change.mode),
                 event @ AgentEvent::Usage(_) => board.used.event(event),
                 _ => {}
             },

@@ -4,7 +4,7 @@ import {key, patch, post} from './api.js';
 import {fill, h} from './dom.js';
 
 /// Values of a permission and their words, first that of no change.
-export const PERMISSIONS = [['', 'unchanged'], ['default', 'by its settings'], ['read-only', 'read only'], ['accept-edits', 'accept edits'], ['bypass', 'everything']];
+export const PERMISSIONS = [['', 'unchanged'], ['default', 'by its settings'], ['read-only', 'read only'], ['accept-edits', 'accept edits'], ['plan', 'plan only'], ['bypass', 'everything']];
 
 /// Shows the box of the session `id` in `place`. `isBusy` is true while a turn is in progress.
 export function composer(id, place, isBusy) {

@@ -9,6 +9,7 @@ const PERMISSIONS = [
   ['default', 'By its settings', 'It asks here for what they do not allow.'],
   ['read-only', 'Read only', 'No tool that changes anything.'],
   ['accept-edits', 'Accept edits', 'Files may be changed; commands are still asked for.'],
+  ['plan', 'Plan', 'It reads, and answers with a plan before it changes anything. Not every agent has this.'],
   ['bypass', 'Everything', 'Without any question. The server has to allow it.'],
 ];
 

@@ -66,12 +66,12 @@ pub use teamster_core::{
     ErrorKind, EventStream, ExecuteParams, FileChange, Id, Image, ImageSource, LogEntry,
     McpDelivery, McpServer, McpServerStatus, McpSupport, McpTool, McpTools, McpTransport, Message,
     ModelChoice, ModelUsage, Mount, NewerEvent, NotRetried, Notice, NoticeCode, NoticeLevel,
-    NoticeSource, Offers, PermissionAnswer, PermissionDenial, PermissionEvent, PermissionMode,
-    PermissionPolicy, PermissionRequest, Plan, PlanEntry, PlanStatus, RateLimit, RawJson, Retract,
-    Retry, RunResult, RunStatus, SessionCapabilities, SessionFuture, SessionOptions,
-    SessionProvider, SessionRuntime, SessionStarted, SharedRuntime, SlashCommand, Stopping,
-    SubAgent, SystemPrompt, SystemPromptSupport, Text, TextPiece, Thinking, Timeouts, ToolKind,
-    ToolOutput, ToolResult, ToolUse, Turn, TurnEnd, Unknown, Usage, UsageReport,
+    NoticeSource, Offers, PermissionAnswer, PermissionChange, PermissionDenial, PermissionEvent,
+    PermissionMode, PermissionPolicy, PermissionRequest, Plan, PlanEntry, PlanStatus, RateLimit,
+    RawJson, Retract, Retry, RunResult, RunStatus, SessionCapabilities, SessionFuture,
+    SessionOptions, SessionProvider, SessionRuntime, SessionStarted, SharedRuntime, SlashCommand,
+    Stopping, SubAgent, SystemPrompt, SystemPromptSupport, Text, TextPiece, Thinking, Timeouts,
+    ToolKind, ToolOutput, ToolResult, ToolUse, Turn, TurnEnd, Unknown, Usage, UsageReport,
 };
 #[cfg(feature = "typed")]
 pub use teamster_core::{Answer, AnswerError, run};

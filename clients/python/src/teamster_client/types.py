@@ -190,6 +190,8 @@ class Capabilities(TypedDict):
     fallbackModel: NotRequired[bool]
     #: Permission modes (`permission`).
     permissionModes: list[str]
+    #: Permission mode `plan` in sessions, of a CLI whose plain runs have none.
+    sessionPlan: NotRequired[bool]
     #: Tools that are allowed without a request (`allowed_tools`).
     allowedTools: bool
     #: Tools that are denied (`denied_tools`).
@@ -603,6 +605,21 @@ class PermissionLogEntry(TypedDict):
     timedOut: NotRequired[bool]
     type: Literal["permission"]
 
+class PermissionModeLogEntry(TypedDict):
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
+    seq: int
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
+    atMs: int
+    #: Id of the run, if it has one.
+    runId: NotRequired[Union[str, None]]
+    #: Attempt of the run, from 1.
+    attempt: int
+    #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
+    native: NotRequired[Union["Native", None]]
+    #: The mode from now on.
+    mode: "PermissionMode"
+    type: Literal["permission_mode"]
+
 class UsageLogEntry(TypedDict):
     #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
@@ -956,7 +973,7 @@ class DamagedLogEntry(TypedDict):
     runId: str
 
 #: An entry of a run's log: an event of the agent, or one of the run itself, whose `type` has a colon (or is `reset`).
-Entry: TypeAlias = Union["SessionLogEntry", "OffersLogEntry", "TextLogEntry", "RetractLogEntry", "ThinkingLogEntry", "ToolUseLogEntry", "ToolOutputLogEntry", "ToolResultLogEntry", "FileChangeLogEntry", "PlanLogEntry", "PermissionLogEntry", "UsageLogEntry", "ContextLogEntry", "RetryLogEntry", "RateLimitLogEntry", "NoticeLogEntry", "UnknownLogEntry", "TurnEndLogEntry", "ErrorLogEntry", "DoneLogEntry", "RunStartLogEntry", "RunEndLogEntry", "RunErrorLogEntry", "RunAttemptLogEntry", "RunHoldLogEntry", "RunRetryLogEntry", "RunFallbackLogEntry", "ToolStartLogEntry", "ToolEndLogEntry", "AssistantChunkLogEntry", "AssistantMessageLogEntry", "UserMessageLogEntry", "ResetLogEntry", "DamagedLogEntry"]
+Entry: TypeAlias = Union["SessionLogEntry", "OffersLogEntry", "TextLogEntry", "RetractLogEntry", "ThinkingLogEntry", "ToolUseLogEntry", "ToolOutputLogEntry", "ToolResultLogEntry", "FileChangeLogEntry", "PlanLogEntry", "PermissionLogEntry", "PermissionModeLogEntry", "UsageLogEntry", "ContextLogEntry", "RetryLogEntry", "RateLimitLogEntry", "NoticeLogEntry", "UnknownLogEntry", "TurnEndLogEntry", "ErrorLogEntry", "DoneLogEntry", "RunStartLogEntry", "RunEndLogEntry", "RunErrorLogEntry", "RunAttemptLogEntry", "RunHoldLogEntry", "RunRetryLogEntry", "RunFallbackLogEntry", "ToolStartLogEntry", "ToolEndLogEntry", "AssistantChunkLogEntry", "AssistantMessageLogEntry", "UserMessageLogEntry", "ResetLogEntry", "DamagedLogEntry"]
 
 #: Origin of an error. The names are stable.
 ErrorCode: TypeAlias = Literal["CLI_NOT_FOUND", "CLI_STDERR", "CLI_EXIT_ERROR", "CLI_ERROR", "STARTUP_TIMEOUT", "WATCHDOG_TIMEOUT", "ABORTED", "INVALID_PARAMS", "PROMPT_TOO_LARGE", "STREAM_ENDED_EARLY", "OUTPUT_LIMIT", "CONFIG_LEASE", "IO", "BUDGET_EXCEEDED", "INTERRUPTED", "PROVIDER_ON_HOLD", "NO_TURN", "SESSION_IN_USE", "SETUP_FAILED", "UNKNOWN"]
@@ -1492,7 +1509,7 @@ class PermissionDenial(TypedDict):
     reason: NotRequired[Union[str, None]]
 
 #: Actions that the agent may perform without a permission request.
-PermissionMode: TypeAlias = Literal["default", "read-only", "accept-edits", "bypass"]
+PermissionMode: TypeAlias = Literal["default", "read-only", "accept-edits", "bypass", "plan"]
 
 class Placement(TypedDict):
     """The machines of a fleet that may carry a run or session out. Default: those of the default pool."""

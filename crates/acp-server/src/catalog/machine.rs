@@ -96,12 +96,11 @@ fn entry(
     let order = [
         PermissionMode::Default,
         PermissionMode::AcceptEdits,
+        PermissionMode::Plan,
         PermissionMode::ReadOnly,
         PermissionMode::Bypass,
     ];
-    let modes = order
-        .into_iter()
-        .filter(|mode| can.permission_modes.contains(mode));
+    let modes = order.into_iter().filter(|mode| can.has_session_mode(*mode));
     entry.modes = modes.collect();
     if facts.id == session.provider {
         entry.settings.model.clone_from(&session.model);

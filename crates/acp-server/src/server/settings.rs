@@ -6,8 +6,8 @@ use agent_client_protocol_schema::v1::{
     SetSessionConfigOptionResponse, SetSessionModeRequest, SetSessionModeResponse,
 };
 use serde_json::json;
-use teamster_core::Offers;
 use teamster_core::text::{excerpt, one_line};
+use teamster_core::{Offers, PermissionMode};
 
 use super::AcpServer;
 use crate::catalog::{self, AGENT, DEFAULT, MODE, MODEL, THOUGHT_LEVEL};
@@ -83,14 +83,19 @@ impl AcpServer {
             out.response(id, &SetSessionConfigOptionResponse::new(options));
         }
         if mode != before {
-            let update = SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.as_str()));
-            out.update(&session_id, update);
+            self.show_mode(&session_id, mode, out);
         }
         self.show_left_out(&session_id, left_out.as_slice(), out);
         if self.session(&session_id)?.setup.agent != agent {
             self.show_changed_commands(&session_id, out);
         }
         Ok(())
+    }
+
+    /// Reports a mode that the editor has not set by its modes.
+    pub(super) fn show_mode(&self, session_id: &str, mode: PermissionMode, out: &mut Output) {
+        let update = SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.as_str()));
+        out.update(session_id, update);
     }
 
     fn is_known(&self, option: &str) -> bool {

@@ -156,6 +156,11 @@ impl AcpServer {
                 self.show_changed_options(session_id, out);
                 self.show_changed_commands(session_id, out);
             }
+            AgentEvent::PermissionMode(change) => {
+                session.setup.settings.mode = change.mode;
+                self.show_mode(session_id, change.mode, out);
+                self.show_changed_options(session_id, out);
+            }
             AgentEvent::Permission(permission) if permission.decision != Decision::Requested => {
                 if let Some(request_id) = &permission.request_id {
                     self.settled(request_id, out);

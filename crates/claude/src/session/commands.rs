@@ -196,6 +196,17 @@ impl ClaudeSession {
             PermissionMode::ReadOnly if self.read_only => {
                 return self.outbox.answer(id, Ok(()));
             }
+            PermissionMode::Plan if self.is_planning => {
+                return self.outbox.answer(id, Ok(()));
+            }
+            // In a plan mode that the CLI enters later, its classifier decides about commands in place of the handler.
+            PermissionMode::Plan => {
+                let error = AgentError::refused(
+                    "permission",
+                    "Claude Code asks for permission in its plan mode only if it starts in it; open another session",
+                );
+                return self.outbox.answer(id, Err(error));
+            }
             PermissionMode::Default if !self.read_only => "default",
             PermissionMode::AcceptEdits if !self.read_only => "acceptEdits",
             PermissionMode::Bypass if !self.read_only => "bypassPermissions",
@@ -208,6 +219,8 @@ impl ClaudeSession {
                 return self.outbox.answer(id, Err(error));
             }
         };
+        self.is_planning = false;
+        self.planned_for = None;
         let request = json!({"subtype": "set_permission_mode", "mode": word});
         self.request(Request::Change(id), &request);
     }

@@ -4,8 +4,8 @@ use serde_json::json;
 use teamster_core::provider::{Decoder, Events, json_line};
 use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentEvent, Decision, ErrorKind, Id, NoticeLevel, NoticeSource, PermissionEvent,
-    PermissionRequest, TurnEnd,
+    AgentEvent, Decision, ErrorKind, Id, NoticeLevel, NoticeSource, PermissionChange,
+    PermissionEvent, PermissionMode, PermissionRequest, TurnEnd,
 };
 
 use super::ask_user::{self, ASK_USER};
@@ -57,6 +57,10 @@ impl ClaudeSession {
             LineKind::Withdrawn { request_id } => self.withdrawn(&request_id),
             // Ignore an agent of an earlier turn; the CLI reports its end.
             LineKind::OfAgent { parent } if !self.decoder.has_called(&parent) => {}
+            LineKind::Mode { word } => {
+                self.decode(line, out);
+                self.mode_is(&word, out);
+            }
             LineKind::OfAgent { .. } | LineKind::Other => self.decode(line, out),
             LineKind::Message => {
                 self.decode(line, out);
@@ -65,6 +69,20 @@ impl ClaudeSession {
         }
         self.show_offers(out);
         self.look_for_end(out);
+    }
+
+    /// Handles the CLI's report of its permission mode: once its plan was approved, it leaves the plan mode by itself.
+    fn mode_is(&mut self, word: &str, out: &mut Events) {
+        let mode = match word {
+            "default" => PermissionMode::Default,
+            "acceptEdits" => PermissionMode::AcceptEdits,
+            "bypassPermissions" => PermissionMode::Bypass,
+            _ => return,
+        };
+        if std::mem::take(&mut self.is_planning) {
+            self.planned_for = Some(mode);
+            out.push(PermissionChange::new(mode).into());
+        }
     }
 
     /// Reports changed offers, once the session is known.

@@ -45,6 +45,8 @@ pub(super) enum LineKind {
     Withdrawn { request_id: String },
     /// A line of a sub-agent that this tool call started.
     OfAgent { parent: String },
+    /// The CLI is in this permission mode now.
+    Mode { word: String },
     /// A message of the main agent.
     Message,
     /// Any other line.
@@ -103,6 +105,9 @@ struct Line<'a> {
     is_error: Option<bool>,
     result: Option<String>,
     errors: Vec<String>,
+    // status
+    #[serde(rename = "permissionMode")]
+    permission_mode: Option<String>,
     // command_lifecycle
     command_uuid: Option<String>,
     state: Option<String>,
@@ -174,6 +179,9 @@ fn what(line: Line<'_>) -> Option<LineKind> {
             Some(parent) => LineKind::OfAgent { parent },
             None if line.is_replay => LineKind::Taken { uuid: line.uuid? },
             None => LineKind::Message,
+        },
+        "system" if line.subtype.as_deref() == Some("status") => LineKind::Mode {
+            word: line.permission_mode?,
         },
         "command_lifecycle" => {
             let uuid = line.command_uuid?;

@@ -280,7 +280,14 @@ pub(crate) const PERMISSIONS: &[(PermissionMode, &str)] = &[
     ),
     (PermissionMode::AcceptEdits, "File changes as well"),
     (PermissionMode::Bypass, "Everything; use only in a sandbox"),
+    (
+        PermissionMode::Plan,
+        "What the CLI allows in its plan mode: it reads, and answers with a plan",
+    ),
 ];
+
+/// Those that are more or less than others, so that one can be a limit.
+pub(crate) const PERMISSION_LIMITS: &[(PermissionMode, &str)] = PERMISSIONS.split_at(4).0;
 
 /// Values of `--stdin`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

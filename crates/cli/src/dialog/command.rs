@@ -28,7 +28,7 @@ pub(crate) const COMMANDS: [(&str, &str, &str); 8] = [
     (
         "/permission",
         "MODE",
-        "default, read-only, accept-edits or bypass,\nfrom the next turn on",
+        "default, read-only, accept-edits, bypass or plan,\nfrom the next turn on",
     ),
     (
         "/image",
@@ -277,7 +277,7 @@ mod tests {
         assert!(error_of("/model a b").contains("`/model NAME`"));
         assert_eq!(
             error_of("/permission all"),
-            "/permission needs a mode: default, read-only, accept-edits, bypass"
+            "/permission needs a mode: default, read-only, accept-edits, bypass, plan"
         );
         assert!(unknown(&format!("/{}", "x".repeat(10_000))).len() < 300);
     }

@@ -86,7 +86,8 @@ impl Items {
     ) -> Option<()> {
         let wire_type = item.text("type")?;
         match &*with_underscores(&wire_type) {
-            "agent_message" => self.message(stage, Kind::Text, item, ids, out)?,
+            // A plan that the agent proposes in its plan mode is an answer.
+            "agent_message" | "plan" => self.message(stage, Kind::Text, item, ids, out)?,
             "reasoning" => self.message(stage, Kind::Thinking, item, ids, out)?,
             "todo_list" => {
                 // The model created or changed the list by a tool. The completed item comes at the end of the turn,

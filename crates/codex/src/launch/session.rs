@@ -59,6 +59,10 @@ fn check(options: &SessionOptions) -> Result<(), AgentError> {
     "-".clone_into(&mut params.prompt);
     // Unlike a run, a session has the skills as commands.
     params.slash_commands = false;
+    // A mode of the turns, in the same sandbox.
+    if params.permission == PermissionMode::Plan {
+        params.permission = PermissionMode::ReadOnly;
+    }
     // The session already has its instructions.
     if options.restarted {
         params.system_prompt = None;

@@ -10,7 +10,7 @@ use super::calls::Call;
 use super::errors::answer_without;
 use super::offers::COMPACT;
 use super::opening::image_item;
-use super::permissions;
+use super::permissions::{self, PLAN};
 use super::state::CodexSession;
 use super::turn::{CurrentTurn, Ended, Interrupt};
 use crate::launch::check_prompt;
@@ -47,6 +47,16 @@ impl CodexSession {
             };
             params["sandboxPolicy"] = sandbox;
             params["approvalPolicy"] = approvals;
+        }
+        let plans = self.mode == PermissionMode::Plan;
+        if (plans != self.is_planning || (plans && self.model_changed))
+            && let Some(model) = self.model.as_ref().or(thread.model.as_ref())
+        {
+            let mode = if plans { PLAN } else { "default" };
+            // It takes precedence over the turn's model and effort. Without instructions, they are the CLI's own of the mode.
+            let settings = json!({"model": model, "reasoning_effort": self.start.effort});
+            params["collaborationMode"] = json!({"mode": mode, "settings": settings});
+            self.is_planning = plans;
         }
         if let Some(schema) = &self.start.output_schema {
             params["outputSchema"] = schema.clone();

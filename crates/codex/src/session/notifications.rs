@@ -121,7 +121,7 @@ impl CodexSession {
         let current = self.current.as_mut().zip(worker.as_ref());
         let at_work = current.map(|(current, worker)| current.work(worker, &self.agents));
         match method {
-            "item/agentMessage/delta" => {
+            "item/agentMessage/delta" | "item/plan/delta" => {
                 let (item, piece) = (params.text("item_id")?, params.text("delta")?);
                 if let Some((work, ids)) = at_work {
                     work.items.piece(&item, Kind::Text, &piece, ids, out);

@@ -8,7 +8,7 @@ use teamster_core::{AgentError, Id, Image, ImageSource, PermissionMode};
 
 use super::calls::Call;
 use super::errors::answer_without;
-use super::permissions::{self, Settings};
+use super::permissions::{self, PLAN, Settings};
 use super::state::{CodexSession, Lookup, Opening, OpeningKind, Thread};
 use super::usage::Figures;
 use crate::launch::Answers;
@@ -132,7 +132,10 @@ impl CodexSession {
             return;
         }
         let is_new = matches!(opening.kind, OpeningKind::New);
-        let may_write = !matches!(self.mode, PermissionMode::ReadOnly | PermissionMode::Bypass);
+        let may_write = !matches!(
+            self.mode,
+            PermissionMode::ReadOnly | PermissionMode::Bypass | PermissionMode::Plan
+        );
         // A resumed session would otherwise keep its earlier permissions.
         let of_settings = self.mode == PermissionMode::Default && !is_new;
         let with_roots = may_write && !self.start.add_dirs.is_empty();
@@ -220,6 +223,10 @@ impl CodexSession {
             is_closed: false,
             defaults: defaults().filter(|_| is_new && self.mode == PermissionMode::Default),
         };
+        // A resumed session keeps its mode.
+        let mode = result.object("collaboration_mode");
+        let mode = mode.and_then(|mode| mode.text("mode"));
+        self.is_planning = mode.as_deref() == Some(PLAN);
         self.figures = Figures::from(&opening.baseline);
         self.running = None;
         let before = self.thread.replace(thread);

@@ -80,6 +80,9 @@ impl Settings {
     }
 }
 
+/// The CLI's collaboration mode for plans.
+pub(super) const PLAN: &str = "plan";
+
 const READ_ONLY: &str = "read-only";
 const WORKSPACE_WRITE: &str = "workspace-write";
 const FULL_ACCESS: &str = "danger-full-access";
@@ -87,7 +90,7 @@ const FULL_ACCESS: &str = "danger-full-access";
 /// Returns the name of a mode's sandbox. The default is the user's.
 pub(super) fn sandbox_name(mode: PermissionMode, settings: &Settings) -> &str {
     match mode {
-        PermissionMode::ReadOnly => READ_ONLY,
+        PermissionMode::ReadOnly | PermissionMode::Plan => READ_ONLY,
         PermissionMode::AcceptEdits => WORKSPACE_WRITE,
         PermissionMode::Bypass => FULL_ACCESS,
         _ => settings.sandbox(),
@@ -115,8 +118,8 @@ pub(super) fn approval_policy(mode: PermissionMode, answers: Answers) -> Option<
     match (answers, mode) {
         (Answers::None, _)
         | (_, PermissionMode::Bypass)
-        // Even if all requests are allowed, nothing may be changed in this mode.
-        | (Answers::Always, PermissionMode::ReadOnly) => Some(NEVER),
+        // Even if all requests are allowed, nothing may be changed in these modes.
+        | (Answers::Always, PermissionMode::ReadOnly | PermissionMode::Plan) => Some(NEVER),
         (_, PermissionMode::Default) => None,
         _ => Some(ON_REQUEST),
     }

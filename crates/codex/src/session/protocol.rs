@@ -98,7 +98,7 @@ impl CodexSession {
     }
 
     fn set_permission(&mut self, command: CommandId, mode: PermissionMode) {
-        if !crate::CAPABILITIES.permission_modes.contains(&mode) {
+        if !crate::CAPABILITIES.has_session_mode(mode) {
             let problem = format!("Codex has no mode {mode}");
             let error = AgentError::refused("permission", problem);
             return self.outbox.answer(command, Err(error));
@@ -130,7 +130,7 @@ impl CodexSession {
             .as_ref()
             .and_then(|thread| thread.defaults.as_ref());
         let needs_settings = match self.mode {
-            PermissionMode::ReadOnly | PermissionMode::Bypass => false,
+            PermissionMode::ReadOnly | PermissionMode::Bypass | PermissionMode::Plan => false,
             PermissionMode::Default => defaults.is_none(),
             _ => true,
         };

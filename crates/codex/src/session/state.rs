@@ -25,6 +25,8 @@ pub(super) struct CodexSession {
     pub(super) settings: Lookup<Settings>,
     pub(super) mode: PermissionMode,
     pub(super) mode_changed: bool,
+    /// The CLI is in its collaboration mode for plans.
+    pub(super) is_planning: bool,
     pub(super) model: Option<String>,
     pub(super) model_changed: bool,
     /// A thread that must be started or resumed.
@@ -74,6 +76,7 @@ impl CodexSession {
             calls: Calls::default(),
             mode: start.permission,
             mode_changed: false,
+            is_planning: false,
             model: start.model.clone(),
             model_changed: false,
             baseline,

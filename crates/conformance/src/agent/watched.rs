@@ -9,7 +9,7 @@ use teamster_core::provider::{
     Activity, DecodedResult, Decoder, Events, Exit, Outbox, RecordFiles, SessionCommand,
     SessionProtocol,
 };
-use teamster_core::{ErrorKind, Id, PermissionAnswer, Usage};
+use teamster_core::{ErrorKind, Id, PermissionAnswer, PermissionMode, Usage};
 
 use super::Printed;
 
@@ -117,6 +117,10 @@ impl<P: SessionProtocol + ?Sized> SessionProtocol for Watched<P> {
 
     fn session_cost_usd(&self) -> Option<f64> {
         self.inner.session_cost_usd()
+    }
+
+    fn permission_mode(&self) -> Option<PermissionMode> {
+        self.inner.permission_mode()
     }
 }
 

@@ -59,8 +59,8 @@ pub(super) const NO_LINES: &[(Cli, &str, &[&str])] = &[
     ),
     (
         Cli::Codex,
-        "only in the CLI's plan mode, which no session is set to",
-        &["item/plan/delta", "item/tool/requestUserInput", "item:plan"],
+        "a question in the CLI's plan mode, which is refused: the agent asks it in its answer",
+        &["item/tool/requestUserInput"],
     ),
     (
         Cli::Codex,

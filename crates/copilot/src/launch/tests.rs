@@ -66,6 +66,9 @@ fn permissions() {
     );
     assert_eq!(args_of(PermissionMode::AcceptEdits), ["--allow-tool=write"]);
     assert_eq!(args_of(PermissionMode::Bypass), ["--allow-all"]);
+    let mut params = ExecuteParams::new("hi");
+    params.permission = PermissionMode::Plan;
+    assert!(args(&params).contains(&"--mode=plan".to_owned()));
 }
 
 #[test]

@@ -1,8 +1,10 @@
-//! The progress of a turn: output of a command that is running, and how full the model's context is.
+//! The progress of a turn: output of a command that is running, how full the model's context is, and the permission mode
+//! that the agent has changed to.
 
 use serde::{Deserialize, Serialize};
 
 use super::payload::Id;
+use crate::PermissionMode;
 
 /// Payload of `tool_output`: a piece of the output of a tool call that has no result yet, appended to the pieces before
 /// it. The result has the complete output; the pieces of a long output end early. Only sessions have this event.
@@ -27,6 +29,24 @@ pub struct ContextUse {
     pub tokens: u64,
     /// Size of the context window, in tokens.
     pub window: u64,
+}
+
+/// Payload of `permission_mode`: the permission mode to which the agent has changed the session by itself, such as once its
+/// plan was approved. A change that the caller has requested is no event. Only sessions have this event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PermissionChange {
+    /// The mode from now on.
+    pub mode: PermissionMode,
+}
+
+impl PermissionChange {
+    /// Creates a change to this mode.
+    pub const fn new(mode: PermissionMode) -> Self {
+        Self { mode }
+    }
 }
 
 impl ToolOutput {

@@ -37,6 +37,13 @@ impl ExecuteParams {
         self.check_system_prompt(info, can)?;
         self.check_delivery(info, can)?;
         mcp::check(self, info, &can.mcp)?;
+        if self.permission == PermissionMode::Plan && can.session_plan {
+            let problem = format!(
+                "{} has its plan mode in sessions only, and in runs that ask for permission",
+                info.name
+            );
+            return Err(AgentError::refused("permission", problem));
+        }
         if !can.permission_modes.contains(&self.permission) {
             return Err(AgentError::refused(
                 "permission",

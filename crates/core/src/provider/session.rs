@@ -65,6 +65,12 @@ pub trait SessionProtocol: Decoder {
     fn session_cost_usd(&self) -> Option<f64> {
         None
     }
+
+    /// Returns the permission mode to which the CLI has changed the session by itself, or `None` since the last
+    /// [`SessionCommand::SetPermission`]. A later process of the session begins in it.
+    fn permission_mode(&self) -> Option<PermissionMode> {
+        None
+    }
 }
 
 /// A command of the engine to a [`SessionProtocol`].

@@ -69,6 +69,7 @@ impl Default for WorkerPolicy {
                 PermissionMode::Default,
                 PermissionMode::ReadOnly,
                 PermissionMode::AcceptEdits,
+                PermissionMode::Plan,
             ],
             agents: None,
             repositories: None,

@@ -20,6 +20,9 @@ const CHANGING_TOOLS: &[&str] = &[
     "discovered_tool_*",
 ];
 
+/// The tool that ends the plan mode. In a run the CLI approves it by itself (measured), and then writes files.
+const LEAVES_PLAN: &str = "exit_plan_mode";
+
 /// Folder of an administrator's own policies. If it has a file, the CLI ignores those of the command line with only a
 /// warning.
 #[cfg(target_os = "macos")]
@@ -37,7 +40,8 @@ const SHORTENED_NAME_END: usize = 30;
 
 /// Returns whether anything must be denied.
 pub(crate) fn is_needed(params: &ExecuteParams) -> bool {
-    params.permission == PermissionMode::ReadOnly || !params.denied_tools.is_empty()
+    let has_rules = [PermissionMode::ReadOnly, PermissionMode::Plan];
+    has_rules.contains(&params.permission) || !params.denied_tools.is_empty()
 }
 
 /// Refuses a run in which the rules would have no effect. The CLI continues without rules that it cannot read.
@@ -87,6 +91,9 @@ pub(super) fn rules(params: &ExecuteParams) -> Result<Option<String>, AgentError
         for tool in CHANGING_TOOLS {
             rule(&mut rules, tool, None);
         }
+    }
+    if params.permission == PermissionMode::Plan {
+        rule(&mut rules, LEAVES_PLAN, None);
     }
     for tool in &params.denied_tools {
         let (name, prefix) = parts(tool)?;

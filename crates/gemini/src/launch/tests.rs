@@ -152,6 +152,17 @@ fn read_only_run_denies_every_tool_that_changes_files() {
     assert!(!rules.contains("allow"));
 }
 
+/// Without the rule, a run approves its own plan and then writes files (measured).
+#[test]
+fn a_plan_is_not_carried_out_by_itself() {
+    let launch = launched(|p| p.permission = PermissionMode::Plan);
+    assert_eq!(args(&launch)[1], "--approval-mode=plan");
+    assert_eq!(
+        rules(&launch),
+        "[[rule]]\ntoolName = \"exit_plan_mode\"\ndecision = \"deny\"\npriority = 999\n\n"
+    );
+}
+
 #[test]
 fn denied_tools_are_rules_in_a_private_file() {
     let launch = launched(|p| {

@@ -64,7 +64,7 @@ impl Offered {
             servers,
         } = &*self.input;
         let is_fallback = agent != info.id;
-        if is_fallback && !can.permission_modes.contains(mode) {
+        if is_fallback && !can.has_session_mode(*mode) {
             self.leave_out(format!(
                 "{} cannot be a fallback: it has no mode {mode}",
                 info.name

@@ -40,6 +40,9 @@ const CHANGES: &[&str] = &["edit", "bash", "task"];
 /// Agents that every user has and that run tools.
 const AGENTS: &[&str] = &["build", "plan", "general", "explore"];
 
+/// The agent that makes a plan.
+const PLAN: &str = "plan";
+
 /// Agents of these with which a run may start; the others only work for them. The CLI treats any agent under its old
 /// key `mode` as one to start with.
 const PRIMARY_AGENTS: &[&str] = &["build", "plan"];
@@ -126,6 +129,9 @@ impl Settings {
     }
 
     fn permissions(&mut self, params: &ExecuteParams, is_session: bool) -> Result<(), AgentError> {
+        if params.permission == PermissionMode::Plan {
+            self.plan(params)?;
+        }
         if params.permission == PermissionMode::AcceptEdits {
             self.allow("permission", "edit")?;
         }
@@ -182,6 +188,32 @@ impl Settings {
                     .or_insert(Value::Bool(true));
             }
         }
+        Ok(())
+    }
+
+    /// Makes the CLI's agent for plans the one that runs. It may change no files but its plans; what else changes something
+    /// needs permission.
+    fn plan(&mut self, params: &ExecuteParams) -> Result<(), AgentError> {
+        self.must_be_readable("permission")?;
+        if option(params, "--agent").is_some_and(|agent| agent != PLAN) {
+            let problem = "OpenCode plans with its agent `plan`; leave out --agent";
+            return Err(AgentError::refused("permission", problem));
+        }
+        self.agent = None;
+        let agent = self.fix_agent_to(PLAN);
+        let is_allowed = |tool: &str| {
+            params
+                .allowed_tools
+                .iter()
+                .any(|it| permission_of(it) == tool)
+        };
+        for tool in CHANGES {
+            // The agent's own rules deny edits.
+            if *tool != "edit" && !is_allowed(tool) {
+                self.set(&agent, tool, "ask");
+            }
+        }
+        self.agent = Some(agent);
         Ok(())
     }
 
@@ -297,10 +329,15 @@ impl Settings {
 
     /// Fixes the agent that runs: the caller's, or the CLI's own `build`, independent of the user's files.
     fn fix_agent(&mut self) -> String {
-        if let Some(agent) = &self.agent {
-            return agent.clone();
+        match &self.agent {
+            Some(agent) => agent.clone(),
+            None => self.fix_agent_to("build"),
         }
-        let agent = "build".to_owned();
+    }
+
+    /// Makes one of the CLI's own agents the one that runs.
+    fn fix_agent_to(&mut self, agent: &str) -> String {
+        let agent = agent.to_owned();
         self.config
             .insert("default_agent".into(), Value::String(agent.clone()));
         // A user who has disabled it uses an unknown agent instead.

@@ -204,6 +204,28 @@ fn read_only_is_stronger_than_allowed_tools_and_the_users_agent() {
 }
 
 #[test]
+fn a_plan_is_made_by_the_agent_for_plans_whose_commands_need_permission() {
+    let mut params = params("hi");
+    params.permission = PermissionMode::Plan;
+    params.allowed_tools = vec!["task".into()];
+    let config = config(&params);
+    assert_eq!(config["default_agent"], "plan");
+    assert_eq!(config["mode"]["plan"]["disable"], false);
+    let rules = &config["agent"]["plan"]["permission"];
+    assert_eq!(
+        (&rules["bash"], &rules["task"]),
+        (&json!("ask"), &json!("allow"))
+    );
+    let last = keys(&config["mode"]["plan"]["permission"]);
+    assert_eq!(last.len(), 1, "{last:?}");
+    assert_eq!(last[0].trim_end_matches('*'), "bash");
+
+    params.extra_args = vec!["--agent".into(), "mine".into()];
+    let error = launch(&params).unwrap_err();
+    assert!(error.message.starts_with("permission: "), "{error}");
+}
+
+#[test]
 fn tools_are_set_by_name_or_by_their_permission() {
     let mut params = params("hi");
     params.permission = PermissionMode::AcceptEdits;

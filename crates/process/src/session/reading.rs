@@ -227,6 +227,7 @@ impl SessionReading {
         self.setting
             .known
             .set_cost(assembler.session_id(), assembler.session_cost_usd());
+        (self.setting.known).set_permission_mode(assembler.permission_mode());
         let duration = millis(current.begun.elapsed());
         assembler.end_turn(duration);
         self.look_for_loss();

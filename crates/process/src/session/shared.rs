@@ -71,6 +71,7 @@ pub(crate) struct NewTurn {
 pub(crate) struct Known {
     session_id: Mutex<Option<Id>>,
     cost: Mutex<Option<(Id, f64)>>,
+    permission_mode: Mutex<Option<PermissionMode>>,
     unasked: Mutex<VecDeque<EventStream>>,
     /// Notified of each unasked turn. It outlives the process.
     has_unasked: Arc<Notify>,
@@ -106,6 +107,15 @@ impl Known {
 
     pub(crate) fn set_cost(&self, session: Option<Id>, usd: Option<f64>) {
         *lock(&self.cost) = session.zip(usd);
+    }
+
+    /// Returns the permission mode to which the CLI had changed the session by itself at the end of its last turn.
+    pub(crate) fn permission_mode(&self) -> Option<PermissionMode> {
+        *lock(&self.permission_mode)
+    }
+
+    pub(crate) fn set_permission_mode(&self, mode: Option<PermissionMode>) {
+        *lock(&self.permission_mode) = mode;
     }
 
     /// Adds an unasked turn. Drops the oldest one if there are too many.

@@ -59,6 +59,7 @@ fn is_of_the_agent(event: &AgentEvent) -> bool {
             | AgentEvent::SessionStarted(_)
             | AgentEvent::Offers(_)
             | AgentEvent::Context(_)
+            | AgentEvent::PermissionMode(_)
     )
 }
 

@@ -9,13 +9,6 @@ use super::{Failures, Suite, Verdict};
 /// A parameter: its name, whether it is supported, and a plain value of it.
 type Parameter = (&'static str, bool, ExecuteParams);
 
-const MODES: [PermissionMode; 4] = [
-    PermissionMode::Default,
-    PermissionMode::ReadOnly,
-    PermissionMode::AcceptEdits,
-    PermissionMode::Bypass,
-];
-
 /// The parameters without a capability of their names: tested above by themselves, elsewhere, or of the engine.
 const OTHERS: &[&str] = &[
     "prompt",
@@ -89,7 +82,7 @@ impl Suite {
             p.system_prompt = Some(SystemPrompt::Replace(brief()));
         });
         add("usage_updates", can.live_usage, &|p| p.usage_updates = true);
-        for mode in MODES {
+        for &mode in PermissionMode::ALL {
             let can = can.permission_modes.contains(&mode);
             add("permission", can, &|p| p.permission = mode);
         }

@@ -101,6 +101,17 @@ fn a_request_shows_the_diff_that_its_call_has_not() {
 }
 
 #[test]
+fn a_request_to_carry_out_a_plan_shows_the_plan() {
+    let mut editor = Editor::with_session();
+    let plan = json!({"plan": "1. Write a test"});
+    let request = PermissionRequest::new(1, "ExitPlanMode", ToolKind::Think, plan);
+    editor.host(|server, out| server.ask("s1", "s1/1", &request, out));
+    let call = editor.messages.pop().unwrap()["params"]["toolCall"].clone();
+    assert_eq!(call["kind"], "switch_mode");
+    assert_eq!(call["content"][0]["content"]["text"], "1. Write a test");
+}
+
+#[test]
 fn request_answered_elsewhere_is_withdrawn_from_the_editor() {
     let mut editor = Editor::with_session();
     editor.prompt(2, "hi");

@@ -85,6 +85,35 @@ fn the_mode_can_be_set_the_old_way() {
 }
 
 #[test]
+fn an_agent_that_leaves_its_plan_mode_is_in_another_one() {
+    let mut agent = claude();
+    agent.modes.push(PermissionMode::Plan);
+    agent.settings.mode = PermissionMode::Plan;
+    let mut editor = Editor::with(Catalog::one(agent));
+    editor.call(0, "initialize", json!({"protocolVersion": 1}));
+    let begun = editor.begin();
+    assert_eq!(begun["result"]["modes"]["currentModeId"], "plan");
+    editor.prompt(2, "hi");
+    editor.turn("s1.1");
+    editor.updates();
+    editor.log(json!({"type": "permission_mode", "mode": "default"}));
+    let updates = editor.updates();
+    assert_eq!(
+        updates[0]["params"]["update"],
+        json!({"sessionUpdate": "current_mode_update", "currentModeId": "default"})
+    );
+    let options = &updates[1]["params"]["update"]["configOptions"];
+    assert_eq!(options[0]["currentValue"], "default");
+    // The next prompt has it too.
+    editor.done("s1.1", json!({}));
+    editor.prompt(3, "go on");
+    let Some(Action::Prompt { setup, .. }) = editor.actions.pop() else {
+        panic!();
+    };
+    assert_eq!(setup.settings.mode, PermissionMode::Default);
+}
+
+#[test]
 fn without_a_name_the_agent_is_an_option_until_the_first_prompt() {
     let mut codex = AgentEntry::new("codex", "Codex");
     codex.settings.model = Some("gpt".to_owned());

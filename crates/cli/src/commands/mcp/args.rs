@@ -8,7 +8,7 @@ use teamster::PermissionMode;
 
 use crate::args::provider::ProviderParser;
 use crate::args::value::{self, named_values};
-use crate::args::{PERMISSIONS, ServerArgs};
+use crate::args::{PERMISSION_LIMITS, ServerArgs};
 
 const LIST_EXAMPLES: &str = "\
 Examples:
@@ -131,7 +131,7 @@ pub(crate) struct McpServeArgs {
         long,
         value_name = "MODE",
         default_value = "read-only",
-        value_parser = named_values(PERMISSIONS)
+        value_parser = named_values(PERMISSION_LIMITS)
     )]
     pub(crate) permission: PermissionMode,
     /// Limit the depth of runs that start runs: at 1, only the client starts runs

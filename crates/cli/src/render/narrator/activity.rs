@@ -58,6 +58,7 @@ impl Activity {
             | AgentEvent::Offers(_)
             | AgentEvent::ToolOutput(_)
             | AgentEvent::Context(_)
+            | AgentEvent::PermissionMode(_)
             | AgentEvent::RateLimit(_)
             | AgentEvent::Unknown(_) => return,
             _ => State::Waiting,

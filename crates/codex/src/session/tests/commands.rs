@@ -113,6 +113,54 @@ fn changed_mode_and_model_apply_from_the_next_turn() {
 }
 
 #[test]
+fn the_plan_mode_is_set_with_a_turn_and_left_with_another_one() {
+    let mut options = bypassing();
+    options.params.permission = PermissionMode::Plan;
+    let mut peer = open_session(&options);
+    let plan = json!({"mode": "plan", "settings": {"model": "gpt-5.5", "reasoning_effort": null}});
+    assert_eq!(peer.params("turn/start")["collaborationMode"], plan);
+    // What the agent proposes is its answer.
+    peer.json(&notification(
+        "item/plan/delta",
+        json!({"turnId": "t1", "itemId": "t1-plan", "delta": "1. Write "}),
+    ));
+    peer.json(&item(
+        "completed",
+        "t1",
+        &json!({"type": "plan", "id": "t1-plan", "text": "1. Write a test."}),
+    ));
+    peer.json(&turn_ended("t1", "completed"));
+    let (_, result) = peer.over();
+    assert_eq!(result.text, "1. Write a test.");
+    peer.begin("again");
+    assert_eq!(peer.params("turn/start")["collaborationMode"], Value::Null);
+    peer.json(&turn_answer(4, "t2"));
+    peer.json(&turn_ended("t2", "completed"));
+    peer.over();
+    let edits = SessionCommand::SetPermission(numbered(1), PermissionMode::AcceptEdits);
+    peer.command(edits);
+    let back = SessionCommand::SetPermission(numbered(2), PermissionMode::Plan);
+    peer.command(back);
+    peer.begin("still planning");
+    let params = peer.params("turn/start");
+    assert_eq!(params["collaborationMode"], Value::Null);
+    assert_eq!(params["sandboxPolicy"]["type"], "readOnly");
+
+    // A resumed session is in the mode of its last turn.
+    options.params.permission = PermissionMode::Bypass;
+    let mut peer = Peer::new(&options);
+    peer.begin("do it");
+    peer.json(&answer(1, &json!({"userAgent": "x"})));
+    peer.json(&answer(
+        2,
+        &json!({"thread": {"id": THREAD}, "model": "gpt-5.5", "collaborationMode": plan}),
+    ));
+    let mode = &peer.params("turn/start")["collaborationMode"];
+    assert_eq!(mode["mode"], "default");
+    assert_eq!(mode["settings"]["model"], "gpt-5.5");
+}
+
+#[test]
 fn a_new_session_in_the_same_process() {
     let mut peer = open_session(&bypassing());
     let usage = json!({"turnId": "t1", "tokenUsage": {

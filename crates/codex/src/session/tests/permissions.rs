@@ -8,7 +8,7 @@ fn numbered(number: u64) -> CommandId {
 
 #[test]
 fn permission_handler_decides_the_approval_policy() {
-    use PermissionMode::{AcceptEdits, Bypass, Default, ReadOnly};
+    use PermissionMode::{AcceptEdits, Bypass, Default, Plan, ReadOnly};
     let policy = |mode, permissions: PermissionPolicy| {
         let mut options = SessionOptions::default();
         options.params.permission = mode;
@@ -39,6 +39,8 @@ fn permission_handler_decides_the_approval_policy() {
         (Default, PermissionPolicy::Allow, ("-", "-")),
         // Nothing may be changed, even if all requests are allowed.
         (ReadOnly, PermissionPolicy::Allow, ("read-only", "never")),
+        (Plan, handler(), ("read-only", "on-request")),
+        (Plan, PermissionPolicy::Allow, ("read-only", "never")),
     ] {
         let (sandbox, approvals) = policy(mode, permissions);
         assert_eq!((&*sandbox, &*approvals), expected, "{mode:?}");

@@ -12,8 +12,8 @@ use crate::readable_json::readable;
 use crate::setters::setters;
 use crate::sync::lock;
 use crate::{
-    AgentError, AgentEvent, ErrorKind, Id, LogEntry, PermissionAnswer, PermissionRequest, Turn,
-    Usage,
+    AgentError, AgentEvent, ErrorKind, Id, LogEntry, PermissionAnswer, PermissionMode,
+    PermissionRequest, Turn, Usage,
 };
 
 /// Limit of events between turns that are kept for the next turn.
@@ -313,6 +313,11 @@ impl SessionAssembler {
         self.protocol.lock().session_cost_usd()
     }
 
+    /// Returns the permission mode to which the CLI has changed the session by itself.
+    pub fn permission_mode(&self) -> Option<PermissionMode> {
+        self.protocol.lock().permission_mode()
+    }
+
     /// Ends the turn while the process continues. `done` is the last event in [`out`](Self::out).
     pub fn end_turn(&mut self, duration_ms: u64) {
         let stop = self.interrupted().then(|| self.interruption());
@@ -362,6 +367,7 @@ fn is_kept(entry: &LogEntry) -> bool {
         entry.event,
         AgentEvent::SessionStarted(_)
             | AgentEvent::Offers(_)
+            | AgentEvent::PermissionMode(_)
             | AgentEvent::Notice(_)
             | AgentEvent::RateLimit(_)
             | AgentEvent::Unknown(_)
