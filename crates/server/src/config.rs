@@ -2,7 +2,7 @@
 
 use teamster_metrics::Metrics;
 
-use crate::{OwnerToken, Tokens, Trigger};
+use crate::{OwnerToken, Tokens, Triggers};
 
 /// The configuration of a server.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub struct ServerConfig {
     /// Notify the browsers that subscribe, by their push services, when a run ends or needs an answer.
     pub web_push: bool,
     /// Runs that requests of other programs start.
-    pub triggers: Vec<Trigger>,
+    pub triggers: Triggers,
     /// The figures of `/metrics`, if they are also used elsewhere: the server keeps them up from its start. Default: its own,
     /// which it keeps up from the first request.
     pub figures: Option<Metrics>,
@@ -63,7 +63,7 @@ impl ServerConfig {
             allow_callbacks: true,
             allow_private_callbacks: false,
             web_push: false,
-            triggers: Vec::new(),
+            triggers: Triggers::default(),
             figures: None,
             on_warning: |_| {},
             max_connections: 1024,

@@ -45,4 +45,4 @@ pub(crate) use problem::ApiError;
 pub use routes::openapi;
 pub use server::Server;
 pub use token::{OwnerToken, Scope, TokenError, TokenInfo, Tokens};
-pub use triggers::Trigger;
+pub use triggers::Triggers;

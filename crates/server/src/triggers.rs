@@ -4,23 +4,93 @@ mod sender;
 mod template;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use axum::http::HeaderMap;
 use serde::Deserialize;
 use serde_json::Value;
 use teamster_api::RunSpec;
+use teamster_core::sync::lock;
 
 use sender::RawSender;
 pub(crate) use sender::Sender;
 use template::{Template, Values};
 
+use crate::token::FileVersion;
+
 /// The names of triggers, in URLs.
 pub(crate) const NAME_PATTERN: &str = "^[A-Za-z0-9._-]{1,64}$";
 
+/// The triggers of a configuration file, which is read again when it has changed. Default: none.
+#[derive(Debug, Default)]
+pub struct Triggers {
+    file: PathBuf,
+    read: Mutex<ReadTriggers>,
+}
+
+/// What was read of the file.
+#[derive(Debug, Default)]
+struct ReadTriggers {
+    version: Option<FileVersion>,
+    all: Vec<Arc<Trigger>>,
+}
+
+impl Triggers {
+    /// Reads the triggers (`triggers`) of a configuration, from whose folder paths count.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the problem and its fix if the file, a trigger or its secret cannot be used.
+    pub fn of_file(file: &Path) -> Result<Self, String> {
+        let about = |problem: String| format!("{}: {problem}", file.display());
+        let file = std::path::absolute(file).map_err(|error| about(error.to_string()))?;
+        let triggers = Self {
+            read: Mutex::new(ReadTriggers {
+                version: FileVersion::of(&file),
+                all: read(&file).map_err(about)?,
+            }),
+            file,
+        };
+        Ok(triggers)
+    }
+
+    /// Returns the trigger with this name. If the file has changed and cannot be used, that is a warning, and what was read
+    /// before holds.
+    pub(crate) fn find(&self, name: &str, warn: fn(&str)) -> Option<Arc<Trigger>> {
+        let mut state = lock(&self.read);
+        let version = FileVersion::of(&self.file);
+        // Without a file, there never was one.
+        if version != state.version {
+            state.version = version;
+            match read(&self.file) {
+                Ok(all) => state.all = all,
+                Err(problem) => {
+                    let file = self.file.display();
+                    warn(&format!(
+                        "{file}: {problem}; the triggers that it had before hold"
+                    ));
+                }
+            }
+        }
+        (state.all.iter())
+            .find(|trigger| trigger.name == name)
+            .cloned()
+    }
+}
+
+/// Reads a file.
+fn read(file: &Path) -> Result<Vec<Arc<Trigger>>, String> {
+    let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
+    let folder = file.parent().unwrap_or(Path::new("/"));
+    let all = Trigger::of_config(&text, folder)?;
+    Ok(all.into_iter().map(Arc::new).collect())
+}
+
 /// A run that a request starts: `POST /v1/triggers/{name}`.
 #[derive(Debug)]
-pub struct Trigger {
+pub(crate) struct Trigger {
     pub(crate) name: String,
     pub(crate) sender: Sender,
     /// Places of a request with the texts that they may have.
@@ -53,7 +123,7 @@ impl Trigger {
     /// # Errors
     ///
     /// Fails with the problem and its fix if a trigger or its secret cannot be used.
-    pub fn of_config(json: &str, folder: &Path) -> Result<Vec<Self>, String> {
+    pub(crate) fn of_config(json: &str, folder: &Path) -> Result<Vec<Self>, String> {
         let json = json.strip_prefix('\u{feff}').unwrap_or(json);
         let config: RawConfig = serde_json::from_str(json).map_err(|error| {
             format!(

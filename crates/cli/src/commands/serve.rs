@@ -2,9 +2,8 @@
 
 pub(crate) mod args;
 
-use std::fs;
 use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
@@ -12,7 +11,7 @@ use teamster::agent_loop::supervisor::FILE_NAME;
 use teamster_api::{MachineService, RunService};
 use teamster_host::limits::raise_descriptors;
 use teamster_host::{LocalMachine, LocalRuns};
-use teamster_server::{Bound, ListenAddress, OwnerToken, Server, ServerConfig, Tokens, Trigger};
+use teamster_server::{Bound, ListenAddress, OwnerToken, Server, ServerConfig, Tokens, Triggers};
 
 use crate::remote::Machine;
 use crate::report::note;
@@ -147,21 +146,12 @@ fn prepare(args: &ServeArgs, machine: &Machine) -> anyhow::Result<Prepared> {
         None => Some(PathBuf::from(FILE_NAME)).filter(|file| file.is_file()),
     };
     if let Some(file) = &agents {
-        config.triggers = triggers(file)?;
+        config.triggers = Triggers::of_file(file).map_err(|problem| anyhow!(problem))?;
     }
     let host = crate::global::host();
     let machine = LocalMachine::new(host).with_loops(agents);
     let runs = LocalRuns::new(host)?;
     Ok((config, Arc::new(runs), Arc::new(machine)))
-}
-
-/// Reads the triggers of the agents' file.
-fn triggers(file: &Path) -> anyhow::Result<Vec<Trigger>> {
-    let name = || file.display().to_string();
-    let text = fs::read_to_string(file).with_context(name)?;
-    let absolute = std::path::absolute(file).with_context(name)?;
-    let folder = absolute.parent().unwrap_or(Path::new("/"));
-    Trigger::of_config(&text, folder).map_err(|problem| anyhow!("{}: {problem}", file.display()))
 }
 
 /// Prints the addresses to stdout, for scripts, and login instructions to stderr if it is a terminal.

@@ -79,16 +79,16 @@ struct Triggered {
 }
 
 async fn fire(State(shared): App, Path(name): Path<String>, request: Request) -> Answer {
-    let mut triggers = shared.config.triggers.iter();
-    let trigger = triggers.find(|trigger| trigger.name == name);
+    let config = &shared.config;
+    let trigger = config.triggers.find(&name, config.on_warning);
     let headers = request.headers().clone();
     let extensions = request.extensions().clone();
-    let sender = trigger.map_or(&Sender::Token, |trigger| &trigger.sender);
+    let sender = (trigger.as_ref()).map_or(&Sender::Token, |trigger| &trigger.sender);
     if let Sender::Token = sender {
         permitted(&shared, &request, Scope::Trigger)?;
     }
-    let Some(trigger) = trigger else {
-        let detail = format!("no trigger {name:?}: the server reads them at its start");
+    let Some(trigger) = &trigger else {
+        let detail = format!("no trigger {name:?} is in the configuration of the server");
         return Err(ApiError::new(ProblemCode::NotFound, detail));
     };
     let body = match sender {

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use serde_json::{Value, json};
 use teamster_api::Spec;
-use teamster_server::{Scope, Trigger};
+use teamster_server::{Scope, Triggers};
 use teamster_testkit::http::{Request, Response};
 
 use super::document::Document;
@@ -17,9 +18,14 @@ const SIGNATURE: &str = "e6bf0681e8b85cae84afae883fa680769a7f54483a42786b6ac9c46
 
 /// A server with a trigger for clients with a token, and one for a forge.
 fn served() -> Served {
+    let folder = tempfile::tempdir().unwrap();
+    served_in(folder.path())
+}
+
+/// The same, with its configuration in this folder.
+fn served_in(folder: &Path) -> Served {
     Served::with(|config| {
-        let folder = tempfile::tempdir().unwrap();
-        let secret = folder.path().join("secret");
+        let secret = folder.join("secret");
         fs::write(&secret, "a-secret-of-the-forge\n").unwrap();
         fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
         let run = json!({"provider": "claude", "prompt": "Look at {{body.title}}"});
@@ -30,7 +36,9 @@ fn served() -> Served {
                 "sender": {"type": "github", "secretFile": "secret"},
             },
         ]});
-        config.triggers = Trigger::of_config(&triggers.to_string(), folder.path()).unwrap();
+        let file = folder.join("agents.config.json");
+        fs::write(&file, triggers.to_string()).unwrap();
+        config.triggers = Triggers::of_file(&file).unwrap();
     })
 }
 
@@ -118,4 +126,27 @@ fn delivery_without_its_signature_starts_nothing() {
     (token.json(&body).send()).is_problem(401, "UNAUTHORIZED");
     assert_eq!(served.get("/v1/runs").json()["runs"], json!([]));
     served.end();
+}
+
+#[test]
+fn changed_configuration_holds_from_the_next_request_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let served = served_in(folder.path());
+    let file = folder.path().join("agents.config.json");
+    let fire = |name: &str| served.post(&format!("/v1/triggers/{name}"), &json!({"title": "x"}));
+    assert_eq!(fire("ask").status, 201);
+    fire("other").is_problem(404, "NOT_FOUND");
+    let run = json!({"provider": "claude", "prompt": "another: {{body.title}}"});
+    let other = json!({"triggers": [{"id": "other", "run": run}]});
+    fs::write(&file, other.to_string()).unwrap();
+    let started = fire("other");
+    assert_eq!(prompt(&served, &started), "another: x");
+    fire("ask").is_problem(404, "NOT_FOUND");
+    // What cannot be used changes nothing.
+    for text in ["{", r#"{"triggers": [{"id": "other"}]}"#] {
+        fs::write(&file, text).unwrap();
+        assert_eq!(fire("other").status, 201, "{text}");
+    }
+    fs::remove_file(&file).unwrap();
+    assert_eq!(fire("other").status, 201);
 }
