@@ -8,16 +8,16 @@ mod stage;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use teamster_mock_model::Cli;
 
 use crate::bench::Bench;
 use crate::isolation::Network;
 use crate::results::Results;
-use crate::{install, say, schedule};
+use crate::{given_or, install, say, schedule};
 use checks::{Check, Findings};
 
 pub(crate) use page::section;
@@ -46,59 +46,24 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
-    match (&args.inner.programs, args.inner.network) {
-        (Some(programs), Some(network)) => {
-            let bench = Bench {
-                programs: programs.clone(),
-                boxes: std::env::temp_dir(),
-                record: None,
-            };
-            play_all(args, &bench, network)
-        }
-        _ => {
-            let installed = install::pinned_versions()?;
-            build()?;
-            crate::alone(&installed.programs)
-        }
+    match args.inner.bench(None) {
+        Some((bench, network)) => play_all(args, &bench, network),
+        None => crate::alone(&install::pinned_versions()?.programs),
     }
 }
 
 /// Returns the program, which is next to this one.
 fn teamster() -> anyhow::Result<PathBuf> {
-    let program = std::env::current_exe()?;
-    let folder = program.parent().unwrap_or(Path::new("."));
-    Ok(folder.join("teamster"))
-}
-
-/// Builds the program while the network is available.
-fn build() -> anyhow::Result<()> {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // As in `xtask`: the variables that cargo has set for this program would cause many rebuilds.
-    for (name, _) in std::env::vars_os() {
-        if (name.to_str())
-            .is_some_and(|it| it.starts_with("CARGO_PKG_") || it.starts_with("CARGO_MANIFEST_"))
-        {
-            cargo.env_remove(name);
-        }
+    let program = std::env::current_exe()?.with_file_name("teamster");
+    if !program.exists() {
+        bail!("teamster is not beside this program; `cargo xtask loop` builds both");
     }
-    let status = cargo
-        .args(["build", "--quiet", "--package", "teamster-cli"])
-        .current_dir(crate::root())
-        .status()
-        .context("cannot start cargo")?;
-    if !status.success() || !teamster()?.exists() {
-        bail!("teamster cannot be built, or is not beside this program");
-    }
-    Ok(())
+    Ok(program)
 }
 
 fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
-    let clis = if args.providers.is_empty() {
-        install::clis()
-    } else {
-        args.providers.clone()
-    };
+    let clis = given_or(&args.providers, install::clis());
     say(format_args!(
         "{} CLIs, {} at a time, {}",
         clis.len(),

@@ -88,13 +88,14 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         [cli] => Named::find(cli.id())?,
         _ => None,
     };
-    let (Some(programs), Some(network)) = (&args.inner.programs, args.inner.network) else {
+    let raw = std::env::temp_dir().join("raw");
+    let Some((bench, network)) = args.inner.bench(Some(raw)) else {
         return crate::alone(&match &named {
             Some(agent) => agent.install()?,
             None => install::pinned_versions()?.programs,
         });
     };
-    let mut installed = install::at(programs)?;
+    let mut installed = install::at(&bench.programs)?;
     if let Some(agent) = named {
         let version = agent.version().unwrap_or_default().to_owned();
         installed.versions.insert(clis[0], version);
@@ -102,12 +103,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
             scenarios.retain(|scenario| acp::is_for(&agent.name, scenario));
         }
     }
-    let raw = std::env::temp_dir().join("raw");
-    let bench = Bench {
-        programs: programs.clone(),
-        boxes: std::env::temp_dir(),
-        record: Some(raw.clone()),
-    };
     say(format_args!("{}", network.describe()));
     record(args, &bench, network, &clis, &scenarios, &installed)
 }

@@ -12,13 +12,12 @@ use teamster_mock_model::Cli;
 use crate::bench::Bench;
 use crate::column::Column;
 use crate::differences::{Differences, Verdict};
-use crate::install;
 use crate::isolation::Network;
 use crate::played::{Played, Which};
 use crate::results::{self, Cells, Results};
 use crate::scenario::{self, Scenario};
 use crate::schedule::{self, Done};
-use crate::{acp, conversation, hot, matrix, say, story, times};
+use crate::{acp, conversation, given_or, hot, install, matrix, say, story, times};
 
 /// Play every scenario with the real CLIs and compare their stories.
 ///
@@ -92,48 +91,37 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         crate::write_page(&Results::read()?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    match (&args.inner.programs, args.inner.network) {
-        (Some(programs), Some(network)) => {
-            let bench = Bench {
-                programs: programs.clone(),
-                boxes: std::env::temp_dir(),
-                record: args.record.clone(),
-            };
-            let clis = if args.providers.is_empty() {
-                install::matrix()
-            } else {
-                args.providers.clone()
-            };
-            if args.times {
-                return times::run(
-                    &bench,
-                    &clis,
-                    network,
-                    !args.check && args.providers.is_empty(),
-                );
-            }
-            let scenarios: Vec<_> = scenarios.into_iter().map(Arc::new).collect();
-            if let Some(command) = &args.acp.acp {
-                let ways = acp::Ways {
-                    cold: !args.hot,
-                    hot: !args.cold,
-                };
-                let printing = acp::Printing {
-                    jobs: args.jobs,
-                    verbose: args.verbose,
-                    named: !args.scenarios.is_empty(),
-                };
-                return acp::run(
-                    &args.acp, command, &bench, ways, printing, network, &scenarios,
-                );
-            }
-            play_all(args, &bench, &clis, network, &scenarios, &differences)
-        }
-        _ => match &args.acp.acp {
-            Some(command) => crate::alone(&acp::programs(command)?),
-            None => crate::alone(&install::pinned_versions()?.programs),
-        },
+    let Some((bench, network)) = args.inner.bench(args.record.clone()) else {
+        return crate::alone(&match &args.acp.acp {
+            Some(command) => acp::programs(command)?,
+            None => install::pinned_versions()?.programs,
+        });
+    };
+    let clis = given_or(&args.providers, install::matrix());
+    if args.times {
+        return times::run(
+            &bench,
+            &clis,
+            network,
+            !args.check && args.providers.is_empty(),
+        );
     }
+    let scenarios: Vec<_> = scenarios.into_iter().map(Arc::new).collect();
+    if let Some(command) = &args.acp.acp {
+        let ways = acp::Ways {
+            cold: !args.hot,
+            hot: !args.cold,
+        };
+        let printing = acp::Printing {
+            jobs: args.jobs,
+            verbose: args.verbose,
+            named: !args.scenarios.is_empty(),
+        };
+        return acp::run(
+            &args.acp, command, &bench, ways, printing, network, &scenarios,
+        );
+    }
+    play_all(args, &bench, &clis, network, &scenarios, &differences)
 }
 
 fn play_all(

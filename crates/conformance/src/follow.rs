@@ -15,7 +15,6 @@ mod writing;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write as _;
-use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -122,8 +121,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         .into_iter()
         .map(Arc::new)
         .collect();
-    if let (Some(programs), Some(network)) = (&args.inner.programs, args.inner.network) {
-        return play(args, programs, network, &scenarios);
+    let raw = std::env::temp_dir().join("raw");
+    if let Some((bench, network)) = args.inner.bench(Some(raw)) {
+        return play(args, &bench, network, &scenarios);
     }
     let (mut code, mut reached) = (0, false);
     let mut played = Vec::new();
@@ -219,15 +219,10 @@ fn wanted(args: &Args, cli: Cli, named: Option<&Named>) -> anyhow::Result<Vec<St
 /// Plays the scenarios with the CLI that is installed here, and records the results.
 fn play(
     args: &Args,
-    programs: &Path,
+    bench: &Bench,
     network: Network,
     scenarios: &[Arc<Scenario>],
 ) -> anyhow::Result<ExitCode> {
-    let bench = Bench {
-        programs: programs.to_path_buf(),
-        boxes: std::env::temp_dir(),
-        record: Some(std::env::temp_dir().join("raw")),
-    };
     say(format_args!("{}", network.describe()));
     let [name, version] = &args.installed[..] else {
         bail!("`--installed` names the CLI and its version");
@@ -239,14 +234,14 @@ fn play(
         .with_context(|| format!("{cli} {version}"))?;
     let known = Known::of(cli, version)?;
     let recording = Recording {
-        bench: &bench,
+        bench,
         cli,
         version,
         network,
     };
     let (scenarios, schema) = if install::is_pinned(cli) {
         let rows = of_matrix(args, &recording, &known, scenarios)?;
-        (rows, schema_of(cli, version, &bench)?)
+        (rows, schema_of(cli, version, bench)?)
     } else {
         let rows = named::play(&recording, &known, scenarios, args.jobs, args.write)?;
         let none = "the program has none that is read".to_owned();

@@ -43,6 +43,7 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 use teamster_mock_model::Cli;
 
+use crate::bench::Bench;
 use crate::isolation::Network;
 use crate::results::Results;
 
@@ -82,6 +83,28 @@ struct Inner {
     /// How the CLIs are kept from the network.
     #[arg(long, hide = true)]
     network: Option<Network>,
+}
+
+impl Inner {
+    /// Returns the bench and the network of the process that is alone with loopback, or `None` in the process before it.
+    /// `record` is the folder for recordings, if requested.
+    fn bench(&self, record: Option<PathBuf>) -> Option<(Bench, Network)> {
+        let bench = Bench {
+            programs: self.programs.clone()?,
+            boxes: std::env::temp_dir(),
+            record,
+        };
+        Some((bench, self.network?))
+    }
+}
+
+/// Returns the requested items, or all.
+fn given_or<T: Clone>(given: &[T], all: Vec<T>) -> Vec<T> {
+    if given.is_empty() {
+        all
+    } else {
+        given.to_vec()
+    }
 }
 
 /// Name of the temporary folder of all runs.

@@ -23,7 +23,7 @@ use teamster_mock_model::Cli;
 use crate::bench::Bench;
 use crate::isolation::Network;
 use crate::results::{self, Cells, Results};
-use crate::{install, say, schedule};
+use crate::{given_or, install, say, schedule};
 use case::Case;
 use checks::Findings;
 
@@ -70,28 +70,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    match (&args.inner.programs, args.inner.network) {
-        (Some(programs), Some(network)) => {
-            let bench = Bench {
-                programs: programs.clone(),
-                boxes: std::env::temp_dir(),
-                record: None,
-            };
-            play_all(args, &bench, network)
-        }
-        _ => crate::alone(&install::pinned_versions()?.programs),
+    match args.inner.bench(None) {
+        Some((bench, network)) => play_all(args, &bench, network),
+        None => crate::alone(&install::pinned_versions()?.programs),
     }
-}
-
-/// Returns the requested items, or all.
-fn given_or<T: Copy>(given: &[T], all: &[T]) -> Vec<T> {
-    if given.is_empty() { all } else { given }.to_vec()
 }
 
 fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<ExitCode> {
     let begun = Instant::now();
-    let clis = given_or(&args.providers, &install::clis());
-    let cases = given_or(&args.cases, &Case::ALL);
+    let clis = given_or(&args.providers, install::clis());
+    let cases = given_or(&args.cases, Case::ALL.to_vec());
     say(format_args!(
         "{} cases, {} CLIs, {} at a time, {}",
         cases.len(),
