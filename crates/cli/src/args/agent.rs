@@ -243,7 +243,7 @@ pub(crate) struct ContainerArgs {
     pub(crate) container: Option<Container>,
     /// Mount a file or directory of this machine into the container (repeatable)
     ///
-    /// Such as ~/.claude:/home/agent/.claude, with --env HOME=/home/agent; with `:ro` at the end, the agent cannot change it.
+    /// Such as `~/.claude:/home/agent/.claude`, with --env HOME=/home/agent; with `:ro` at the end, the agent cannot change it.
     #[arg(
         long,
         value_name = "HOST:CONTAINER",
