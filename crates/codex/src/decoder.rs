@@ -19,8 +19,8 @@ use teamster_core::{
     Retry, SessionStarted, Usage,
 };
 
-use crate::totals::{Baseline, Totals};
-use crate::transcript::Recorded;
+use crate::totals::Totals;
+use crate::transcript::{Before, Recorded};
 use crate::wire::Object;
 use crate::{command_line, transcript};
 use end::Turns;
@@ -64,12 +64,12 @@ impl CodexDecoder {
     /// Creates a decoder for a run with these parameters. If it resumes or forks a session, reads the session's
     /// earlier usage from the CLI's own files.
     pub fn for_run(params: &ExecuteParams) -> Self {
-        let baseline = match &params.session_id {
-            Some(_) => transcript::baseline(params),
-            None if command_line::resumed(&params.extra_args).is_some() => Baseline::Unknown,
-            None => Baseline::default(),
+        let before = match &params.session_id {
+            Some(_) => Before::of(params),
+            None if command_line::resumed(&params.extra_args).is_some() => Before::UNKNOWN,
+            None => Before::default(),
         };
-        let mut recorded = Recorded::new(baseline);
+        let mut recorded = Recorded::new(before.recorded);
         if let Some(id) = params.session_id.as_deref().filter(|_| !params.fork) {
             recorded.session_known(id);
         }
@@ -80,7 +80,7 @@ impl CodexDecoder {
             resumed: params.session_id.clone().filter(|_| !params.fork),
             structured: params.output_schema.is_some(),
             model: params.model.clone(),
-            turns: Turns::new(baseline),
+            turns: Turns::new(before.printed),
             ..Self::default()
         }
     }

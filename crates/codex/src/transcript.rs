@@ -34,14 +34,31 @@ const RECORDED: &[&str] = &[
 /// Bytes at the beginning of a line that contain its type.
 const HEAD: usize = 256;
 
-/// Returns the total of the resumed or forked session before the run.
-pub(crate) fn baseline(params: &ExecuteParams) -> Baseline {
-    let total = || {
-        let id = params.session_id.as_deref()?.to_ascii_lowercase();
-        let file = find(&home(params)?.join("sessions"), &id)?;
-        last_total(&file)
+/// Totals of a session before a run. They differ if a turn broke off: its requests have records, and no event.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Before {
+    /// The total from which the totals that the CLI prints continue: that of the last event.
+    pub(crate) printed: Baseline,
+    /// The total of the last record.
+    pub(crate) recorded: Baseline,
+}
+
+impl Before {
+    /// The totals of a session of which nothing is known.
+    pub(crate) const UNKNOWN: Self = Self {
+        printed: Baseline::Unknown,
+        recorded: Baseline::Unknown,
     };
-    total().map_or(Baseline::Unknown, Baseline::Known)
+
+    /// Returns the totals of the resumed or forked session before the run.
+    pub(crate) fn of(params: &ExecuteParams) -> Self {
+        let totals = || {
+            let id = params.session_id.as_deref()?.to_ascii_lowercase();
+            let file = find(&home(params)?.join("sessions"), &id)?;
+            last_totals(&file)
+        };
+        totals().unwrap_or(Self::UNKNOWN)
+    }
 }
 
 /// Returns the CLI's home: `CODEX_HOME`, or `.codex` in the user's home.
@@ -109,9 +126,9 @@ fn day_of(id: &str) -> Option<u64> {
     Some(ms / 86_400_000)
 }
 
-/// Returns the last total in a session's file. A file without totals is of a session that has used nothing, as far as
-/// the CLI knows. `None` if the file cannot be read, or its end has no total.
-fn last_total(path: &Path) -> Option<Totals> {
+/// Returns the last totals in a session's file. A file without totals is of a session that has used nothing, as far as
+/// the CLI knows. `None` if the file cannot be read.
+fn last_totals(path: &Path) -> Option<Before> {
     let mut file = File::open(path).ok()?;
     let length = file.metadata().ok()?.len();
     let mut size = FIRST_TAIL;
@@ -120,14 +137,23 @@ fn last_total(path: &Path) -> Option<Totals> {
         file.seek(SeekFrom::Start(start)).ok()?;
         let mut tail = Vec::new();
         (&mut file).take(size).read_to_end(&mut tail).ok()?;
-        if let Some(figures) = tail.rsplit(|b| *b == b'\n').find_map(Figures::in_line) {
-            return Some(figures.total);
-        }
-        if start == 0 {
-            return Some(Totals::default());
-        }
-        if size >= LARGEST_TAIL {
-            return None;
+        let all = || tail.rsplit(|b| *b == b'\n').filter_map(Figures::in_line);
+        let last = |is_record: bool| {
+            let mut found = all().filter(|figures| figures.is_record == is_record);
+            found.next().map(|figures| Baseline::Known(figures.total))
+        };
+        let (event, record) = (last(false), last(true));
+        // Before an event is the record of the same request, in versions that have records.
+        if event.is_some() || start == 0 || size >= LARGEST_TAIL {
+            let none = if start == 0 {
+                Baseline::default()
+            } else {
+                Baseline::Unknown
+            };
+            return Some(Before {
+                printed: event.unwrap_or(none),
+                recorded: record.or(event).unwrap_or(none),
+            });
         }
         size *= 4;
     }
@@ -135,6 +161,8 @@ fn last_total(path: &Path) -> Option<Totals> {
 
 /// Token usage in a line: a usage record, or an event that reports usage.
 struct Figures {
+    /// True for a usage record.
+    is_record: bool,
     /// The thread that used them and the session that it works for, if the line names them.
     thread: Option<(String, String)>,
     /// Total of the thread.
@@ -153,7 +181,9 @@ impl Figures {
         let line = Object::parse(&text)?;
         let payload = line.object("payload")?;
         let mut thread = None;
-        let (total, last) = match &*line.text("type")? {
+        let kind = line.text("type")?;
+        let is_record = kind == "token_usage_record";
+        let (total, last) = match &*kind {
             "token_usage_record" => {
                 thread = (payload.text("thread_id"))
                     .zip(payload.text("session_id"))
@@ -173,6 +203,7 @@ impl Figures {
             _ => return None,
         };
         Some(Self {
+            is_record,
             thread,
             total: Totals::of(&total),
             last: last.map(|last| Totals::of(&last)),
@@ -185,8 +216,10 @@ impl Figures {
 pub(crate) struct Recorded {
     /// The session's id, once it is known.
     session: Option<String>,
-    /// The total of the session before the run.
+    /// The total of the session before the run, by its records.
     before: Baseline,
+    /// True once a record of the session was read. The totals of events are others if an earlier turn broke off.
+    has_records: bool,
     total: Option<Totals>,
     /// The model of the last turn, which the CLI does not print.
     pub(crate) model: Option<String>,
@@ -235,9 +268,10 @@ impl Recorded {
             self.by_sub_agents = sum(self.by_sub_agents, figures.last);
             return self.usage();
         }
-        if self.total == Some(figures.total) {
+        if self.total == Some(figures.total) || self.has_records && !figures.is_record {
             return None;
         }
+        self.has_records |= figures.is_record;
         self.total = Some(figures.total);
         self.requests = sum(self.requests, figures.last);
         self.usage()

@@ -56,6 +56,11 @@ impl AcpProtocol {
         }
         let is_known = self.keep_in_mind(kind, raw, is_ours, out);
         if is_known || self.is_replay() {
+            if kind == "tool_call" {
+                // It may be reported once more, if it broke off with an earlier process.
+                let call = parse::<CallUpdate<'_>>(raw.get())?;
+                self.earlier.extend(call.tool_call_id.map(Cow::into_owned));
+            }
             return Some(());
         }
         if is_ours && !self.is_active() && self.begins_turn(kind, &update, &meta, raw) {

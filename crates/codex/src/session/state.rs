@@ -12,7 +12,7 @@ use super::turn::{CurrentTurn, Ended, Waiting};
 use super::usage::Figures;
 use crate::launch::Start;
 use crate::totals::Baseline;
-use crate::transcript;
+use crate::transcript::Before;
 
 /// State of one process and its session.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl CodexSession {
     pub(super) fn new(options: &SessionOptions) -> Self {
         let start = Start::of(options);
         let baseline = match &start.resume {
-            Some(_) => transcript::baseline(&options.params),
+            Some(_) => Before::of(&options.params).printed,
             None => Baseline::default(),
         };
         Self {

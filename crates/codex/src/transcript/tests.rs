@@ -33,8 +33,8 @@ fn total(input: u64) -> Baseline {
     Baseline::Known(Totals::of(&Object::parse(&usage).unwrap()))
 }
 
-/// Returns the baseline before a run if the CLI's home has this file.
-fn before(day: &str, name: &str, lines: &[String]) -> Baseline {
+/// Returns the totals before a run if the CLI's home has this file.
+fn before(day: &str, name: &str, lines: &[String]) -> Before {
     let home = tempfile::tempdir().unwrap();
     let directory = home.path().join("sessions").join(day);
     fs::create_dir_all(&directory).unwrap();
@@ -48,7 +48,7 @@ fn before(day: &str, name: &str, lines: &[String]) -> Baseline {
     params.session_id = Some(SESSION.into());
     let path = home.path().to_str().unwrap().to_owned();
     params.env.insert("CODEX_HOME".into(), path);
-    baseline(&params)
+    Before::of(&params)
 }
 
 fn name() -> String {
@@ -68,8 +68,35 @@ fn the_last_total_in_the_file_of_the_session_counts() {
         vec![record(1000), record(2300), count(2400)],
         vec![record(2400), other(300_000), other(900_000)],
     ] {
-        assert_eq!(before("2026/11/22", &name(), &lines), total(2400));
+        assert_eq!(before("2026/11/22", &name(), &lines).recorded, total(2400));
     }
+}
+
+#[test]
+fn a_turn_that_broke_off_is_not_in_the_total_that_the_cli_continues() {
+    for (lines, printed) in [
+        (vec![record(1000)], Baseline::default()),
+        (vec![record(1000), count(1000), record(2400)], total(1000)),
+        (vec![count(2400)], total(2400)),
+    ] {
+        let totals = before("2026/11/22", &name(), &lines);
+        assert_eq!(totals.printed, printed);
+    }
+}
+
+#[test]
+fn the_run_after_a_turn_that_broke_off_has_its_own_usage() {
+    let Baseline::Known(earlier) = total(1000) else {
+        unreachable!()
+    };
+    let mut run = Recorded::new(Baseline::Known(earlier));
+    // The event leaves out the turn that broke off.
+    let lines = [record(1300), count(300)];
+    let used: Vec<_> = (lines.iter().filter_map(|line| run.line(line)))
+        .map(|usage| usage.input_tokens)
+        .collect();
+    assert_eq!(used, [Some(300)]);
+    assert_eq!(run.main_usage().unwrap().input_tokens, Some(300));
 }
 
 #[test]
@@ -81,17 +108,23 @@ fn the_directory_is_of_the_local_day_which_may_be_another() {
         ("2026/11/24", Baseline::Unknown),
         ("2025/11/22", Baseline::Unknown),
     ] {
-        assert_eq!(before(day, &name(), &[record(7)]), expected, "{day}");
+        assert_eq!(
+            before(day, &name(), &[record(7)]).recorded,
+            expected,
+            "{day}"
+        );
     }
 }
 
 #[test]
 fn session_without_total_used_none_and_without_file_is_unknown() {
-    let nothing = Baseline::Known(Totals::default());
-    assert_eq!(before("2026/11/22", &name(), &[other(10)]), nothing);
+    assert_eq!(
+        before("2026/11/22", &name(), &[other(10)]),
+        Before::default()
+    );
     let of_another = "rollout-2026-11-22T01-20-59-01a200d7-0000-7783-aa12-fa268e62bcaf.jsonl";
     let other_file = before("2026/11/22", of_another, &[record(7)]);
-    assert_eq!(other_file, Baseline::Unknown);
+    assert_eq!(other_file, Before::UNKNOWN);
 }
 
 #[test]
@@ -99,10 +132,10 @@ fn only_the_end_of_a_very_large_file_is_read() {
     let large: Vec<_> = (0..20).map(|_| other(1 << 20)).collect();
     let mut lines = vec![record(7)];
     lines.extend_from_slice(&large);
-    assert_eq!(before("2026/11/22", &name(), &lines), Baseline::Unknown);
+    assert_eq!(before("2026/11/22", &name(), &lines), Before::UNKNOWN);
     lines.push(record(8));
     lines.extend_from_slice(&large[..3]);
-    assert_eq!(before("2026/11/22", &name(), &lines), total(8));
+    assert_eq!(before("2026/11/22", &name(), &lines).recorded, total(8));
 }
 
 #[test]
