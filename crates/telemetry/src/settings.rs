@@ -60,6 +60,7 @@ impl Settings {
         if !is_on {
             return None;
         }
+        // A value may be secret, so only its variable is named.
         let problem = of_signal("PROTOCOL")
             .filter(|(_, protocol)| protocol != PROTOCOL)
             .map(|(name, _)| {
@@ -67,6 +68,12 @@ impl Settings {
                     "only the protocol {PROTOCOL} is supported: set {name} to it, and the endpoint to the collector's port for HTTP"
                 )
             });
+        let problem = problem.or_else(|| {
+            let (name, url) = of_signal("ENDPOINT")?;
+            let is_url = ["http://", "https://"].iter().any(|it| url.starts_with(it));
+            (!is_url)
+                .then(|| format!("{name} is no URL: set it to one such as http://127.0.0.1:4318"))
+        });
         let timeout = of_signal("TIMEOUT").and_then(|(_, ms)| ms.parse().ok());
         let content = variable("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT");
         Some(Self {
@@ -155,6 +162,17 @@ mod tests {
             ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/protobuf"),
         ];
         assert_eq!(read(&own).unwrap().problem, None);
+    }
+
+    #[test]
+    fn endpoint_without_a_scheme_is_a_problem() {
+        let endpoint = [("OTEL_EXPORTER_OTLP_ENDPOINT", "user:secret@host:4318")];
+        let problem = read(&endpoint).unwrap().problem.unwrap();
+        assert!(
+            problem.starts_with("OTEL_EXPORTER_OTLP_ENDPOINT is no URL"),
+            "{problem}"
+        );
+        assert!(!problem.contains("secret"), "{problem}");
     }
 
     #[test]
