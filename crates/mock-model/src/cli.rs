@@ -147,6 +147,12 @@ fn elsewhere(of_one: &[&'static str]) -> Vec<&'static str> {
     [of_one, &ELSEWHERE].concat()
 }
 
+/// Returns environment variables in the form of [`Pointing::env`].
+fn variables(of: &[(&str, &str)]) -> Vec<(String, String)> {
+    let owned = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
+    of.iter().map(owned).collect()
+}
+
 /// A file in the home folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-use teamster_core::time::epoch_ms;
+use teamster_core::time::{date_of_day, epoch_ms};
 
 use serde::{Deserialize, Serialize};
 
@@ -186,22 +186,10 @@ impl Witness {
 /// Formats a time in milliseconds since the Unix epoch, as CLIs print it.
 pub(super) fn iso(at_ms: u64) -> String {
     let (seconds, ms) = (at_ms / 1000, at_ms % 1000);
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": days since 0000-03-01.
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 {
-        (month + 3, 0)
-    } else {
-        (month - 9, 1)
-    };
+    let (year, month, day) = date_of_day(seconds / 86_400);
+    let second = seconds % 86_400;
     format!(
-        "{:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{ms:03}Z",
-        era * 400 + year + next,
+        "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{ms:03}Z",
         second / 3600,
         second / 60 % 60,
         second % 60,

@@ -4,7 +4,7 @@ mod own;
 
 use serde_json::json;
 
-use super::{Call, CallContext, Habits, Pointing, elsewhere, kimi};
+use super::{Call, CallContext, Habits, Pointing, elsewhere, kimi, variables};
 use crate::Part;
 
 pub(super) const HABITS: Habits = Habits {
@@ -29,9 +29,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
         ("DISABLE_AUTOUPDATER", "1"),
     ];
     Pointing {
-        env: env
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .into(),
+        env: variables(&env),
         elsewhere: elsewhere(&[
             "CLAUDE_CONFIG_DIR",
             "CLAUDE_CODE_OAUTH_TOKEN",

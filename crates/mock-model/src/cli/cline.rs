@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Call, CallContext, Habits, HomeFile, Pointing, elsewhere};
+use super::{Call, CallContext, Habits, HomeFile, Pointing, elsewhere, variables};
 use crate::Part;
 
 const KEY: &str = "sk-mock-000";
@@ -34,9 +34,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
         }},
     });
     Pointing {
-        env: env
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .into(),
+        env: variables(&env),
         files: vec![HomeFile::new(
             ".cline/data/settings/providers.json",
             format!("{providers:#}\n"),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Call, CallContext, Habits, Pointing, elsewhere};
+use super::{Call, CallContext, Habits, Pointing, elsewhere, variables};
 use crate::Part;
 use crate::json::text_of;
 
@@ -29,9 +29,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
         ("COPILOT_AUTO_UPDATE", "false"),
     ];
     Pointing {
-        env: env
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .into(),
+        env: variables(&env),
         elsewhere: elsewhere(&["COPILOT_HOME"]),
         folders: [("COPILOT_HOME", ".copilot"), ("XDG_CACHE_HOME", ".cache")].into(),
         before_prompt: &["-p"],

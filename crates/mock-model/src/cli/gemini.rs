@@ -4,7 +4,7 @@ mod own;
 
 use serde_json::json;
 
-use super::{Call, CallContext, Habits, HomeFile, Pointing, elsewhere};
+use super::{Call, CallContext, Habits, HomeFile, Pointing, elsewhere, variables};
 use crate::Part;
 
 pub(super) const HABITS: Habits = Habits {
@@ -38,9 +38,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
         "telemetry": {"enabled": false},
     });
     Pointing {
-        env: env
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .into(),
+        env: variables(&env),
         // With the default, `auto`, the CLI first asks another model to choose one, and counts the usage of
         // that too.
         model: Some("gemini-2.5-flash".to_owned()),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Call, CallContext, Habits, HomeFile, Pointing, elsewhere};
+use super::{Call, CallContext, Habits, HomeFile, Pointing, elsewhere, variables};
 use crate::Part;
 
 /// Name of the provider with Anthropic's protocol, which serves the default model.
@@ -47,9 +47,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
     // Disables lists of models and update checks.
     let env = [("PI_OFFLINE", "1"), ("PI_TELEMETRY", "0")];
     Pointing {
-        env: env
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .into(),
+        env: variables(&env),
         model: Some(format!("{PROVIDER}/{MODEL}")),
         files: vec![
             HomeFile::new(".pi/agent/models.json", models.to_string()),
