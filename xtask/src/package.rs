@@ -191,8 +191,6 @@ fn run_to_success(command: &mut Command) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
     #[test]
@@ -210,20 +208,6 @@ mod tests {
                 "409601 bytes are more than 409600: look at `tar tvf package/tmp-registry/a-0.1.0.crate` in the target folder",
             ]
         );
-    }
-
-    #[test]
-    fn a_provider_needs_few_crates() {
-        let mut tree = Command::new(env!("CARGO"));
-        tree.args(["tree", "--offline", "--locked", "--package=teamster-claude"]);
-        tree.args(["--edges=normal", "--prefix=none", "--no-dedupe"]);
-        let listed = tree.current_dir(root()).output().unwrap();
-        let listed = String::from_utf8(listed.stdout).unwrap();
-        let crates: BTreeSet<&str> = listed.lines().collect();
-        assert!(listed.starts_with("teamster-claude "), "{listed}");
-        // As measured, with the crate itself and `teamster-core`: each one more is a decision. Eleven only build: the
-        // macros of serde and serde_with, and what these need.
-        assert!(crates.len() <= 35, "{} crates: {crates:#?}", crates.len());
     }
 
     #[test]
