@@ -35,7 +35,9 @@ mod tests {
     use std::collections::BTreeMap;
 
     use opentelemetry::metrics::MeterProvider;
-    use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData};
+    use opentelemetry_sdk::metrics::data::{
+        AggregatedMetrics, GaugeDataPoint, MetricData, ScopeMetrics, SumDataPoint,
+    };
     use opentelemetry_sdk::metrics::{InMemoryMetricExporter, SdkMeterProvider};
     use teamster_metrics::WorkerFigures;
 
@@ -46,14 +48,15 @@ mod tests {
         let all = exporter.get_finished_metrics().unwrap();
         let mut values = BTreeMap::new();
         let scopes = all.last().unwrap().scope_metrics();
-        for metric in scopes.flat_map(|scope| scope.metrics()) {
+        for metric in scopes.flat_map(ScopeMetrics::metrics) {
             let of_metric = match metric.data() {
-                AggregatedMetrics::F64(MetricData::Gauge(gauge)) => {
-                    (true, gauge.data_points().map(|it| it.value()).collect())
-                }
+                AggregatedMetrics::F64(MetricData::Gauge(gauge)) => (
+                    true,
+                    gauge.data_points().map(GaugeDataPoint::value).collect(),
+                ),
                 AggregatedMetrics::F64(MetricData::Sum(sum)) => {
                     assert!(sum.is_monotonic());
-                    (false, sum.data_points().map(|it| it.value()).collect())
+                    (false, sum.data_points().map(SumDataPoint::value).collect())
                 }
                 other => panic!("{other:?}"),
             };
