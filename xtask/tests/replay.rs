@@ -105,17 +105,6 @@ fn lines_are_attached_if_requested() {
 }
 
 #[test]
-fn a_program_that_never_started_is_replayed_as_an_error() {
-    let dir = tempfile::tempdir().unwrap();
-    let meta = r#"{"cli": "claude", "spawn_error": "OSError(7, 'Argument list too long')"}"#;
-    write_fixture(dir.path(), meta, "");
-    let events = replay(dir.path(), &["--json", "."]).events();
-    assert_eq!(events[0]["event"]["code"], "PROMPT_TOO_LARGE");
-    assert_eq!(events[1]["event"]["type"], "done");
-    assert_eq!(events.len(), 2);
-}
-
-#[test]
 fn events_are_printed_below_the_name_of_their_fixture() {
     let dir = two_fixtures();
     let ran = replay(dir.path(), &["tree"]);

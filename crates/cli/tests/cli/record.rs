@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use serde_json::Value;
 use teamster_testkit::fixture::Fixture;
 use teamster_testkit::replay::{ReplayOptions, replay};
 
@@ -35,22 +34,4 @@ fn a_recorded_run_can_be_replayed() {
     let provider = teamster::Providers::builtin().get("claude").unwrap();
     let replay = replay(&fixture, &*provider, ReplayOptions::default());
     assert_eq!(replay.events, events(&ended.stdout));
-}
-
-#[test]
-fn a_recording_is_not_overwritten() {
-    let claude = Claude::plays("text", 0);
-    let dir = claude.path("bug");
-    fs::create_dir(&dir).unwrap();
-    fs::write(dir.join("meta.json"), "{}").unwrap();
-    let ended = run(&mut claude.run(["hello", "--record", dir.to_str().unwrap()]));
-    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
-    let expected = format!(
-        "error: --record: {} already has a file meta.json",
-        dir.display()
-    );
-    ended.stderr_begins(&expected);
-    assert!(!claude.path("report.json").exists(), "an agent was started");
-    let meta: Value = serde_json::from_slice(&fs::read(dir.join("meta.json")).unwrap()).unwrap();
-    assert_eq!(meta, serde_json::json!({}));
 }
