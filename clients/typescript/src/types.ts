@@ -376,7 +376,7 @@ export type DiffLineKind = "context" | "added" | "deleted";
 export type DiffStatus = "added" | "deleted" | "modified" | "renamed" | "mode" | "type" | "other";
 
 /** Dimension by which figures are grouped. */
-export type Dimension = "day" | "week" | "month" | "project" | "model" | "agent" | "session" | "provider" | "key";
+export type Dimension = "day" | "week" | "month" | "project" | "model" | "agent" | "session" | "provider" | "key" | "account";
 
 /** Changes of a run that were discarded. */
 export interface DiscardedChanges {

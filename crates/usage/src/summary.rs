@@ -58,7 +58,8 @@ impl Accounts {
             | Dimension::Agent
             | Dimension::Project
             | Dimension::Provider
-            | Dimension::Key => groups.sort_by(|a, b| {
+            | Dimension::Key
+            | Dimension::Account => groups.sort_by(|a, b| {
                 let cost = |group: &Group| group.figures.spent_usd.unwrap_or_default();
                 let tokens = |group: &Group| group.figures.usage.total_tokens();
                 cost(b)

@@ -382,7 +382,7 @@ DiffLineKind: TypeAlias = Literal["context", "added", "deleted"]
 DiffStatus: TypeAlias = Literal["added", "deleted", "modified", "renamed", "mode", "type", "other"]
 
 #: Dimension by which figures are grouped.
-Dimension: TypeAlias = Literal["day", "week", "month", "project", "model", "agent", "session", "provider", "key"]
+Dimension: TypeAlias = Literal["day", "week", "month", "project", "model", "agent", "session", "provider", "key", "account"]
 
 class DiscardedChanges(TypedDict):
     """Changes of a run that were discarded."""

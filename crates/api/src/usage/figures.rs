@@ -29,6 +29,8 @@ pub enum Dimension {
     Provider,
     /// The key of the conversation (`--session-key`) that the session belongs to.
     Key,
+    /// The account (`--account`) that the session was begun with.
+    Account,
 }
 
 impl Dimension {
@@ -44,6 +46,7 @@ impl Dimension {
             Self::Session => "session",
             Self::Provider => "provider",
             Self::Key => "key",
+            Self::Account => "account",
         }
     }
 }
@@ -194,6 +197,7 @@ mod tests {
             Dimension::Session,
             Dimension::Provider,
             Dimension::Key,
+            Dimension::Account,
         ] {
             assert_eq!(serde_json::to_value(dimension).unwrap(), dimension.as_str());
         }

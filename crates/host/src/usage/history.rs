@@ -75,6 +75,7 @@ pub(super) fn of(records: &[RunRecord], providers: &[Provider]) -> Runs {
 struct Part<'a> {
     provider: &'a str,
     session: Option<&'a str>,
+    account: Option<&'a str>,
     model: Option<&'a str>,
     usage: Option<Usage>,
     cost_usd: Option<f64>,
@@ -86,6 +87,7 @@ fn parts(record: &RunRecord) -> Vec<Part<'_>> {
     let attempts = record.attempt_log.iter().map(|attempt| Part {
         provider: &attempt.provider,
         session: attempt.session_id.as_deref(),
+        account: attempt.account.as_deref(),
         model: attempt.model.as_deref(),
         usage: attempt.usage,
         cost_usd: reported(attempt.cost_usd, attempt.cost_source),
@@ -96,6 +98,7 @@ fn parts(record: &RunRecord) -> Vec<Part<'_>> {
         parts.push(Part {
             provider: &record.provider,
             session: record.session_id.as_deref(),
+            account: None,
             model: record.model.as_deref(),
             usage: record.usage,
             cost_usd: reported(record.cost_usd, record.cost_source),
@@ -123,6 +126,7 @@ fn past_run(record: &RunRecord, part: &Part<'_>, provider: Provider) -> Option<P
     let mut run = PastRun::new(&*record.run_id, Witness::History, provider, at);
     run.session = part.session.map(str::to_owned);
     run.key.clone_from(&record.conversation);
+    run.account = part.account.map(str::to_owned);
     run.model = part.model.map(str::to_owned);
     let directory = record.working_directory.as_ref();
     run.directory = directory.map(|directory| directory.to_string_lossy().into_owned());

@@ -41,6 +41,8 @@ pub struct PastRun {
     pub session: Option<String>,
     /// Conversation key of the run.
     pub key: Option<String>,
+    /// Named account of the run (`--account`).
+    pub account: Option<String>,
     /// The model.
     pub model: Option<String>,
     /// Working directory of the run.
@@ -66,6 +68,7 @@ impl PastRun {
             provider,
             session: None,
             key: None,
+            account: None,
             model: None,
             directory: None,
             at,
@@ -93,13 +96,16 @@ impl Accounts {
     /// For a session in the CLIs' files, the tokens come from the files. The cost of its runs is added only if the
     /// files have none. For any other session both come from the record.
     pub fn join(&mut self, runs: impl IntoIterator<Item = PastRun>) -> Joined {
-        let mut keys = Vec::new();
+        let (mut keys, mut logins) = (Vec::new(), Vec::new());
         let (known, unknown): (Vec<_>, Vec<_>) = runs
             .into_iter()
             .inspect(|run| {
+                let session = run.session.as_ref().unwrap_or(&run.id);
                 if let Some(key) = &run.key {
-                    let session = run.session.as_ref().unwrap_or(&run.id);
                     keys.push((session.clone(), key.clone()));
+                }
+                if let Some(account) = &run.account {
+                    logins.push((session.clone(), account.clone()));
                 }
             })
             .partition(|run| {
@@ -111,10 +117,12 @@ impl Accounts {
             with_cost: self.add_runs(with_cost),
             only_there: self.add_runs(first_witness(unknown)),
         };
-        for (session, key) in keys {
-            // Done last, because a session is known only once it has a record.
-            if let Some(session) = self.names.get(&session) {
-                self.keys.insert(session, key.into());
+        // Done last, because a session is known only once it has a record.
+        for (of, found) in [(&mut self.keys, keys), (&mut self.logins, logins)] {
+            for (session, name) in found {
+                if let Some(session) = self.names.get(&session) {
+                    of.insert(session, name.into());
+                }
             }
         }
         joined

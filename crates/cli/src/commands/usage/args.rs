@@ -112,6 +112,7 @@ const BY: &[(Dimension, &str)] = &[
     (Dimension::Session, "The session"),
     (Dimension::Provider, "The CLI"),
     (Dimension::Key, "The key of `--session-key`"),
+    (Dimension::Account, "The account of `--account`"),
 ];
 
 /// Parses a refresh interval between 1 second and 24 hours.

@@ -68,6 +68,7 @@ pub(super) fn print(
         Dimension::Model => &["MODEL", "CLI"],
         Dimension::Agent => &["AGENT", "CLI"],
         Dimension::Key => &["KEY", "CLI"],
+        Dimension::Account => &["ACCOUNT", "CLI"],
         Dimension::Project => &["PROJECT", "CLI"],
         Dimension::Session => &["SESSION", "CLI", "LAST", "DIRECTORY"],
         Dimension::Provider => &["CLI", "MODELS"],
@@ -128,7 +129,11 @@ fn fit(table: &mut Table, by: Dimension, named: usize, width: usize) -> Vec<usiz
     let (reported, estimated, spent) = (named + 5, named + 6, named + 7);
     let mut order = match by {
         Dimension::Day | Dimension::Week | Dimension::Month => vec![requests, written, read],
-        Dimension::Model | Dimension::Agent | Dimension::Project | Dimension::Key => {
+        Dimension::Model
+        | Dimension::Agent
+        | Dimension::Project
+        | Dimension::Key
+        | Dimension::Account => {
             vec![requests, 1, written, read]
         }
         Dimension::Session => vec![requests, 1, written, read, 3, 2],
@@ -191,7 +196,11 @@ fn naming(by: Dimension, zone: &TimeZone, group: &UsageGroup) -> Vec<String> {
     let providers = words::one_line(&group.providers.join(", "));
     match by {
         Dimension::Day | Dimension::Week | Dimension::Month => vec![name],
-        Dimension::Model | Dimension::Agent | Dimension::Project | Dimension::Key => {
+        Dimension::Model
+        | Dimension::Agent
+        | Dimension::Project
+        | Dimension::Key
+        | Dimension::Account => {
             vec![name, providers]
         }
         Dimension::Session => {

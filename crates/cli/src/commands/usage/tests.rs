@@ -49,7 +49,7 @@ fn shown(accounts: &Accounts, by: Dimension, models: bool, width: Option<usize>)
     String::from_utf8(out.into_inner()).unwrap()
 }
 
-const ALL: [Dimension; 9] = [
+const ALL: [Dimension; 10] = [
     Dimension::Day,
     Dimension::Week,
     Dimension::Month,
@@ -59,6 +59,7 @@ const ALL: [Dimension; 9] = [
     Dimension::Session,
     Dimension::Provider,
     Dimension::Key,
+    Dimension::Account,
 ];
 
 #[test]

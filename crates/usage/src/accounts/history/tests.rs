@@ -192,3 +192,23 @@ fn a_run_is_never_priced_as_one_large_request() {
     // 2 dollars per million, not 4.
     assert_eq!(accounts.total().estimated_cost_usd, Some(2.0));
 }
+
+#[test]
+fn sessions_are_grouped_by_the_account_of_their_runs() {
+    let mut accounts = accounts("s", None);
+    let mut known = run("1", Some("s"), 100, None);
+    known.account = Some("work".to_owned());
+    let mut unknown = run("2", None, 7, None);
+    unknown.account = Some("spare".to_owned());
+    accounts.join([known, unknown, run("3", Some("t"), 1, None)]);
+    let mut groups: Vec<_> = (accounts.by(Dimension::Account).into_iter())
+        .map(|group| (group.name, group.figures.usage.input_tokens))
+        .collect();
+    groups.sort();
+    let expected: [(Option<Arc<str>>, Option<u64>); 3] = [
+        (None, Some(1)),
+        (Some("spare".into()), Some(7)),
+        (Some("work".into()), Some(5)),
+    ];
+    assert_eq!(groups, expected);
+}
