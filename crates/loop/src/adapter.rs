@@ -3,9 +3,6 @@
 mod cold;
 mod hot;
 
-use std::future::Future;
-use std::pin::Pin;
-
 use teamster_core::{
     AgentError, Capabilities, ErrorCode, ErrorKind, EventStream, ExecuteParams, Id, RunResult,
     RunStatus, SharedRuntime,
@@ -16,10 +13,8 @@ pub use hot::HotAdapter;
 
 use crate::machine::TickEnd;
 
-/// Future of an [`Adapter`] call.
-pub type AdapterFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
 /// Interface of a loop to its agent.
+#[async_trait::async_trait]
 pub trait Adapter: Send {
     /// Prepares the agent for the next tick, in this session if one is given.
     ///
@@ -47,7 +42,7 @@ pub trait Adapter: Send {
     /// # Errors
     ///
     /// After an error the content of the context is unknown.
-    fn clear(&mut self) -> AdapterFuture<'_, Result<(), AgentError>>;
+    async fn clear(&mut self) -> Result<(), AgentError>;
 
     /// Returns the agent's capabilities, which decide the limits that a tick can have.
     fn capabilities(&self) -> &Capabilities {
@@ -70,7 +65,7 @@ pub trait Adapter: Send {
     fn unasked(&mut self) -> Option<EventStream>;
 
     /// Ends the agent gracefully. A tick in progress is aborted.
-    fn end(&mut self) -> AdapterFuture<'_, ()>;
+    async fn end(&mut self);
 }
 
 /// Classifies the end of a tick. `overran`: it was interrupted at its time limit. `alive`: the agent is ready

@@ -27,7 +27,7 @@ mod tick_record;
 mod tick_run;
 mod tick_usage;
 
-pub use adapter::{Adapter, AdapterFuture, ColdAdapter, HotAdapter};
+pub use adapter::{Adapter, ColdAdapter, HotAdapter};
 pub use agent::{fallback_params, params};
 pub use agent_loop::AgentLoop;
 pub use agent_run::{AgentRun, agent_directory, agent_run};

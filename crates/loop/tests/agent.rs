@@ -22,7 +22,7 @@ use teamster_core::{
 };
 use teamster_loop::clock::TokioClock;
 use teamster_loop::{
-    Adapter, AdapterFuture, AgentFolder, AgentLoop, Control, Log, Prompts, Settings, UsageRecord,
+    Adapter, AgentFolder, AgentLoop, Control, Log, Prompts, Settings, UsageRecord,
 };
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -110,6 +110,7 @@ struct Agent {
     full: Arc<Mutex<Vec<u32>>>,
 }
 
+#[async_trait::async_trait]
 impl Adapter for Agent {
     fn begin(&mut self, resume: Option<Id>) -> Result<(), AgentError> {
         self.resumed.lock().unwrap().push(resume);
@@ -137,8 +138,8 @@ impl Adapter for Agent {
         true
     }
 
-    fn clear(&mut self) -> AdapterFuture<'_, Result<(), AgentError>> {
-        Box::pin(std::future::ready(Ok(())))
+    async fn clear(&mut self) -> Result<(), AgentError> {
+        Ok(())
     }
 
     fn runtime(&mut self) -> Result<SharedRuntime, AgentError> {
@@ -166,11 +167,10 @@ impl Adapter for Agent {
         self.unasked.lock().unwrap().pop_front()
     }
 
-    fn end(&mut self) -> AdapterFuture<'_, ()> {
+    async fn end(&mut self) {
         // Unasked turns end with the process.
         self.unasked.lock().unwrap().clear();
         self.ended = true;
-        Box::pin(std::future::ready(()))
     }
 }
 

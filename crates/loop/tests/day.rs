@@ -18,7 +18,7 @@ use teamster_core::{
 };
 use teamster_loop::clock::TokioClock;
 use teamster_loop::{
-    Adapter, AdapterFuture, AgentFolder, AgentLoop, Control, Log, Prompts, Settings, UsageRecord,
+    Adapter, AgentFolder, AgentLoop, Control, Log, Prompts, Settings, UsageRecord,
 };
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -82,6 +82,7 @@ struct Agent {
     idle: bool,
 }
 
+#[async_trait::async_trait]
 impl Adapter for Agent {
     fn begin(&mut self, resume: Option<Id>) -> Result<(), AgentError> {
         let waits = self.flags.join("clear-session").exists();
@@ -108,14 +109,14 @@ impl Adapter for Agent {
         true
     }
 
-    fn clear(&mut self) -> AdapterFuture<'_, Result<(), AgentError>> {
+    async fn clear(&mut self) -> Result<(), AgentError> {
         let mut account = self.account.lock().unwrap();
         account.clears += 1;
         account.clear_due = false;
         drop(account);
         *self.session.lock().unwrap() = None;
         *self.informed.lock().unwrap() = false;
-        Box::pin(std::future::ready(Ok(())))
+        Ok(())
     }
 
     fn runtime(&mut self) -> Result<SharedRuntime, AgentError> {
@@ -135,11 +136,10 @@ impl Adapter for Agent {
         None
     }
 
-    fn end(&mut self) -> AdapterFuture<'_, ()> {
+    async fn end(&mut self) {
         if std::mem::replace(&mut *self.alive.lock().unwrap(), false) {
             self.account.lock().unwrap().resets += 1;
         }
-        Box::pin(std::future::ready(()))
     }
 }
 

@@ -7,7 +7,7 @@ use teamster_core::{
     SharedRuntime,
 };
 
-use super::{Adapter, AdapterFuture, died};
+use super::{Adapter, died};
 
 /// Adapter of an agent whose session is resumed by each tick's process.
 pub struct ColdAdapter {
@@ -30,6 +30,7 @@ impl ColdAdapter {
     }
 }
 
+#[async_trait::async_trait]
 impl Adapter for ColdAdapter {
     fn begin(&mut self, resume: Option<Id>) -> Result<(), AgentError> {
         // The prompt is not sent, but an empty one is refused.
@@ -58,9 +59,9 @@ impl Adapter for ColdAdapter {
         false
     }
 
-    fn clear(&mut self) -> AdapterFuture<'_, Result<(), AgentError>> {
+    async fn clear(&mut self) -> Result<(), AgentError> {
         self.session = None;
-        Box::pin(std::future::ready(Ok(())))
+        Ok(())
     }
 
     fn capabilities(&self) -> &Capabilities {
@@ -87,10 +88,9 @@ impl Adapter for ColdAdapter {
         None
     }
 
-    fn end(&mut self) -> AdapterFuture<'_, ()> {
-        self.alive = false;
+    async fn end(&mut self) {
         // The process ends with the tick's stream.
-        Box::pin(std::future::ready(()))
+        self.alive = false;
     }
 }
 

@@ -8,7 +8,7 @@ use teamster_core::{
 };
 use teamster_orchestrator::SessionTurns;
 
-use super::{Adapter, AdapterFuture};
+use super::Adapter;
 
 /// Adapter of an agent whose process is kept: ticks are turns of a live session.
 pub struct HotAdapter {
@@ -30,6 +30,7 @@ impl HotAdapter {
     }
 }
 
+#[async_trait::async_trait]
 impl Adapter for HotAdapter {
     fn begin(&mut self, resume: Option<Id>) -> Result<(), AgentError> {
         let mut options = self.options.clone();
@@ -59,21 +60,19 @@ impl Adapter for HotAdapter {
         self.runtime.session_capabilities().clear
     }
 
-    fn clear(&mut self) -> AdapterFuture<'_, Result<(), AgentError>> {
-        Box::pin(async move {
-            let Some((session, _)) = &self.session else {
+    async fn clear(&mut self) -> Result<(), AgentError> {
+        let Some((session, _)) = &self.session else {
+            return Ok(());
+        };
+        if self.clears_in_session() {
+            session.clear().await?;
+            if session.is_live() {
                 return Ok(());
-            };
-            if self.clears_in_session() {
-                session.clear().await?;
-                if session.is_live() {
-                    return Ok(());
-                }
-                // The process has ended: the next turn starts a new one.
             }
-            session.close().await;
-            self.begin(None)
-        })
+            // The process has ended: the next turn starts a new one.
+        }
+        session.close().await;
+        self.begin(None)
     }
 
     fn capabilities(&self) -> &Capabilities {
@@ -92,11 +91,9 @@ impl Adapter for HotAdapter {
         self.session.as_ref()?.0.unasked()
     }
 
-    fn end(&mut self) -> AdapterFuture<'_, ()> {
-        Box::pin(async move {
-            if let Some((session, _)) = self.session.take() {
-                session.close().await;
-            }
-        })
+    async fn end(&mut self) {
+        if let Some((session, _)) = self.session.take() {
+            session.close().await;
+        }
     }
 }
