@@ -19,6 +19,8 @@ use teamster_testkit::proc::wait_until;
 use crate::cli::detached::worktree::Repository;
 use crate::cli::json_rpc::Peer;
 use crate::cli::mcp_serve::{begin, tool};
+#[cfg(feature = "otlp")]
+use crate::cli::otlp::collector::Collector;
 use crate::cli::serve::client::Served;
 use crate::cli::{Claude, Ended, LIMIT, Running, TEAMSTER, done, recording, run, teamster};
 use server::Server;
@@ -73,17 +75,20 @@ impl Fleet {
 
     /// Starts a worker with this program as Claude Code.
     fn worker_with(&self, name: &str, program: &Path) -> Running {
+        Running::start(&mut self.worker_command(name, program))
+    }
+
+    fn worker_command(&self, name: &str, program: &Path) -> Command {
         let mut command = teamster(["worker", "--fleet", &self.server.url, "--name", name]);
-        Running::start(
-            command
-                .args(["--slots", "4"])
-                .env("TEAMSTER_CLAUDE_BIN", program)
-                .env("HOME", self.claude.path("home"))
-                .env("XDG_STATE_HOME", self.claude.path("state"))
-                // A login that the worker detects.
-                .env("ANTHROPIC_API_KEY", "made-up")
-                .env("PATH", PATH),
-        )
+        command
+            .args(["--slots", "4"])
+            .env("TEAMSTER_CLAUDE_BIN", program)
+            .env("HOME", self.claude.path("home"))
+            .env("XDG_STATE_HOME", self.claude.path("state"))
+            // A login that the worker detects.
+            .env("ANTHROPIC_API_KEY", "made-up")
+            .env("PATH", PATH);
+        command
     }
 
     /// Waits until a run is listed as live in this state, and returns it.
@@ -301,6 +306,34 @@ fn a_server_in_front_of_a_fleet_is_used_as_one_machine() {
     assert_eq!(worker.end().code, Some(0));
     let absent = fleet.run(["fleet", "drain", "mini"]);
     assert_eq!(absent.code, Some(1), "{}", absent.stderr);
+}
+
+#[cfg(feature = "otlp")]
+#[test]
+fn worker_sends_its_figures_and_a_trace_of_each_run() {
+    let Some(fleet) = Fleet::new(Claude::plays("text", 0)) else {
+        return;
+    };
+    let collector = Collector::start();
+    let mut command = fleet.worker_command("mini", &fleet.claude.path("claude"));
+    command
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url())
+        .env("OTEL_METRIC_EXPORT_INTERVAL", "100");
+    let mut worker = Running::start(&mut command);
+    let has_slots = || collector.figure("teamster_worker_slots", &[]) == Some(4.0);
+    assert!(wait_until(LIMIT, has_slots), "no figures");
+    let id = fleet.ok(["run", "-d", "claude", "x"]);
+    fleet.ok(["wait", id.trim_end()]);
+    let traces = || {
+        let spans = collector.spans();
+        let roots = spans.iter().filter(|span| span.parent.is_empty());
+        roots.count()
+    };
+    assert!(wait_until(LIMIT, || traces() > 0), "no trace");
+    let drained = fleet.run(["fleet", "drain", "mini"]);
+    assert_eq!(drained.code, Some(0), "{}", drained.stderr);
+    assert_eq!(worker.end().code, Some(0));
+    assert_eq!(traces(), 1);
 }
 
 #[test]
