@@ -8,6 +8,7 @@ mod follow;
 mod lines;
 mod live;
 mod open;
+mod own;
 mod past;
 mod queue;
 mod repeat;
@@ -21,6 +22,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::Catalog;
 pub use folders::{FolderTransfer, SentFolder};
+pub use own::{OwnMessage, OwnSession, OwnSessions};
 
 /// A server of sessions to an editor.
 ///
@@ -47,6 +49,8 @@ struct Shared {
     has_files: bool,
     /// The editor's folder goes along to the service's machine by this.
     folders: Option<Arc<dyn FolderTransfer>>,
+    /// Reads the sessions that the agents' CLIs have on disk.
+    own: Option<Arc<dyn OwnSessions>>,
     /// Removes the login of an agent.
     log_out: Option<Arc<dyn LogOut>>,
     hint: fn(ProblemCode) -> Option<&'static str>,
@@ -105,6 +109,7 @@ impl EditorServer {
             refused_folders: None,
             has_files: true,
             folders: None,
+            own: None,
             log_out: None,
             hint: |_| None,
         };
@@ -130,6 +135,13 @@ impl EditorServer {
     #[must_use]
     pub fn with_folders(mut self, folders: Arc<dyn FolderTransfer>) -> Self {
         Arc::make_mut(&mut self.shared).folders = Some(folders);
+        self
+    }
+
+    /// Lists the sessions that the agents' CLIs have on disk beside the threads, and continues them.
+    #[must_use]
+    pub fn with_own_sessions(mut self, own: Arc<dyn OwnSessions>) -> Self {
+        Arc::make_mut(&mut self.shared).own = Some(own);
         self
     }
 

@@ -27,6 +27,9 @@ pub use action::{
     Action, EditorSettings, Found, Prompt, SessionPage, SessionSummary, Setup, Ticket,
 };
 pub use catalog::{AgentEntry, Catalog, Choice};
-pub use driver::{Disconnect, EditorServer, FolderTransfer, LogOut, SentFolder};
+pub use driver::{
+    Disconnect, EditorServer, FolderTransfer, LogOut, OwnMessage, OwnSession, OwnSessions,
+    SentFolder,
+};
 pub use output::Output;
 pub use server::AcpServer;

@@ -11,7 +11,7 @@ use teamster_core::{
     SessionCapabilities, SessionOptions, SessionProvider,
 };
 
-use crate::dialect::OpenCodeDialect;
+use crate::dialect::{OpenCodeDialect, plan_mode};
 use crate::{OpenCodeDecoder, launch};
 
 /// Kilo, run with `kilo run --format json`.

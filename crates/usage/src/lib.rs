@@ -38,6 +38,7 @@ mod provider;
 mod qwen;
 mod record;
 mod scan;
+mod sessions;
 mod source;
 mod summary;
 
@@ -49,6 +50,7 @@ pub use meter::{ModelTick, TickMeter};
 pub use provider::{Provider, UnknownProvider};
 pub use record::{Key, Record};
 pub use scan::{Progress, Scan, UnknownZone};
+pub use sessions::{StoredMessage, StoredSession, has_sessions, stored_session, stored_sessions};
 pub use summary::limit_list;
 pub use teamster_api::usage::{
     Diagnostics, Dimension, Figures, HistoryShare, LimitList, ModelFigures, PriceSource,

@@ -4,4 +4,5 @@
 mod broken;
 mod common;
 mod opencode;
+mod sessions;
 mod truth;

@@ -9,7 +9,7 @@ use teamster_core::{AgentError, McpServer, McpTransport};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::{SentFolder, Shared, past};
+use super::{SentFolder, Shared, own, past};
 use crate::Setup;
 
 /// Time in which a session must be free again after the end of the thread's last process.
@@ -46,13 +46,14 @@ pub(super) async fn open(
     notices: &mut Vec<String>,
 ) -> Result<RunHandle, AgentError> {
     let earlier = past::thread(shared, session_id).await?;
-    // Else an earlier prompt was refused before there was a session.
-    let resumed = resumed && earlier.is_some();
     // A fallback may have taken over.
     let last = match &earlier {
         Some(thread) if resumed => thread.last_session(shared).await?,
+        None if resumed => own::continued(shared, setup.agent.as_deref(), session_id).await,
         _ => None,
     };
+    // Else an earlier prompt was refused before there was a session.
+    let resumed = resumed && (earlier.is_some() || last.is_some());
     let mut setup = setup.clone();
     if let Some((provider, _)) = &last
         && setup.agent.as_ref() != Some(provider)

@@ -19,6 +19,7 @@ use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, Offers};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::Shared;
+use super::own::{self, OwnSession};
 use crate::{Found, SessionPage, SessionSummary, Setup};
 
 /// Maximum number of sessions in a page.
@@ -92,6 +93,9 @@ pub(super) async fn find(shared: &Shared, session_id: &str) -> Result<Found, Age
     let unknown =
         |problem: String| AgentError::new(ErrorCode::CliError, ErrorKind::SessionNotFound, problem);
     let Some(thread) = thread(shared, session_id).await? else {
+        if let Some(found) = own::find(shared, session_id).await {
+            return Ok(found);
+        }
         let id = one_line(session_id);
         return Err(unknown(format!(
             "there is no session {id}, or its log was removed"
@@ -185,33 +189,30 @@ pub(super) async fn list(
         let is_here = cwd.is_none_or(|cwd| (parts.iter()).any(|it| folder(it) == Some(cwd)));
         of_agent && is_here
     };
-    let mut selected: Vec<_> = threads.into_iter().filter(is_selected).collect();
-    selected.sort_by(|(a, (a_at, _)), (b, (b_at, _))| (b_at, b).cmp(&(a_at, a)));
+    let own = own::list(shared, cwd, &threads).await.into_iter();
+    let selected = threads.into_iter().filter(is_selected);
+    let mut selected: Vec<_> = selected
+        .map(|(id, (at, parts))| (at, id, Listed::Thread(parts)))
+        .chain(own.map(|it| (it.changed_at_ms, it.id.clone(), Listed::Own(it))))
+        .collect();
+    selected.sort_by(|(a_at, a, _), (b_at, b, _)| (b_at, b).cmp(&(a_at, a)));
     let mut page = Vec::new();
     let mut next = from;
     for chunk in selected.get(from..).unwrap_or_default().chunks(AT_ONCE) {
-        // The last one is the oldest.
-        let firsts = chunk.iter().filter_map(|(_, (_, parts))| parts.last());
-        let prompts = firsts.map(|first| {
-            let (shared, first) = (shared.clone(), first.clone());
-            tokio::spawn(async move { first_prompt(&shared, &first).await })
+        let summaries = chunk.iter().map(|(_, id, listed)| {
+            let (shared, id, listed) = (shared.clone(), id.clone(), listed.clone());
+            tokio::spawn(async move { listed.summary(&shared, id).await })
         });
-        let prompts: Vec<_> = prompts.collect();
-        for ((session_id, (changed_at_ms, parts)), prompt) in chunk.iter().zip(prompts) {
+        let summaries: Vec<_> = summaries.collect();
+        for ((changed_at_ms, ..), summary) in chunk.iter().zip(summaries) {
             if page.len() == PAGE {
                 return Ok(SessionPage::new(page, Some(next.to_string())));
             }
             next += 1;
             // A log that cannot be read leaves only its own session out.
-            let prompt = prompt.await.ok().and_then(Result::ok).flatten();
-            let (Some(prompt), Some(first)) = (prompt, parts.last()) else {
+            let Some(mut summary) = summary.await.ok().flatten() else {
                 continue;
             };
-            let directory = folder(first).map(Path::to_owned).unwrap_or_default();
-            let provider = first.info.provider.clone();
-            let mut summary = SessionSummary::new(session_id.clone(), directory, provider);
-            summary.title.clone_from(&first.info.title);
-            summary.first_prompt = Some(prompt);
             let changed_at_ms = i64::try_from(*changed_at_ms).ok();
             let changed_at_ms = changed_at_ms.and_then(|ms| Timestamp::from_millisecond(ms).ok());
             summary.updated_at = changed_at_ms.map(|at| at.to_string());
@@ -219,6 +220,37 @@ pub(super) async fn list(
         }
     }
     Ok(SessionPage::new(page, None))
+}
+
+/// A session in a list.
+#[derive(Clone)]
+enum Listed {
+    /// The sessions of a thread, newest first.
+    Thread(Vec<Arc<RunSummary>>),
+    Own(OwnSession),
+}
+
+impl Listed {
+    /// Returns the summary without its time; `None` for a session without a prompt.
+    async fn summary(self, shared: &Shared, id: String) -> Option<SessionSummary> {
+        let (mut summary, prompt) = match self {
+            Self::Thread(parts) => {
+                // The last one is the oldest.
+                let first = parts.last()?;
+                let prompt = first_prompt(shared, first).await.ok()??;
+                let directory = folder(first).map(Path::to_owned).unwrap_or_default();
+                let mut summary = SessionSummary::new(id, directory, first.info.provider.clone());
+                summary.title.clone_from(&first.info.title);
+                (summary, prompt)
+            }
+            Self::Own(it) => (
+                SessionSummary::new(id, it.directory, it.agent),
+                it.first_prompt,
+            ),
+        };
+        summary.first_prompt = Some(prompt);
+        Some(summary)
+    }
 }
 
 /// Returns the folder of a session, as the editor knows it: the one that went along, else that of the agent.

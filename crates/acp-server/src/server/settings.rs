@@ -83,19 +83,13 @@ impl AcpServer {
             out.response(id, &SetSessionConfigOptionResponse::new(options));
         }
         if mode != before {
-            self.show_mode(&session_id, mode, out);
+            show_mode(&session_id, mode, out);
         }
         self.show_left_out(&session_id, left_out.as_slice(), out);
         if self.session(&session_id)?.setup.agent != agent {
             self.show_changed_commands(&session_id, out);
         }
         Ok(())
-    }
-
-    /// Reports a mode that the editor has not set by its modes.
-    pub(super) fn show_mode(&self, session_id: &str, mode: PermissionMode, out: &mut Output) {
-        let update = SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.as_str()));
-        out.update(session_id, update);
     }
 
     fn is_known(&self, option: &str) -> bool {
@@ -167,6 +161,12 @@ impl AcpServer {
         }
         Ok(())
     }
+}
+
+/// Reports a mode that the editor has not set by its modes.
+pub(super) fn show_mode(session_id: &str, mode: PermissionMode, out: &mut Output) {
+    let update = SessionUpdate::CurrentModeUpdate(CurrentModeUpdate::new(mode.as_str()));
+    out.update(session_id, update);
 }
 
 fn options(catalog: &Catalog, session: &Session) -> Vec<SessionConfigOption> {

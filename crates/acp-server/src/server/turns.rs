@@ -6,7 +6,7 @@ use agent_client_protocol_schema::v1::{
 use teamster_api::{RunEvent, RunLogEntry};
 use teamster_core::{AgentError, AgentEvent, Decision, ErrorKind, RunResult, RunStatus, Usage};
 
-use super::AcpServer;
+use super::{AcpServer, settings};
 use crate::prompt::PromptParams;
 use crate::session::{QUEUE, Turn};
 use crate::updates::{self, UpdateContext};
@@ -158,7 +158,7 @@ impl AcpServer {
             }
             AgentEvent::PermissionMode(change) => {
                 session.setup.settings.mode = change.mode;
-                self.show_mode(session_id, change.mode, out);
+                settings::show_mode(session_id, change.mode, out);
                 self.show_changed_options(session_id, out);
             }
             AgentEvent::Permission(permission) if permission.decision != Decision::Requested => {

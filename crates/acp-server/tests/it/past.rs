@@ -1,9 +1,10 @@
 //! Earlier threads: list, load, resume, delete.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
-use teamster_acp_server::{Catalog, EditorServer};
+use teamster_acp_server::{Catalog, EditorServer, OwnMessage, OwnSession, OwnSessions};
 use teamster_api::{RunHandle, RunQuery, RunService, SessionSpec};
 
 use crate::{Editor, entry, memory, server, session};
@@ -50,6 +51,53 @@ async fn a_thread_is_listed_and_loaded_by_another_editor() {
     let resumed = editor.call("session/resume", &params).await;
     assert!(resumed["result"].is_object(), "{resumed}");
     assert_eq!(editor.texts("user_message_chunk"), [""; 0]);
+}
+
+/// A CLI that has two sessions on disk: one of its own screen, and that of the threads.
+struct OnDisk;
+
+#[async_trait::async_trait]
+impl OwnSessions for OnDisk {
+    async fn list(&self, agent: &str, folder: Option<&Path>) -> Vec<OwnSession> {
+        let ids = ["own", "session-in-memory"];
+        let sessions = ids.map(|id| OwnSession::new(id, agent, "/w", "from the terminal"));
+        let mut sessions = sessions.to_vec();
+        sessions.retain(|it| folder.is_none_or(|folder| folder == it.directory));
+        sessions
+    }
+
+    async fn messages(&self, _: &str, id: &str) -> Option<Vec<OwnMessage>> {
+        let prompt = OwnMessage::Prompt("from the terminal".to_owned());
+        (id == "own").then(|| vec![prompt, OwnMessage::Answer("done there".to_owned())])
+    }
+}
+
+#[tokio::test]
+async fn a_session_of_the_cli_is_listed_once_and_continued() {
+    let service = memory();
+    let own = || server(&service).with_own_sessions(Arc::new(OnDisk));
+    let mut editor = Editor::start(own()).await;
+    let thread = editor.begin().await;
+    editor.turn(&thread, "first words").await;
+    let listed = editor.call("session/list", &json!({"cwd": "/w"})).await;
+    let ids = |listed: &serde_json::Value| {
+        let sessions = listed["result"]["sessions"].as_array().unwrap().clone();
+        let id = |it: &serde_json::Value| it["sessionId"].as_str().unwrap().to_owned();
+        sessions.iter().map(id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(&listed), [&*thread, "own"], "{listed}");
+    let title = &listed["result"]["sessions"][1]["title"];
+    assert_eq!(title, "from the terminal");
+
+    editor.load("own").await;
+    assert_eq!(editor.texts("user_message_chunk"), ["from the terminal"]);
+    assert!(editor.texts("agent_message_chunk").contains(&"done there"));
+    assert_eq!(editor.turn("own", "more").await, "end_turn");
+    let spec = session(&service, "own");
+    assert_eq!(spec.session_id.as_deref(), Some("own"));
+    // From now on it is a thread.
+    let listed = editor.call("session/list", &json!({})).await;
+    assert_eq!(ids(&listed).len(), 2, "{listed}");
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@
 
 pub(crate) mod args;
 mod folders;
+mod own;
 mod spec;
 mod start_over;
 
@@ -28,6 +29,7 @@ use crate::signals::Source;
 use crate::spec::Local;
 use args::AcpArgs;
 use folders::Repositories;
+use own::OfFiles;
 
 /// Time without a turn after which a session on a server ends. It is longer than a pause, and ends the sessions of an
 /// editor that is gone.
@@ -84,11 +86,16 @@ fn here(runtime: &Runtime, mut session: SessionSpec) -> anyhow::Result<u8> {
     // The command would remove the agent's own login, not that of an account.
     let has_logout =
         session.accounts.is_empty() && agent.is_ok_and(|info| !info.logout_args.is_empty());
+    // Those of an account are in another home, and a session key has a session of its own.
+    let has_own = session.accounts.is_empty() && session.session_key.is_none();
     let guard = Guard::start(host(), None);
     teamster_host::adopt_orphans();
     let served = runtime.block_on(async {
         let catalog = Catalog::of_machine(&machine, &session).await?;
         let mut server = EditorServer::new(Arc::new(runs), catalog, session);
+        if has_own {
+            server = server.with_own_sessions(Arc::new(OfFiles));
+        }
         if has_logout {
             server = server.with_log_out(Arc::new(ByCli));
         }

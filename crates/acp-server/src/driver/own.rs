@@ -1,0 +1,124 @@
+//! Sessions that the agents' CLIs have on disk beside the threads, such as those of their own screens.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use teamster_api::{RunEvent, RunLogEntry, RunSummary};
+use teamster_core::{AgentEvent, LifecycleEntry, LogEntry, Text};
+
+use super::Shared;
+use crate::Found;
+
+/// Reads the sessions in the files of the agents' CLIs.
+///
+/// [`EditorServer`](crate::EditorServer) knows no CLI: the program around it gives it this.
+#[async_trait::async_trait]
+pub trait OwnSessions: Send + Sync {
+    /// Returns sessions of the agent: those of this folder, or all.
+    async fn list(&self, agent: &str, folder: Option<&Path>) -> Vec<OwnSession>;
+
+    /// Returns the messages of the agent's session with this id; `None` if there is none that can be resumed.
+    async fn messages(&self, agent: &str, id: &str) -> Option<Vec<OwnMessage>>;
+}
+
+/// A session in the files of an agent's CLI.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OwnSession {
+    /// The CLI's id, by which it resumes the session. The editor knows the session by it, too.
+    pub id: String,
+    /// The agent's id.
+    pub agent: String,
+    /// The agent's working directory.
+    pub directory: PathBuf,
+    /// The first prompt.
+    pub first_prompt: String,
+    /// The time of the last write, in milliseconds since the Unix epoch.
+    pub changed_at_ms: u64,
+}
+
+impl OwnSession {
+    /// Creates a session that was never written to.
+    pub fn new(
+        id: impl Into<String>,
+        agent: impl Into<String>,
+        directory: impl Into<PathBuf>,
+        first_prompt: impl Into<String>,
+    ) -> Self {
+        Self {
+            id: id.into(),
+            agent: agent.into(),
+            directory: directory.into(),
+            first_prompt: first_prompt.into(),
+            changed_at_ms: 0,
+        }
+    }
+}
+
+/// A message of such a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OwnMessage {
+    /// A prompt.
+    Prompt(String),
+    /// A part of the answer.
+    Answer(String),
+}
+
+/// Returns the sessions that are of none of these threads.
+pub(super) async fn list(
+    shared: &Shared,
+    folder: Option<&Path>,
+    threads: &BTreeMap<String, (u64, Vec<Arc<RunSummary>>)>,
+) -> Vec<OwnSession> {
+    let Some(own) = &shared.own else {
+        return Vec::new();
+    };
+    let parts = threads.values().flat_map(|(_, parts)| parts);
+    let of_parts = parts.filter_map(|it| it.session_id.as_deref());
+    let known: HashSet<&str> = of_parts.chain(threads.keys().map(String::as_str)).collect();
+    let mut all = Vec::new();
+    for agent in agents(shared) {
+        let sessions = own.list(agent, folder).await.into_iter();
+        all.extend(sessions.filter(|it| !known.contains(&*it.id)));
+    }
+    all
+}
+
+/// Returns the session with this id, as the log of a thread.
+pub(super) async fn find(shared: &Shared, id: &str) -> Option<Found> {
+    let own = shared.own.as_ref()?;
+    for agent in agents(shared) {
+        if let Some(messages) = own.messages(agent, id).await {
+            let entries = messages.into_iter().map(|message| match message {
+                OwnMessage::Prompt(text) => {
+                    let event = RunEvent::user_message(id.into(), text, None, false);
+                    RunLogEntry::Run(LifecycleEntry::new(event))
+                }
+                OwnMessage::Answer(text) => {
+                    RunLogEntry::Agent(LogEntry::new(0, 0, AgentEvent::Text(Text::new(text))))
+                }
+            });
+            return Some(Found::new(agent, None, entries.collect()));
+        }
+    }
+    None
+}
+
+/// Returns the agent and the session that the first prompt of a thread with this id continues.
+pub(super) async fn continued(
+    shared: &Shared,
+    agent: Option<&str>,
+    id: &str,
+) -> Option<(String, String)> {
+    let agent = agent?;
+    let messages = shared.own.as_ref()?.messages(agent, id).await;
+    messages.map(|_| (agent.to_owned(), id.to_owned()))
+}
+
+/// Returns the agents that threads may have.
+fn agents(shared: &Shared) -> impl Iterator<Item = &str> {
+    let agents = shared.catalog.agents.iter().map(|agent| &*agent.id);
+    agents.filter(move |agent| shared.agent().is_none_or(|it| it == *agent))
+}

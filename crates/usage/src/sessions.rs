@@ -1,0 +1,274 @@
+//! Sessions in the CLIs' own files: their ids, directories, prompts and answers.
+//!
+//! Only the beginnings of the newest files are read for a list, and the text of one file for a conversation. Tools, reasoning
+//! and what a CLI adds to a prompt are left out.
+
+use std::collections::HashSet;
+use std::fs::{File, Metadata};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde_json::Value;
+
+use crate::lines::COMPRESSED;
+use crate::locations::Locations;
+use crate::provider::Provider;
+use crate::source::Sources;
+
+/// Maximum number of files whose beginnings are read for a list.
+const MAX_FILES: usize = 400;
+/// Maximum size of the beginning of a file that has its directory and first prompt, in bytes.
+const HEAD: u64 = 1 << 20;
+/// Maximum size of a file whose conversation is read, in bytes.
+const MAX_FILE: u64 = 64 << 20;
+
+/// A session in a CLI's files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoredSession {
+    /// The CLI's id, by which it resumes the session.
+    pub id: String,
+    /// The agent's working directory.
+    pub directory: PathBuf,
+    /// The first prompt.
+    pub first_prompt: String,
+    /// The time of the last write.
+    pub changed: SystemTime,
+    provider: Provider,
+    file: PathBuf,
+}
+
+/// A message of a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StoredMessage {
+    /// A prompt.
+    Prompt(String),
+    /// A part of the answer.
+    Answer(String),
+}
+
+/// Returns the sessions of a CLI, the last used first: those of this directory, or all. The number of files that are read is
+/// limited, so old sessions may be missing. Of some CLIs no sessions are read ([`has_sessions`]).
+pub fn stored_sessions(
+    provider: Provider,
+    locations: &Locations,
+    directory: Option<&Path>,
+) -> Vec<StoredSession> {
+    let heads = files(provider, locations, None);
+    let sessions = heads.into_iter().take(MAX_FILES).filter_map(|(file, at)| {
+        let session = head(provider, &file, at)?;
+        (directory.is_none_or(|it| it == session.directory)).then_some(session)
+    });
+    let mut sessions: Vec<StoredSession> = sessions.collect();
+    // A session may have several files.
+    let mut known = HashSet::new();
+    sessions.retain(|it| known.insert(it.id.clone()));
+    sessions
+}
+
+/// Returns the session of a CLI with this id.
+pub fn stored_session(
+    provider: Provider,
+    locations: &Locations,
+    id: &str,
+) -> Option<StoredSession> {
+    let files = files(provider, locations, Some(id));
+    let mut sessions = files
+        .into_iter()
+        .filter_map(|(file, at)| head(provider, &file, at));
+    sessions.find(|it| it.id == id)
+}
+
+/// Returns whether sessions are read from the files of this CLI.
+pub fn has_sessions(provider: Provider) -> bool {
+    matches!(
+        provider,
+        Provider::Claude | Provider::Codex | Provider::Copilot | Provider::Pi | Provider::Qwen
+    )
+}
+
+impl StoredSession {
+    /// Reads the prompts and answers.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read, or if it is larger than 64 MiB.
+    pub fn messages(&self) -> io::Result<Vec<StoredMessage>> {
+        let file = File::open(&self.file)?;
+        if file.metadata()?.len() > MAX_FILE {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let mut messages = Vec::new();
+        each_line(file.take(MAX_FILE), |line| {
+            messages.extend(message(self.provider, line));
+            true
+        })?;
+        Ok(messages)
+    }
+}
+
+/// Returns the files of sessions with their times, the newest first.
+fn files(
+    provider: Provider,
+    locations: &Locations,
+    session: Option<&str>,
+) -> Vec<(PathBuf, SystemTime)> {
+    if !has_sessions(provider) {
+        return Vec::new();
+    }
+    let mut sources = Sources::new(None);
+    match session {
+        Some(session) => provider.of_session(locations, session, &mut sources),
+        None => provider.sources(locations, &mut sources),
+    }
+    let time = |path: &Path| path.metadata().and_then(|it: Metadata| it.modified()).ok();
+    let mut files: Vec<_> = (sources.found.into_iter())
+        .map(|source| source.path)
+        .filter(|path| {
+            !path
+                .as_os_str()
+                .as_encoded_bytes()
+                .ends_with(COMPRESSED.as_bytes())
+        })
+        .filter_map(|path| Some((time(&path)?, path)))
+        .map(|(at, path)| (path, at))
+        .collect();
+    files.sort_by(|(a, a_at), (b, b_at)| (b_at, b).cmp(&(a_at, a)));
+    files
+}
+
+/// Reads the beginning of a file. `None` if it is not the file of a session with a prompt, such as that of a sub-agent.
+fn head(provider: Provider, file: &Path, changed: SystemTime) -> Option<StoredSession> {
+    let (mut id, mut directory, mut prompt) = (None, None, None);
+    let mut is_session = true;
+    let read = each_line(File::open(file).ok()?.take(HEAD), |line| {
+        is_session &= !is_of_sub_agent(provider, line);
+        let (its_id, its_directory) = identity(provider, line);
+        id = id.take().or_else(|| its_id.map(str::to_owned));
+        directory = directory
+            .take()
+            .or_else(|| its_directory.map(PathBuf::from));
+        if prompt.is_none()
+            && let Some(StoredMessage::Prompt(text)) = message(provider, line)
+        {
+            prompt = Some(text);
+        }
+        is_session && (id.is_none() || directory.is_none() || prompt.is_none())
+    });
+    read.ok()?;
+    let id = match provider {
+        // The lines of a fork may be those of the first session.
+        Provider::Claude | Provider::Qwen => file.file_stem()?.to_str()?.to_owned(),
+        _ => id?,
+    };
+    if !is_session {
+        return None;
+    }
+    Some(StoredSession {
+        id,
+        directory: directory?,
+        first_prompt: prompt?,
+        changed,
+        provider,
+        file: file.to_owned(),
+    })
+}
+
+/// Calls `each` with the lines that are JSON, until it returns `false`.
+fn each_line(reader: impl Read, mut each: impl FnMut(&Value) -> bool) -> io::Result<()> {
+    for line in BufReader::new(reader).split(b'\n') {
+        // The last line may be cut off.
+        if let Ok(line) = serde_json::from_slice(&line?)
+            && !each(&line)
+        {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn is_of_sub_agent(provider: Provider, line: &Value) -> bool {
+    match provider {
+        Provider::Claude | Provider::Qwen => line["isSidechain"] == true,
+        Provider::Codex => {
+            line["type"] == "session_meta" && line["payload"]["source"]["subagent"].is_object()
+        }
+        _ => false,
+    }
+}
+
+/// Returns the id of the session and its directory, as far as a line has them.
+fn identity(provider: Provider, line: &Value) -> (Option<&str>, Option<&str>) {
+    let (id, directory) = match provider {
+        Provider::Claude | Provider::Qwen => (&line["sessionId"], &line["cwd"]),
+        Provider::Codex if line["type"] == "session_meta" => {
+            (&line["payload"]["id"], &line["payload"]["cwd"])
+        }
+        Provider::Copilot if line["type"] == "session.start" => {
+            (&line["data"]["sessionId"], &line["data"]["context"]["cwd"])
+        }
+        Provider::Pi if line["type"] == "session" => (&line["id"], &line["cwd"]),
+        _ => return (None, None),
+    };
+    (id.as_str(), directory.as_str())
+}
+
+/// Returns the message of a line: a prompt of the user, or a part of the agent's answer.
+fn message(provider: Provider, line: &Value) -> Option<StoredMessage> {
+    let kind = line["type"].as_str()?;
+    let (role, content) = match (provider, kind) {
+        (Provider::Claude, "user" | "assistant")
+            if line["isMeta"] != true && line["isCompactSummary"] != true =>
+        {
+            (kind, &line["message"]["content"])
+        }
+        (Provider::Qwen, "user" | "assistant") => (kind, &line["message"]["parts"]),
+        (Provider::Codex, "response_item") if line["payload"]["type"] == "message" => (
+            line["payload"]["role"].as_str()?,
+            &line["payload"]["content"],
+        ),
+        // Those of a sub-agent are its own.
+        (Provider::Copilot, _) if line["agentId"].is_string() => return None,
+        (Provider::Copilot, "user.message") => ("user", &line["data"]["content"]),
+        (Provider::Copilot, "assistant.message") => ("assistant", &line["data"]["content"]),
+        (Provider::Pi, "message") => {
+            let message = &line["message"];
+            (message["role"].as_str()?, &message["content"])
+        }
+        _ => return None,
+    };
+    let text = text_of(content);
+    let text = text.trim();
+    match role {
+        // What a CLI adds is in tags, or begins with the name of a file.
+        "user" if text.starts_with('<') || text.starts_with("# AGENTS.md instructions") => None,
+        _ if text.is_empty() => None,
+        "user" => Some(StoredMessage::Prompt(text.to_owned())),
+        "assistant" => Some(StoredMessage::Answer(text.to_owned())),
+        _ => None,
+    }
+}
+
+/// Returns the text of a message without reasoning, tools and images.
+fn text_of(content: &Value) -> String {
+    let part = |part: &Value| {
+        let is_text = matches!(
+            part["type"].as_str(),
+            None | Some("text" | "input_text" | "output_text")
+        );
+        let text = part["text"]
+            .as_str()
+            .filter(|_| is_text && part["thought"] != true);
+        text.map(str::to_owned)
+    };
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let parts: Vec<String> = parts.iter().filter_map(part).collect();
+            parts.join("\n")
+        }
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,72 @@
+//! Sessions in the files of the real CLIs.
+
+use std::fs;
+use std::path::Path;
+
+use teamster_usage::{
+    Locations, Provider, StoredMessage, has_sessions, stored_session, stored_sessions,
+};
+
+use crate::common::{data, scenarios, truth};
+
+/// The directory of all recorded sessions.
+const DIRECTORY: &str = "/tmp/box/ws";
+
+#[test]
+fn every_recorded_session_has_its_directory_and_first_prompt() {
+    let mut count = 0;
+    for provider in Provider::ALL.into_iter().filter(|it| has_sessions(*it)) {
+        for (folder, expected) in scenarios(provider) {
+            let locations = Locations::of_home(&folder.join("home"));
+            let sessions = stored_sessions(provider, &locations, Some(Path::new(DIRECTORY)));
+            // A session without usage has no truth.
+            let ids: Vec<_> = sessions.iter().map(|it| &*it.id).collect();
+            for (session, _) in truth(&expected).into_keys() {
+                assert!(ids.contains(&&*session), "{}: {ids:?}", folder.display());
+            }
+            for session in &sessions {
+                let messages = session.messages().unwrap();
+                let first = messages.iter().find_map(|message| match message {
+                    StoredMessage::Prompt(text) => Some(text),
+                    _ => None,
+                });
+                assert_eq!(first, Some(&session.first_prompt), "{session:?}");
+                let found = stored_session(provider, &locations, &session.id).unwrap();
+                assert_eq!(&found, session);
+                count += 1;
+            }
+            let elsewhere = stored_sessions(provider, &locations, Some(Path::new("/else")));
+            assert_eq!(elsewhere, []);
+        }
+    }
+    assert!(count > 50, "{count}");
+}
+
+#[test]
+fn a_conversation_has_prompts_and_answers_only() {
+    let home = data().join("claude/2.1.330/compact/home");
+    let sessions = stored_sessions(Provider::Claude, &Locations::of_home(&home), None);
+    let prompt = |text: &str| StoredMessage::Prompt(text.to_owned());
+    let answer = |text: &str| StoredMessage::Answer(text.to_owned());
+    assert_eq!(
+        sessions[0].messages().unwrap(),
+        [
+            prompt("[[mock:text]] go"),
+            answer("Hello."),
+            prompt("[[mock:text]] again"),
+            answer("Hello."),
+        ]
+    );
+}
+
+#[test]
+fn a_file_that_is_no_session_is_left_out() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join(".claude/projects/-w");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("a.jsonl"), "{\"cwd\": 7}\nnot JSON\n[]\n").unwrap();
+    fs::write(folder.join("b.jsonl"), "").unwrap();
+    let locations = Locations::of_home(home.path());
+    assert_eq!(stored_sessions(Provider::Claude, &locations, None), []);
+    assert_eq!(stored_session(Provider::Claude, &locations, "../b"), None);
+}
