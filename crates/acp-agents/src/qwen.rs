@@ -3,6 +3,7 @@
 //! Qwen Code is a fork of Gemini CLI, but its ACP output differs. The tool's name and each request's tokens are in
 //! `_meta`.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ use teamster_acp::{
 use teamster_core::provider::{
     Args, CredentialFile, Credentials, FileLocation, RecordFiles, Sign, form_names,
 };
+use teamster_core::text::without_colors;
 use teamster_core::{
     AgentError, Capabilities, CliInfo, ErrorKind, ExecuteParams, PermissionMode, ToolKind, Usage,
 };
@@ -122,6 +124,8 @@ const NOTIFICATION_ERROR: &str = "[notification error] ";
 const CALL_BLOCKED: &str = "\u{2717} **PreToolUse blocked**: ";
 /// Beginning of such a message about a prompt, which ends the turn.
 const PROMPT_BLOCKED: &str = "\u{2717} **UserPromptSubmit blocked**: ";
+/// Beginning of the lines on stderr about its own speed, as of 0.24.4.
+const PERFORMANCE: &str = "[perf] ";
 /// Tool that starts a sub-agent. The CLI prints it as a tool of another kind.
 const AGENT: &str = "agent";
 /// Tool that asks the user.
@@ -374,6 +378,16 @@ impl Dialect for QwenDialect {
         let is_cut = plain.message == "terminated";
         let kind = kind.or(is_cut.then_some(ErrorKind::Network));
         known_by(plain, kind)
+    }
+
+    /// What it writes about its own speed explains no failure.
+    fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
+        let plain = without_colors(stderr);
+        if !plain.contains(PERFORMANCE) {
+            return plain;
+        }
+        let lines = plain.lines().filter(|it| !it.starts_with(PERFORMANCE));
+        Cow::Owned(lines.collect::<Vec<_>>().join("\n"))
     }
 
     fn mode(&self, wanted: PermissionMode) -> Result<ModeSwitch, AgentError> {

@@ -31,6 +31,20 @@ fn an_error_of_the_service_is_known_by_its_status() {
     assert_eq!(kind("it rained"), (ErrorKind::Internal, false));
 }
 
+#[test]
+fn lines_about_its_own_speed_are_no_evidence() {
+    let dialect = (QWEN.dialect)(&ExecuteParams::default());
+    // As a process on a busy machine wrote it.
+    let perf = "[perf] acp agent event loop stall: max=1845.493759ms";
+    assert_eq!(dialect.stderr_evidence(perf), "");
+    let both = format!("{perf}\nNo space left.\n");
+    assert_eq!(dialect.stderr_evidence(&both), "No space left.");
+    assert_eq!(
+        dialect.stderr_evidence("No space left.\n"),
+        "No space left.\n"
+    );
+}
+
 #[expect(clippy::needless_pass_by_value, reason = "shorter tests")]
 fn text(text: &str, meta: Value) -> Value {
     json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text},
