@@ -180,6 +180,11 @@ pub(crate) fn connect(url: &str, args: &RemoteArgs) -> anyhow::Result<Machine> {
     {
         client = client.with_ssh_command(command);
     }
+    // The runs there become a part of what this command is part of.
+    if let Ok(parent) = std::env::var("TRACEPARENT") {
+        let state = std::env::var("TRACESTATE").ok();
+        client = client.with_trace(&parent, state.as_deref());
+    }
     if client.is_unencrypted() {
         crate::report::warn(&[format!(
             "the connection to {} is not encrypted, so others can read the token: use https, a VPN or an SSH tunnel",

@@ -47,6 +47,8 @@ pub(crate) struct Http {
     url: String,
     /// The value of `Authorization`.
     token: Option<HeaderValue>,
+    /// Headers with the place of requests in a trace.
+    pub(crate) trace: Vec<(&'static str, HeaderValue)>,
     pub(crate) limits: Limits,
     pub(crate) observer: Option<Observer>,
     /// A server with this API has responded, so it is only away for a while if it cannot be reached.
@@ -81,6 +83,7 @@ impl Http {
             address,
             url,
             token: token.transpose()?,
+            trace: Vec::new(),
             limits: Limits {
                 response: Duration::from_mins(1),
                 silence: Duration::from_secs(45),
@@ -167,6 +170,9 @@ impl Http {
         };
         if let Some(key) = &call.key {
             request = request.header("idempotency-key", key);
+        }
+        for (name, value) in &self.trace {
+            request = request.header(*name, value);
         }
         let request = request
             .body(Full::new(body))

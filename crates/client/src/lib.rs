@@ -20,6 +20,8 @@ mod uploads;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::header::HeaderValue;
+
 pub use changes::Changes;
 pub use error::{ClientError, ClientErrorKind};
 pub use follow::Follow;
@@ -70,6 +72,19 @@ impl Client {
     #[must_use]
     pub fn with_response_limit(mut self, limit: Duration) -> Self {
         Arc::make_mut(&mut self.http).limits.response = limit;
+        self
+    }
+
+    /// Sets the place of the requests in a trace: the values of the headers `traceparent` and `tracestate` of the W3C. A server
+    /// that lets runs set `TRACEPARENT` places the runs there that this client starts. A value that no header can have is
+    /// left out.
+    #[must_use]
+    pub fn with_trace(mut self, parent: &str, state: Option<&str>) -> Self {
+        let headers = [("traceparent", Some(parent)), ("tracestate", state)];
+        let headers = headers
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, HeaderValue::from_str(value?).ok()?)));
+        Arc::make_mut(&mut self.http).trace = headers.collect();
         self
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use axum::http::HeaderMap;
 use teamster_api::{
     ProblemCode, RunSpec, ServiceError, SessionSpec, Trusted, Workspace, json_name,
 };
@@ -24,6 +25,26 @@ impl Demand for SessionSpec {
         let agents = self.fallback.iter().chain([&self.provider]);
         rights::of_agent(Some(self.permission), agents, &self.allowed_tools)
     }
+}
+
+/// Adds the place of a request in a trace (the headers `traceparent` and `tracestate` of the W3C) to the variables of its
+/// run, if the server lets runs set them. Variables of the body come first.
+pub(crate) fn take_trace(trusted: &mut Trusted, headers: &HeaderMap, config: &ServerConfig) {
+    for (name, header) in [("TRACEPARENT", "traceparent"), ("TRACESTATE", "tracestate")] {
+        let value = headers.get(header).and_then(|value| value.to_str().ok());
+        if let Some(value) = value
+            && allows(config, name)
+        {
+            let variable = trusted.env.entry(name.to_owned());
+            variable.or_insert_with(|| value.to_owned());
+        }
+    }
+}
+
+/// Returns whether the server lets runs set this variable.
+fn allows(config: &ServerConfig, name: &str) -> bool {
+    let mut allowed = config.allow_env.iter();
+    allowed.any(|allowed| allowed == "*" || allowed == name)
 }
 
 /// Checks the body of a run before it is started.
@@ -111,11 +132,7 @@ fn refused(trusted: &Trusted, config: &ServerConfig) -> Option<String> {
                 }
             }
             "env" => {
-                let is_refused = |name: &&String| {
-                    let mut allowed = config.allow_env.iter();
-                    !allowed.any(|allowed| allowed == "*" || allowed == *name)
-                };
-                let name = trusted.env.keys().find(is_refused)?;
+                let name = trusted.env.keys().find(|name| !allows(config, name))?;
                 format!(
                     "the server does not let a run set {}: allow it with `teamster serve --allow-env NAME`",
                     one_line(name)

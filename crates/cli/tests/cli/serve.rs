@@ -2,8 +2,6 @@
 
 pub(crate) mod client;
 mod doors;
-#[cfg(feature = "otlp")]
-mod figures;
 #[cfg(target_os = "linux")]
 mod hanging;
 mod history;
@@ -13,6 +11,8 @@ mod sessions;
 #[cfg(target_os = "linux")]
 mod soak;
 mod streams;
+#[cfg(feature = "otlp")]
+mod telemetry;
 mod triggers;
 
 use std::fs;

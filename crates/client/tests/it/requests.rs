@@ -64,6 +64,20 @@ async fn each_call_sends_its_request() {
 }
 
 #[tokio::test]
+async fn requests_have_the_place_in_a_trace_that_is_set() {
+    let fake = Fake::steps([Reply::problem(404, "NOT_FOUND")]).await;
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let client = fake.client().with_trace(parent, Some("no\nheader"));
+    client.runs(&RunQuery::default()).await.unwrap_err();
+    let request = &fake.requests()[0];
+    assert!(
+        request.contains(&format!("traceparent: {parent}\r\n")),
+        "{request}"
+    );
+    assert!(!request.contains("tracestate"), "{request}");
+}
+
+#[tokio::test]
 async fn a_query_has_what_is_set() {
     let fake = Fake::steps([Reply::problem(404, "NOT_FOUND")]).await;
     let client = fake.client();

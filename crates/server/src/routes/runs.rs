@@ -28,7 +28,7 @@ use crate::fields::{Cursor, NewRunId, RunId, split_unquoted};
 use crate::keys::Caller;
 use crate::operation::{Header, Operation};
 use crate::schema::{Entry, event};
-use crate::start::check_run;
+use crate::start::{check_run, take_trace};
 use crate::state::Shared;
 use crate::{ApiError, Scope, rights};
 
@@ -336,9 +336,10 @@ async fn start(
     headers: HeaderMap,
     body: Json<RunSpec>,
 ) -> Answer {
-    let request = body.value;
+    let mut request = body.value;
     rights::check(&request, &shared.config, &caller)?;
     check_run(&request, &shared.config).await?;
+    take_trace(&mut request.trusted, &headers, &shared.config);
     let wait = preferred_wait(&headers);
     let Started {
         run,
@@ -370,11 +371,13 @@ async fn start_as(
     State(shared): App,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
+    headers: HeaderMap,
     body: Json<RunSpec>,
 ) -> Answer {
-    let request = body.value;
+    let mut request = body.value;
     rights::check(&request, &shared.config, &caller)?;
     check_run(&request, &shared.config).await?;
+    take_trace(&mut request.trusted, &headers, &shared.config);
     let started = start_with_id(&shared, &id, request).await?;
     let shown = StartedRun::new(
         view(&started.run).await?,

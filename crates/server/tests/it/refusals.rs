@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use teamster_api::Spec;
 use teamster_server::Scope;
 use teamster_testkit::http::{Request, Stream};
 
@@ -221,6 +222,29 @@ fn variables_servers_and_pushes_need_a_flag_of_the_server() {
         &callback,
         "callback: this server ends with its client",
     );
+}
+
+#[test]
+fn place_in_a_trace_is_a_variable_if_the_server_allows_it() {
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    for (allowed, expected) in [("TRACEPARENT", Some(PARENT)), ("CI", None)] {
+        let served = Served::with(|config| config.allow_env = vec![allowed.to_owned()]);
+        for (method, path) in [("POST", "/v1/runs"), ("PUT", "/v1/runs/of-a-trace")] {
+            let request = served.request(method, path);
+            let request = request.header("traceparent", PARENT);
+            let body = json!({"provider": "claude", "prompt": "x"});
+            let started = request.header("tracestate", "a=b").json(&body).send();
+            assert_eq!(started.status, 201, "{}", started.body);
+            let id = started.json()["runId"].as_str().unwrap().to_owned();
+            let Some(Spec::Run(spec)) = served.runs.spec(&id) else {
+                panic!("{id}");
+            };
+            let env = &spec.trusted.env;
+            assert_eq!(env.get("TRACEPARENT").map(String::as_str), expected);
+            assert!(!env.contains_key("TRACESTATE"));
+        }
+        served.end();
+    }
 }
 
 #[test]
