@@ -177,6 +177,8 @@ export interface Capabilities {
   skills?: boolean;
   /** Sub-agents for a run (`sub_agents`). */
   subAgents?: boolean;
+  /** Hooks for a run (`hooks`). */
+  hooks?: boolean;
   /** Instructions (`system_prompt`). */
   systemPrompt: SystemPromptSupport;
   /** Title of the session in the CLI's lists (`title`). */

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::is_default;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use teamster_core::{Container, McpDelivery, McpServer, SubAgent, Timeouts};
 
 /// The fields that only a caller may choose that may start programs on the machine: programs, variables, files, and how
@@ -56,6 +57,9 @@ pub struct Trusted {
     /// Sub-agents, in addition to the user's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sub_agents: Vec<SubAgent>,
+    /// Hooks, in addition to the user's: an object in the CLI's own words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hooks: Option<Value>,
     /// A file that gets the last message of a run.
     #[serde(
         with = "crate::path::optional",
@@ -129,6 +133,7 @@ impl Trusted {
             add_dirs,
             skills,
             sub_agents,
+            hooks,
             output_file,
             record_to,
             push,
@@ -155,6 +160,7 @@ impl Trusted {
             ("add_dirs", !add_dirs.is_empty()),
             ("skills", !skills.is_empty()),
             ("sub_agents", !sub_agents.is_empty()),
+            ("hooks", hooks.is_some()),
             ("output_file", output_file.is_some()),
             ("record_to", record_to.is_some()),
             ("push", push.is_some()),

@@ -155,6 +155,10 @@ fn options(params: &ExecuteParams, args: &mut Args) {
         args.value("--plugin-dir", skill);
     }
     sub_agents::options(params, args);
+    if let Some(hooks) = &params.hooks {
+        // In a file: other users can read arguments.
+        args.private_file("--settings=", json!({"hooks": hooks}).to_string());
+    }
     if let Some(id) = &params.session_id {
         args.value("--resume", id);
     }
@@ -225,6 +229,14 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
         return Err(AgentError::refused(
             "skills",
             "in read-only, Claude Code has no tool that loads a skill; use another permission mode",
+        ));
+    }
+    let is_settings = |arg: &String| arg == "--settings" || arg.starts_with("--settings=");
+    if params.hooks.is_some() && params.extra_args.iter().any(is_settings) {
+        // Measured.
+        return Err(AgentError::refused(
+            "hooks",
+            "Claude Code takes the last --settings alone, and `extra_args` has one: put the hooks there",
         ));
     }
     sub_agents::check(params)?;

@@ -52,6 +52,7 @@ static CAPABILITIES: Capabilities = {
     can.add_dirs = true;
     can.skills = true;
     can.sub_agents = true;
+    can.hooks = true;
     can.system_prompt = SystemPromptSupport::AppendAndReplace;
     can.title = true;
     can.model = true;

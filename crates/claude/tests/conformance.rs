@@ -192,6 +192,10 @@ fn understand(sent: &Sent<'_>) -> Understood {
         sub_agents: args
             .text("--agents")
             .map_or_else(Vec::new, |text| sub_agents(&text)),
+        hooks: from_file("--settings").map(|text| {
+            let settings: Value = serde_json::from_str(&text).unwrap();
+            settings["hooks"].clone()
+        }),
         system_prompt,
         model: args.text("--model"),
         effort: args.text("--effort"),

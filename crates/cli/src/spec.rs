@@ -252,7 +252,7 @@ pub(crate) fn limits_of_silence(args: &TimeoutArgs) -> Timeouts {
     }
 }
 
-/// Sets the MCP servers, the skills and the sub-agents. Variables of the servers come from the agent's environment, then
+/// Sets the MCP servers, the skills, the sub-agents and the hooks. Variables of the servers come from the agent's environment, then
 /// from this process's.
 pub(crate) fn mcp_servers(
     args: McpArgs,
@@ -265,6 +265,7 @@ pub(crate) fn mcp_servers(
         mcp_strict,
         skill,
         agent_file,
+        hooks,
     } = args;
     let sources = mcp_servers::sources(&servers)?;
     let variables = &trusted.env;
@@ -281,6 +282,7 @@ pub(crate) fn mcp_servers(
     trusted.sub_agents = (agent_file.iter())
         .map(|file| sub_agent::read(file))
         .collect::<anyhow::Result<_>>()?;
+    trusted.hooks = hooks.as_deref().map(input::hooks).transpose()?;
     warnings.extend(given.ignored);
     Ok(())
 }

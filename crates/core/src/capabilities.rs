@@ -27,6 +27,9 @@ pub struct Capabilities {
     /// Sub-agents for a run (`sub_agents`).
     #[serde(default)]
     pub sub_agents: bool,
+    /// Hooks for a run (`hooks`).
+    #[serde(default)]
+    pub hooks: bool,
     /// Instructions (`system_prompt`).
     pub system_prompt: SystemPromptSupport,
     /// Title of the session in the CLI's lists (`title`).
@@ -131,6 +134,7 @@ impl Capabilities {
             add_dirs: false,
             skills: false,
             sub_agents: false,
+            hooks: false,
             system_prompt: SystemPromptSupport::None,
             title: false,
             model: false,

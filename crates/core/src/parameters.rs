@@ -93,6 +93,7 @@ pub(crate) const PARAMETERS: &[Parameter] = parameters! {
     add_dirs: |can| can.add_dirs, Kept;
     skills: |can| can.skills, Kept;
     sub_agents: |can| can.sub_agents, LeftOut;
+    hooks: |can| can.hooks, Kept;
     model: |can| can.model, LeftOut;
     effort: |can| can.effort, LeftOut;
     fallback_model: |can| can.fallback_model, LeftOut;

@@ -70,6 +70,9 @@ pub struct ExecuteParams {
     pub skills: Vec<PathBuf>,
     /// Sub-agents for this run, in addition to the user's.
     pub sub_agents: Vec<SubAgent>,
+    /// Hooks for this run, in addition to the user's: programs that the CLI calls, such as before a tool. An object in the
+    /// CLI's own words, as its settings have it.
+    pub hooks: Option<Value>,
     /// Environment variables. They override the inherited ones and the provider's.
     pub env: BTreeMap<String, String>,
     /// Instructions for the agent.
@@ -142,6 +145,7 @@ setters! {
         some permissions: PermissionPolicy,
         some max_turns: u32,
         some max_budget_usd: f64,
+        some hooks: Value,
         some output_schema: Value,
         set mcp_delivery: McpDelivery,
         set mcp_strict: bool,
@@ -165,6 +169,7 @@ impl fmt::Debug for ExecuteParams {
             .field("working_directory", &self.working_directory)
             .field("skills", &self.skills)
             .field("sub_agents", &self.sub_agents.len())
+            .field("hooks", &self.hooks.is_some())
             .field("env", &self.env.keys().collect::<Vec<_>>())
             .field("title", &self.title)
             .field("model", &self.model)
@@ -197,6 +202,7 @@ impl ExecuteParams {
         "add_dirs",
         "skills",
         "sub_agents",
+        "hooks",
         "env",
         "system_prompt",
         "title",
@@ -337,6 +343,7 @@ mod tests {
             add_dirs,
             skills,
             sub_agents,
+            hooks,
             env,
             system_prompt,
             title,

@@ -76,6 +76,7 @@ fn trusted(trusted: &Trusted, params: &mut ExecuteParams) -> Result<(), AgentErr
     params.add_dirs.clone_from(&trusted.add_dirs);
     params.skills.clone_from(&trusted.skills);
     params.sub_agents.clone_from(&trusted.sub_agents);
+    params.hooks.clone_from(&trusted.hooks);
     params.env.clone_from(&trusted.env);
     params.images = (trusted.images.iter())
         .map(|file| image(file))

@@ -356,6 +356,7 @@ fn everything() -> Capabilities {
     can.add_dirs = true;
     can.skills = true;
     can.sub_agents = true;
+    can.hooks = true;
     can.system_prompt = SystemPromptSupport::AppendAndReplace;
     can.model = true;
     can.effort = true;

@@ -178,6 +178,8 @@ class Capabilities(TypedDict):
     skills: NotRequired[bool]
     #: Sub-agents for a run (`sub_agents`).
     subAgents: NotRequired[bool]
+    #: Hooks for a run (`hooks`).
+    hooks: NotRequired[bool]
     #: Instructions (`system_prompt`).
     systemPrompt: "SystemPromptSupport"
     #: Title of the session in the CLI's lists (`title`).

@@ -110,6 +110,10 @@ fn invalid_parameters_are_refused_by_name() {
             p.session_id = Some("a".into());
             p.new_session_id = Some("11111111-2222-4333-8444-555555555555".into());
         }),
+        ("hooks:", |p| {
+            p.hooks = Some(json!({"Stop": []}));
+            p.extra_args = vec!["--settings".into(), "mine.json".into()];
+        }),
         ("skills:", |p| {
             p.skills = vec!["/s".into()];
             p.permission = PermissionMode::ReadOnly;
@@ -155,4 +159,20 @@ fn a_sandbox_is_never_claimed_behind_the_users_back() {
     params.env.insert("IS_SANDBOX".into(), "1".into());
     let launch = launch(&params).unwrap();
     assert!(launch.env.iter().all(|(name, _)| name != "IS_SANDBOX"));
+}
+
+#[test]
+fn hooks_are_in_a_file_and_in_no_argument() {
+    let params = ExecuteParams::new("hi").hooks(json!({"Stop": ["secret"]}));
+    let launch = launch(&params).unwrap();
+    let [file] = &launch.private_files[..] else {
+        panic!("{:?}", launch.private_files);
+    };
+    assert_eq!(file.content, br#"{"hooks":{"Stop":["secret"]}}"#);
+    let PathLocation::Argument(at) = file.location else {
+        panic!("{:?}", file.location);
+    };
+    assert_eq!(launch.args[at], "--settings=");
+    let has_secret = |arg: &std::ffi::OsString| arg.to_string_lossy().contains("secret");
+    assert!(!launch.args.iter().any(has_secret));
 }

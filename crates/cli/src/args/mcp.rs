@@ -1,4 +1,4 @@
-//! Options for MCP servers, skills and sub-agents.
+//! Options for MCP servers, skills, sub-agents and hooks.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ impl fmt::Debug for ServerArgs {
 }
 
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "MCP servers, skills and sub-agents")]
+#[command(next_help_heading = "MCP servers, skills, sub-agents and hooks")]
 pub(crate) struct McpArgs {
     #[command(flatten)]
     pub(crate) servers: ServerArgs,
@@ -64,6 +64,12 @@ pub(crate) struct McpArgs {
     /// The head has `name`, `description` and settings in the CLI's own words, such as `tools`; below it is the prompt.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) agent_file: Vec<PathBuf>,
+    /// Hooks beside the user's own: a file in the form of the CLI's settings, or the JSON itself
+    ///
+    /// With Claude Code, for example: --hooks '{"hooks": {"PreToolUse": […]}}'. The CLI runs their commands, such as before
+    /// and after tools, and gets them in a private file.
+    #[arg(long, value_name = "FILE|JSON", hide_short_help = true, value_hint = ValueHint::FilePath)]
+    pub(crate) hooks: Option<String>,
 }
 
 /// Values of `--mcp-via` with their help texts.

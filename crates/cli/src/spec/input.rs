@@ -70,15 +70,31 @@ pub(super) fn read_text(file: &Path, what: &str) -> anyhow::Result<String> {
 }
 
 pub(crate) fn schema(value: &str) -> anyhow::Result<Value> {
+    json(value, "the schema", "--output-schema")
+}
+
+/// Returns the hooks of a CLI's settings that have nothing else.
+pub(super) fn hooks(value: &str) -> anyhow::Result<Value> {
+    let mut settings = json(value, "the file of hooks", "--hooks")?;
+    let hooks = (settings.get_mut("hooks").map(Value::take)).unwrap_or_default();
+    let mut names = settings.as_object().into_iter().flat_map(|it| it.keys());
+    if let Some(other) = names.find(|name| *name != "hooks") {
+        bail!("--hooks takes hooks alone, and there is {other:?} too: leave it out");
+    }
+    if !hooks.is_object() {
+        bail!(r#"--hooks: expected {{"hooks": {{…}}}}, as in the CLI's settings"#);
+    }
+    Ok(hooks)
+}
+
+/// Returns JSON, or that of a file. `what` and `option` are for errors.
+fn json(value: &str, what: &str, option: &str) -> anyhow::Result<Value> {
     let (text, place) = if value.trim_start().starts_with('{') {
-        (value.to_owned(), "in --output-schema".to_owned())
+        (value.to_owned(), format!("in {option}"))
     } else {
-        (
-            read_text(Path::new(value), "the schema")?,
-            format!("in {value}"),
-        )
+        (read_text(Path::new(value), what)?, format!("in {value}"))
     };
-    serde_json::from_str(&text).with_context(|| format!("the schema {place} is not JSON"))
+    serde_json::from_str(&text).with_context(|| format!("{what} {place} is not JSON"))
 }
 
 pub(crate) fn environment(vars: &[EnvVar]) -> anyhow::Result<BTreeMap<String, String>> {

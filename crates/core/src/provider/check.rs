@@ -91,6 +91,11 @@ impl ExecuteParams {
         {
             return invalid("output_schema", "it must be a JSON object");
         }
+        if let Some(hooks) = &self.hooks
+            && !matches!(hooks, Value::Object(_))
+        {
+            return invalid("hooks", "it must be a JSON object");
+        }
         Ok(())
     }
 
@@ -257,6 +262,7 @@ mod tests {
                 |p| p.sub_agents = vec![crate::SubAgent::new("a", "b", "c")],
                 "sub_agents",
             ),
+            (|p| p.hooks = Some(json!({})), "hooks"),
             (|p| p.title = Some("t".into()), "title"),
             (|p| p.model = Some("m".into()), "model"),
             (|p| p.effort = Some("e".into()), "effort"),
@@ -287,6 +293,7 @@ mod tests {
         all.max_turns = true;
         all.max_budget_usd = true;
         all.output_schema = true;
+        all.hooks = true;
         let refused = |change: fn(&mut ExecuteParams)| refused(&all, change);
         assert_eq!(refused(|p| p.prompt = " \n".into()), "prompt: it is empty");
         assert!(refused(|p| p.session_id = Some(String::new())).starts_with("session_id: "));
@@ -305,6 +312,7 @@ mod tests {
         assert!(refused(|p| p.max_turns = Some(0)).starts_with("max_turns: "));
         assert!(refused(|p| p.max_budget_usd = Some(f64::NAN)).starts_with("max_budget_usd: "));
         assert!(refused(|p| p.output_schema = Some(json!([]))).starts_with("output_schema: "));
+        assert!(refused(|p| p.hooks = Some(json!([]))).starts_with("hooks: "));
     }
 
     #[test]

@@ -116,6 +116,7 @@ pub(super) enum Ask {
     AddDir(PathBuf),
     Skill(PathBuf),
     SubAgent(String),
+    Hook(String),
     Env(String),
     Append(String),
     Replace(String),
@@ -169,6 +170,10 @@ impl ArbitraryRun {
                         &mut params.sub_agents,
                         SubAgent::new("reviewer", &*text, &*text),
                     );
+                }
+                Ask::Hook(command) => {
+                    let hook = json!({"hooks": [{"type": "command", "command": command}]});
+                    params.hooks = Some(json!({"PreToolUse": [hook]}));
                 }
                 Ask::Env(value) => drop(params.env.insert("API_KEY".into(), value)),
                 Ask::Append(text) => params.system_prompt = Some(SystemPrompt::Append(text)),
@@ -280,6 +285,7 @@ impl Suite {
             (can.add_dirs, Ask::AddDir(text().into())),
             (can.skills, Ask::Skill(Path::new("/").join(text()))),
             (can.sub_agents, Ask::SubAgent(text())),
+            (can.hooks, Ask::Hook(text())),
             (append, Ask::Append(text())),
             (replace, Ask::Replace(text())),
             (can.model, Ask::Model(text())),
@@ -316,6 +322,7 @@ impl Suite {
                     .boxed(),
             ),
             (can.sub_agents, text().prop_map(Ask::SubAgent).boxed()),
+            (can.hooks, text().prop_map(Ask::Hook).boxed()),
             (
                 true,
                 text()

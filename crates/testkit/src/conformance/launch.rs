@@ -256,6 +256,7 @@ fn names_a_parameter(message: &str) -> bool {
         "add_dirs",
         "skills",
         "sub_agents",
+        "hooks",
         "env",
         "system_prompt",
         "model",

@@ -114,6 +114,7 @@ impl Suite {
             "sub_agents" => {
                 p.sub_agents = vec![SubAgent::new("reviewer", "Reviews code", "Be brief.")];
             }
+            "hooks" => p.hooks = Some(json!({"PreToolUse": []})),
             "model" => p.model = Some(plain.model.into()),
             "effort" => p.effort = Some(plain.effort.into()),
             "allowed_tools" => p.allowed_tools = vec![plain.tool.into()],

@@ -128,6 +128,8 @@ pub struct Understood {
     pub skills: Vec<PathBuf>,
     /// The sub-agents, without further settings.
     pub sub_agents: Vec<SubAgent>,
+    /// The hooks.
+    pub hooks: Option<Value>,
     /// The system prompt.
     pub system_prompt: Option<SystemPrompt>,
     /// The model.
@@ -168,6 +170,7 @@ impl Understood {
             add_dirs: full(&params.add_dirs),
             skills: params.skills.clone(),
             sub_agents: params.sub_agents.clone(),
+            hooks: params.hooks.clone(),
             system_prompt: params.system_prompt.clone(),
             model: params.model.clone(),
             effort: params.effort.clone(),
@@ -195,7 +198,7 @@ impl Understood {
     }
 
     /// Returns each field as text, for comparison. Paths that are not UTF-8 stay distinct.
-    fn fields(&self) -> [(&'static str, String); 19] {
+    fn fields(&self) -> [(&'static str, String); 20] {
         fn text(value: &impl std::fmt::Debug) -> String {
             format!("{value:?}")
         }
@@ -209,6 +212,7 @@ impl Understood {
             ("add_dirs", text(&self.add_dirs)),
             ("skills", text(&self.skills)),
             ("sub_agents", text(&self.sub_agents)),
+            ("hooks", text(&self.hooks)),
             ("system_prompt", text(&self.system_prompt)),
             ("model", text(&self.model)),
             ("effort", text(&self.effort)),

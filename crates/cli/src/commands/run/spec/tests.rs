@@ -52,6 +52,7 @@ fn every_field_has_a_flag() {
         "--add-dir=/b",
         "--skill=/s",
         &agent_file,
+        r#"--hooks={"hooks": {"Stop": []}}"#,
         "--env=A=1",
         "--append-system-prompt=be brief",
         "--model=m",
@@ -90,6 +91,7 @@ fn every_field_has_a_flag() {
         params.sub_agents,
         [SubAgent::new("reviewer", "Reviews", "You review.")]
     );
+    assert_eq!(params.hooks, Some(serde_json::json!({"Stop": []})));
     assert_eq!(params.env, BTreeMap::from([("A".into(), "1".into())]));
     assert_eq!(
         params.system_prompt,
@@ -156,7 +158,7 @@ fn no_options_give_default_parameters() {
     // The fields that `Debug` leaves out.
     assert!(!params.slash_commands && !params.include_native && !params.keep_background);
     assert!(params.add_dirs.is_empty() && params.skills.is_empty() && params.images.is_empty());
-    assert!(params.sub_agents.is_empty());
+    assert!(params.sub_agents.is_empty() && params.hooks.is_none());
     assert!(params.system_prompt.is_none() && params.output_schema.is_none());
     assert!(params.cli_retries.is_none() && params.extra_args.is_empty());
 }
@@ -166,6 +168,10 @@ fn errors_are_specific_and_hide_values() {
     assert!(error(&["x", "--image=a.bmp"]).contains("a.bmp is not an image"));
     assert!(error(&["x", "--output-schema={nope"]).contains("is not JSON"));
     assert!(error(&["x", "--output-schema=/no/such"]).contains("cannot read the schema"));
+    assert!(error(&["x", "--hooks=[]"]).contains("cannot read the file of hooks"));
+    assert!(error(&["x", "--hooks={}"]).contains("--hooks: expected {\"hooks\": {…}}"));
+    let settings = r#"--hooks={"hooks": {}, "model": "m"}"#;
+    assert!(error(&["x", settings]).contains("there is \"model\" too"));
     assert!(error(&["x", "--env==secret"]).contains("--env needs KEY"));
     assert!(!error(&["x", "--env==secret"]).contains("secret"));
     let missing = error(&["x", "--env=TEAMSTER_TEST_NO_SUCH_VARIABLE"]);
