@@ -44,7 +44,7 @@ impl Agent {
         Self { root, plan }
     }
 
-    /// Installs a `copilot` that does this and plays a recorded run, which has no cost.
+    /// Installs a `copilot` that does this and plays a recorded run.
     fn copilot(&self, script: &str) {
         let played = recorded("copilot", "1.0.92", "conformance_text");
         let script = format!("{script}\nexec cat '{}'", played.display());

@@ -240,7 +240,11 @@ fn a_fallback_plays_a_tick_and_the_next_is_the_agents_again() {
     let agent = Agent::new(|plan| plan.turn([Act::Die]).turn([Act::DidWork]));
     agent.copilot("");
     let mut command = agent.command();
-    command.env("FALLBACK", "copilot").env("MIN_SLEEP", "0");
+    command.envs([
+        ("FALLBACK", "copilot"),
+        ("MIN_SLEEP", "0"),
+        ("IDLE_STEP", "0"),
+    ]);
     let ended = run(command.args(["--ticks", "2"]));
     assert_eq!(ended.code, Some(0), "{}", agent.log());
     let ticks = agent.lines("ticks.jsonl");

@@ -5,7 +5,7 @@ use serde_json::Value;
 use teamster_testkit::stand_in::Act;
 
 use super::Agent;
-use crate::cli::{Running, program, run};
+use crate::cli::{Running, program, recorded, run};
 
 #[test]
 fn the_code_is_that_of_the_last_tick() {
@@ -80,22 +80,28 @@ fn the_program_of_the_agents_file() {
 #[test]
 fn an_estimate_is_made_with_the_users_prices() {
     let agent = Agent::new(|plan| plan);
-    agent.copilot("");
-    let tick = || {
+    // Its output has tokens and no cost.
+    let played = recorded("gemini", "0.61.0", "conformance_text");
+    let script = format!("exec cat '{}'", played.display());
+    program(&agent.root.path().join("bin/gemini"), &script);
+    let command = || {
         let mut command = agent.command();
-        command.env("RUNTIME", "copilot").args(["--ticks", "1"]);
-        let ended = run(&mut command);
+        command.envs([("RUNTIME", "gemini"), ("ADAPTER", "cold")]);
+        command
+    };
+    let tick = || {
+        let ended = run(command().args(["--ticks", "1"]));
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         let usage = std::fs::read_to_string(agent.path("usage.jsonl")).unwrap();
         serde_json::from_str::<Value>(usage.lines().last().unwrap()).unwrap()
     };
-    // The table does not know it.
-    assert_eq!(tick()["cost_usd"], Value::Null);
+    let of_table = tick()["cost_usd"].as_f64().unwrap();
+    assert!(of_table < 0.001, "{of_table}");
     let folder = agent.root.path().join("home/.config/teamster");
     std::fs::create_dir_all(&folder).unwrap();
     let prices = |output: u32| {
         format!(
-            "[models.\"mock-model\"]\ninput = 0\ncache_read = 0\ncache_write = 0\noutput = {output}\n"
+            "[models.\"gemini-2.5-flash\"]\ninput = 0\ncache_read = 0\ncache_write = 0\noutput = {output}\n"
         )
     };
     std::fs::write(folder.join("prices.toml"), prices(1_000_000)).unwrap();
@@ -114,7 +120,7 @@ fn an_estimate_is_made_with_the_users_prices() {
     let twice = 2.0 * record["output_tokens"].as_f64().unwrap();
     assert_eq!(record["cost_usd"].as_f64(), Some(twice));
     std::fs::write(&named, "[models.x]\ninput = -1\n").unwrap();
-    let ended = run(agent.command().env("RUNTIME", "copilot"));
+    let ended = run(&mut command());
     assert_eq!(ended.code, Some(2), "{}", ended.stdout);
     let error = "error: the file of prices cannot be used: ";
     ended.stderr_begins(error);
