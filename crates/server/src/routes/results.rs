@@ -94,76 +94,70 @@ struct Wanted {
 }
 
 pub(super) fn operations() -> Vec<Operation> {
-    let of_runs = [
-        (&RUN.diff, get(run_diff)),
-        (&RUN.bundle, get(run_bundle)),
-        (&RUN.files, get(run_files)),
-        (&RUN.file, get(run_file)),
-    ];
-    let of_sessions = [
-        (&SESSION.diff, get(session_diff)),
-        (&SESSION.bundle, get(session_bundle)),
-        (&SESSION.files, get(session_files)),
-        (&SESSION.file, get(session_file)),
-    ];
-    let mut operations = Vec::new();
-    for (kind, handlers) in [(RUN, of_runs), (SESSION, of_sessions)] {
-        let [diff, bundle, files, file] =
-            handlers.map(|([path, id], handler)| Operation::new(Method::GET, path, id, handler));
-        operations.extend([
-            diff.path::<runs::RunPath>()
-                .about(
-                    "Show the changes",
-                    "What was changed in the workspace since it was made, committed or not: so far while the run is \
-                    live. `Accept: text/x-diff` asks for a patch that `git apply` takes, once the run has ended.",
-                )
-                .query::<DiffSelection>()
-                .reply(
-                    StatusCode::OK,
-                    "The changes.",
-                    vec![
-                        ("application/json", SchemaGenerator::subschema_for::<WorkspaceDiff>),
-                        (DIFF, SchemaGenerator::subschema_for::<String>),
-                    ],
-                )
-                .problems(&[
-                    kind.missing,
-                    ProblemCode::RunIdAmbiguous,
-                    ProblemCode::RunLive,
-                    ProblemCode::NoWorkspace,
-                ]),
-            bundle
-                .path::<runs::RunPath>()
-                .about(
-                    "Read the commits",
-                    "A git bundle of the commits since the workspace was made, and of what was not committed: the refs \
-                    `refs/teamster/ID/head` and `refs/teamster/ID/wip`.",
-                )
-                .query::<Wanted>()
-                .reply(StatusCode::OK, "The bundle, or what is wanted of it.", file_content())
-                .problems(&[kind.missing])
-                .problems(&FILE_PROBLEMS),
-            files
-                .path::<runs::RunPath>()
-                .about(
-                    "List the files",
-                    "What an ended run brings back: `bundle`, `patch`, and as `files/PATH` the files of its `artifacts`.",
-                )
-                .json::<FileList>(StatusCode::OK, "The files.")
-                .problems(&[kind.missing, ProblemCode::RunIdAmbiguous, ProblemCode::RunLive]),
-            file.path::<FilePath>()
-                .about(
-                    "Read a file",
-                    "The whole file; or one part of it, which can be checked by the manifest, so that a transfer can \
-                    continue where it broke.",
-                )
-                .query::<Wanted>()
-                .reply(StatusCode::OK, "The file, or what is wanted of it.", file_content())
-                .problems(&[kind.missing])
-                .problems(&FILE_PROBLEMS),
-        ]);
-    }
-    operations
+    let of_all = [of::<false>(&RUN), of::<true>(&SESSION)];
+    of_all.into_iter().flatten().collect()
+}
+
+/// Returns the operations of runs, or of sessions.
+fn of<const SESSIONS: bool>(kind: &Kind) -> [Operation; 4] {
+    let new =
+        |[path, id]: [&'static str; 2], handler| Operation::new(Method::GET, path, id, handler);
+    let diff = new(kind.diff, get(diff::<SESSIONS>));
+    let bundle = new(kind.bundle, get(bundle::<SESSIONS>));
+    let files = new(kind.files, get(files::<SESSIONS>));
+    let file = new(kind.file, get(file::<SESSIONS>));
+    [
+        diff.path::<runs::RunPath>()
+            .about(
+                "Show the changes",
+                "What was changed in the workspace since it was made, committed or not: so far while the run is \
+                live. `Accept: text/x-diff` asks for a patch that `git apply` takes, once the run has ended.",
+            )
+            .query::<DiffSelection>()
+            .reply(
+                StatusCode::OK,
+                "The changes.",
+                vec![
+                    ("application/json", SchemaGenerator::subschema_for::<WorkspaceDiff>),
+                    (DIFF, SchemaGenerator::subschema_for::<String>),
+                ],
+            )
+            .problems(&[
+                kind.missing,
+                ProblemCode::RunIdAmbiguous,
+                ProblemCode::RunLive,
+                ProblemCode::NoWorkspace,
+            ]),
+        bundle
+            .path::<runs::RunPath>()
+            .about(
+                "Read the commits",
+                "A git bundle of the commits since the workspace was made, and of what was not committed: the refs \
+                `refs/teamster/ID/head` and `refs/teamster/ID/wip`.",
+            )
+            .query::<Wanted>()
+            .reply(StatusCode::OK, "The bundle, or what is wanted of it.", file_content())
+            .problems(&[kind.missing])
+            .problems(&FILE_PROBLEMS),
+        files
+            .path::<runs::RunPath>()
+            .about(
+                "List the files",
+                "What an ended run brings back: `bundle`, `patch`, and as `files/PATH` the files of its `artifacts`.",
+            )
+            .json::<FileList>(StatusCode::OK, "The files.")
+            .problems(&[kind.missing, ProblemCode::RunIdAmbiguous, ProblemCode::RunLive]),
+        file.path::<FilePath>()
+            .about(
+                "Read a file",
+                "The whole file; or one part of it, which can be checked by the manifest, so that a transfer can \
+                continue where it broke.",
+            )
+            .query::<Wanted>()
+            .reply(StatusCode::OK, "The file, or what is wanted of it.", file_content())
+            .problems(&[kind.missing])
+            .problems(&FILE_PROBLEMS),
+    ]
 }
 
 /// A media type, and the schema of its content.
@@ -188,75 +182,47 @@ pub(super) async fn id_of(shared: &Shared, id: String) -> Result<String, ApiErro
     }
 }
 
-async fn run_diff(
+/// Returns the whole id of a run or session.
+async fn whole_id<const SESSION: bool>(shared: &Shared, id: String) -> Result<String, ApiError> {
+    if SESSION {
+        Ok(sessions::find(shared, &id).await?.run_id)
+    } else {
+        id_of(shared, id).await
+    }
+}
+
+async fn files<const SESSION: bool>(State(shared): App, Path(id): Path<String>) -> Answer {
+    let id = whole_id::<SESSION>(&shared, id).await?;
+    json(StatusCode::OK, &shared.runs.files(&id).await?)
+}
+
+async fn bundle<const SESSION: bool>(
+    State(shared): App,
+    Path(id): Path<String>,
+    Query(wanted): Query<Wanted>,
+) -> Answer {
+    let id = whole_id::<SESSION>(&shared, id).await?;
+    content(shared, id, BUNDLE.to_owned(), &wanted).await
+}
+
+async fn file<const SESSION: bool>(
+    State(shared): App,
+    Path((id, name)): Path<(String, String)>,
+    Query(wanted): Query<Wanted>,
+) -> Answer {
+    let id = whole_id::<SESSION>(&shared, id).await?;
+    content(shared, id, name, &wanted).await
+}
+
+async fn diff<const SESSION: bool>(
     State(shared): App,
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answer {
-    let id = id_of(&shared, id).await?;
-    diff(shared, id, query.as_deref(), &headers).await
-}
-
-async fn session_diff(
-    State(shared): App,
-    Path(id): Path<String>,
-    RawQuery(query): RawQuery,
-    headers: HeaderMap,
-) -> Answer {
-    let id = sessions::find(&shared, &id).await?.run_id;
-    diff(shared, id, query.as_deref(), &headers).await
-}
-
-async fn run_files(State(shared): App, Path(id): Path<String>) -> Answer {
-    let id = id_of(&shared, id).await?;
-    json(StatusCode::OK, &shared.runs.files(&id).await?)
-}
-
-async fn session_files(State(shared): App, Path(id): Path<String>) -> Answer {
-    let id = sessions::find(&shared, &id).await?.run_id;
-    json(StatusCode::OK, &shared.runs.files(&id).await?)
-}
-
-async fn run_bundle(
-    State(shared): App,
-    Path(id): Path<String>,
-    Query(wanted): Query<Wanted>,
-) -> Answer {
-    let id = id_of(&shared, id).await?;
-    file(shared, id, BUNDLE.to_owned(), &wanted).await
-}
-
-async fn session_bundle(
-    State(shared): App,
-    Path(id): Path<String>,
-    Query(wanted): Query<Wanted>,
-) -> Answer {
-    let id = sessions::find(&shared, &id).await?.run_id;
-    file(shared, id, BUNDLE.to_owned(), &wanted).await
-}
-
-async fn run_file(
-    State(shared): App,
-    Path((id, name)): Path<(String, String)>,
-    Query(wanted): Query<Wanted>,
-) -> Answer {
-    let id = id_of(&shared, id).await?;
-    file(shared, id, name, &wanted).await
-}
-
-async fn session_file(
-    State(shared): App,
-    Path((id, name)): Path<(String, String)>,
-    Query(wanted): Query<Wanted>,
-) -> Answer {
-    let id = sessions::find(&shared, &id).await?.run_id;
-    file(shared, id, name, &wanted).await
-}
-
-async fn diff(shared: Arc<Shared>, id: String, query: Option<&str>, headers: &HeaderMap) -> Answer {
-    let mut query = selection(query.unwrap_or_default())?;
-    let weight = |kind, name| events::quality(headers, kind, name);
+    let id = whole_id::<SESSION>(&shared, id).await?;
+    let mut query = selection(query.as_deref().unwrap_or_default())?;
+    let weight = |kind, name| events::quality(&headers, kind, name);
     if weight("text", "x-diff") <= weight("application", "json") {
         return json(StatusCode::OK, &shared.runs.diff(&id, query).await?);
     }
@@ -293,7 +259,7 @@ fn selection(query: &str) -> Result<DiffQuery, ApiError> {
     Ok(selection)
 }
 
-async fn file(shared: Arc<Shared>, id: String, name: String, wanted: &Wanted) -> Answer {
+async fn content(shared: Arc<Shared>, id: String, name: String, wanted: &Wanted) -> Answer {
     if wanted.manifest {
         return json(StatusCode::OK, &shared.runs.manifest(&id, &name).await?);
     }
