@@ -12,8 +12,8 @@ pub(crate) mod value;
 use clap::Arg;
 
 pub(crate) use agent::{
-    AgentSessionArgs, AskTimeoutArgs, ChatLimitArgs, ContainerArgs, ModelArgs, PERMISSION_LIMITS,
-    PermissionArgs, ProcessArgs, ResultArgs, StdinMode, SystemArgs, TimeoutArgs,
+    AgentSessionArgs, AskTimeoutArgs, ChatLimitArgs, EnvironmentArgs, ModelArgs, PERMISSION_LIMITS,
+    PermissionArgs, ProcessArgs, ResultArgs, StdinMode, SystemArgs, TimeoutArgs, TurnArgs,
 };
 #[cfg(feature = "fleet")]
 pub(crate) use fleet::FleetArgs;

@@ -11,15 +11,15 @@ use std::path::{Component, Path, PathBuf, absolute};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use teamster::Timeouts;
 use teamster::mcp::source::merge;
-use teamster::{Container, Timeouts};
-use teamster_api::{Placement, Trusted, Workspace, Worktree};
+use teamster_api::{Placement, SessionSpec, Trusted, Workspace, Worktree};
 use teamster_core::time::millis;
 use teamster_host::{is_url, resolve};
 
 use crate::args::{
-    ChatLimitArgs, ContainerArgs, Fallback, McpArgs, OutputArgs, PlacementArgs, ProcessArgs,
-    TimeoutArgs,
+    ChatLimitArgs, EnvironmentArgs, Fallback, McpArgs, OutputArgs, PlacementArgs, ProcessArgs,
+    TimeoutArgs, TurnArgs,
 };
 use crate::mcp_servers;
 pub(crate) use input::{environment, read_prompt, schema, system_prompts};
@@ -91,6 +91,24 @@ macro_rules! agent {
 }
 pub(crate) use agent;
 
+/// Sets the limits of a session's turns.
+pub(crate) fn turn_args(args: TurnArgs, spec: &mut SessionSpec) {
+    let TurnArgs {
+        retries,
+        fallback,
+        max_wait,
+        max_budget_usd,
+        max_tokens,
+        max_time,
+    } = args;
+    spec.retries = retries;
+    spec.fallback = fallbacks(&fallback);
+    spec.max_wait_ms = max_wait.map(limit_ms);
+    spec.max_budget_usd = max_budget_usd;
+    spec.max_tokens = max_tokens;
+    spec.max_time_ms = max_time.map(limit_ms);
+}
+
 /// The agent's working directory, as the fields of a description.
 #[derive(Default)]
 pub(crate) struct Place {
@@ -111,20 +129,12 @@ pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::
         empty_dir,
         setup,
         setup_timeout,
-        add_dir,
-        env,
-        clean_env,
-        bin,
-        container,
+        environment,
         keep_background,
     } = args;
-    trusted.add_dirs = add_dir;
     trusted.setup = setup;
     trusted.setup_timeout_ms = setup_timeout.map(limit_ms);
-    trusted.env = environment(&env)?;
-    trusted.clean_env = clean_env;
-    trusted.program = bin;
-    trusted.container = contained(container)?;
+    environment_args(environment, trusted)?;
     trusted.keep_background = keep_background;
     let long = |workspace| Place {
         workspace: Some(workspace),
@@ -170,20 +180,26 @@ pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::
     )
 }
 
-/// Returns the container of the agent's CLI.
-pub(crate) fn contained(args: ContainerArgs) -> anyhow::Result<Option<Container>> {
-    let ContainerArgs {
-        container,
+/// Sets the surroundings of the agent's process.
+pub(crate) fn environment_args(args: EnvironmentArgs, trusted: &mut Trusted) -> anyhow::Result<()> {
+    let EnvironmentArgs {
+        add_dir,
+        env,
+        clean_env,
+        bin,
+        mut container,
         in_mount,
     } = args;
-    let Some(mut container) = container else {
-        return Ok(None);
-    };
+    trusted.add_dirs = add_dir;
+    trusted.env = environment(&env)?;
+    trusted.clean_env = clean_env;
+    trusted.program = bin;
     for mut mount in in_mount {
         mount.source = absolute(&mount.source).context("--in-mount")?;
-        container = container.mount(mount);
+        container = container.map(|it| it.mount(mount));
     }
-    Ok(Some(container))
+    trusted.container = container;
+    Ok(())
 }
 
 /// Returns the workspace of a repository with this URL, at the commit that the name means now.

@@ -8,7 +8,7 @@ use clap_complete::ArgValueCandidates;
 use teamster::{Container, Mount, PermissionMode};
 
 use super::value::{self, named_values};
-use super::{COMMON, EnvVar};
+use super::{COMMON, EnvVar, Fallback, provider};
 use crate::completion;
 
 #[derive(Debug, Clone, Args)]
@@ -174,28 +174,8 @@ pub(crate) struct ProcessArgs {
     /// Limit the time of the set-up, such as 90s or 1h; `off` disables it [default: 10m]
     #[arg(long, value_name = "TIME", value_parser = value::limit)]
     pub(crate) setup_timeout: Option<Duration>,
-    /// Another directory that the agent may use (repeatable)
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) add_dir: Vec<PathBuf>,
-    /// Set an environment variable for the agent (repeatable)
-    ///
-    /// `KEY` alone takes the value from teamster's own environment. Use that for secrets: arguments are
-    /// visible to every user of the machine and stay in the shell's history. The agent gets
-    /// `TEAMSTER_STORE` only if it is named here.
-    #[arg(long, value_name = "KEY[=VALUE]", value_parser = value::env_var)]
-    pub(crate) env: Vec<EnvVar>,
-    /// Start the agent with a nearly empty environment
-    ///
-    /// It gets the variables set by --env, and `PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ TERM TMPDIR`.
-    #[arg(long)]
-    pub(crate) clean_env: bool,
-    /// The CLI's program, if not the one on PATH
-    ///
-    /// The variable `TEAMSTER_<AGENT>_BIN`, such as `TEAMSTER_CLAUDE_BIN`, does the same.
-    #[arg(long, value_name = "PATH")]
-    pub(crate) bin: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) container: ContainerArgs,
+    pub(crate) environment: EnvironmentArgs,
     /// Leave background processes of the agent's tools running after the run
     #[arg(long)]
     pub(crate) keep_background: bool,
@@ -231,27 +211,77 @@ pub(crate) struct ChatLimitArgs {
     pub(crate) idle_exit: Option<Duration>,
 }
 
-/// Options for the container of an agent.
+/// The surroundings of an agent's process.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Directories and environment")]
-pub(crate) struct ContainerArgs {
+pub(crate) struct EnvironmentArgs {
+    /// Another directory that the agent may use (repeatable)
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) add_dir: Vec<PathBuf>,
+    /// Set an environment variable for the agent (repeatable)
+    ///
+    /// `KEY` alone takes the value from teamster's own environment. Use that for secrets: arguments are
+    /// visible to every user of the machine and stay in the shell's history. The agent gets
+    /// `TEAMSTER_STORE` only if it is named here.
+    #[arg(long, value_name = "KEY[=VALUE]", value_parser = value::env_var)]
+    pub(crate) env: Vec<EnvVar>,
+    /// Start the agent with a nearly empty environment
+    ///
+    /// It gets the variables set by --env, and `PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ TERM TMPDIR`.
+    #[arg(long)]
+    pub(crate) clean_env: bool,
+    /// The CLI's program, if not the one on PATH
+    ///
+    /// The variable `TEAMSTER_<AGENT>_BIN`, such as `TEAMSTER_CLAUDE_BIN`, does the same.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) bin: Option<PathBuf>,
     /// Run the agent's CLI in a container of this image: docker:IMAGE or podman:IMAGE [default: `TEAMSTER_IN`]
     ///
     /// The CLI comes from the image. It has the agent's directories at the same paths, an empty home, and the variables of
     /// --env alone: its login comes by --env or --in-mount.
-    #[arg(long = "in", value_name = "ENGINE:IMAGE", value_parser = value::container, hide_short_help = true)]
+    #[arg(long = "in", value_name = "ENGINE:IMAGE", value_parser = value::container)]
     pub(crate) container: Option<Container>,
     /// Mount a file or directory of this machine into the container (repeatable)
     ///
     /// Such as `~/.claude:/home/agent/.claude`, with --env HOME=/home/agent; with `:ro` at the end, the agent cannot change it.
+    #[arg(long, value_name = "HOST:CONTAINER", value_parser = value::mount, requires = "container")]
+    pub(crate) in_mount: Vec<Mount>,
+}
+
+/// Retry, fallback and budget options of a session's turns.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Limits, retry and fallback")]
+pub(crate) struct TurnArgs {
+    /// Retry transient failures of a turn up to N times
+    ///
+    /// Once a tool that can change things has run, the prompt is not sent again: the agent is asked to continue.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) retries: u32,
+    /// Use this agent when the previous ones fail in the first turn of the session (repeatable)
+    ///
+    /// The session stays with the first agent that has answered: another would not know the conversation.
     #[arg(
         long,
-        value_name = "HOST:CONTAINER",
-        value_parser = value::mount,
-        requires = "container",
-        hide_short_help = true
+        value_name = "AGENT",
+        value_parser = provider::fallback,
+        add = ArgValueCandidates::new(completion::fallbacks)
     )]
-    pub(crate) in_mount: Vec<Mount>,
+    pub(crate) fallback: Vec<Fallback>,
+    /// Wait at most this long for a limit to reset, such as 90s or 1h
+    /// [default: 5m with --retries, else no waiting]
+    #[arg(long, value_name = "TIME", value_parser = value::limit)]
+    pub(crate) max_wait: Option<Duration>,
+    /// Begin no turn once all turns of the session together have cost this much, and stop the one that exceeds it if
+    /// the agent reports costs meanwhile
+    #[arg(long, value_name = "USD", value_parser = value::usd)]
+    pub(crate) max_budget_usd: Option<f64>,
+    /// Begin no turn once all turns of the session together have used this many tokens, and stop the one that exceeds
+    /// it
+    #[arg(long, value_name = "N")]
+    pub(crate) max_tokens: Option<u64>,
+    /// Begin no turn once all turns of the session together have taken this long, and stop the one that exceeds it
+    #[arg(long, value_name = "TIME", value_parser = value::limit)]
+    pub(crate) max_time: Option<Duration>,
 }
 
 /// Options for the permission requests of a detached run or session.

@@ -3,15 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueHint};
-use clap_complete::ArgValueCandidates;
+use clap::{Arg, Args, ValueHint};
 
-use crate::args::provider::{self, ProviderParser};
+use crate::args::provider::ProviderParser;
 use crate::args::{
-    COMMON, ChatLimitArgs, ContainerArgs, EnvVar, Fallback, McpArgs, ModelArgs, PermissionArgs,
-    StoreArgs, SystemArgs, only_common, value,
+    COMMON, ChatLimitArgs, EnvironmentArgs, McpArgs, ModelArgs, PermissionArgs, StoreArgs,
+    SystemArgs, TurnArgs, only_common, value,
 };
-use crate::completion;
 
 const SHORT: &str = "\
 Example, in the settings of an editor: teamster acp claude --fallback codex
@@ -48,7 +46,7 @@ Exit codes:
 ///
 /// Without AGENT, the editor has an option `Agent` for each thread, until its first prompt.
 #[derive(Debug, Args)]
-#[command(mut_args(only_common), after_help = SHORT, after_long_help = EXAMPLES)]
+#[command(mut_args(of_editor), after_help = SHORT, after_long_help = EXAMPLES)]
 pub(crate) struct AcpArgs {
     /// The agent
     #[arg(value_name = "AGENT", value_parser = ProviderParser)]
@@ -84,7 +82,7 @@ pub(crate) struct AcpArgs {
     #[command(flatten)]
     pub(crate) limits: ChatLimitArgs,
     #[command(flatten)]
-    pub(crate) turns: AcpTurnArgs,
+    pub(crate) turns: TurnArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
@@ -105,60 +103,16 @@ pub(crate) struct AcpProcessArgs {
         value_hint = ValueHint::DirPath
     )]
     pub(crate) repo: Option<PathBuf>,
-    /// Another directory that the agent may use (repeatable)
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) add_dir: Vec<PathBuf>,
-    /// Set an environment variable for the agent (repeatable)
-    ///
-    /// `KEY` alone takes the value from teamster's own environment.
-    #[arg(long, value_name = "KEY[=VALUE]", value_parser = value::env_var)]
-    pub(crate) env: Vec<EnvVar>,
-    /// Start the agent with a nearly empty environment
-    ///
-    /// It gets the variables set by --env, and `PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ TERM TMPDIR`.
-    #[arg(long)]
-    pub(crate) clean_env: bool,
-    /// The CLI's program, if not the one on PATH
-    ///
-    /// The variable `TEAMSTER_<AGENT>_BIN`, such as `TEAMSTER_CLAUDE_BIN`, does the same.
-    #[arg(long, value_name = "PATH", requires = "agent")]
-    pub(crate) bin: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) container: ContainerArgs,
+    pub(crate) environment: EnvironmentArgs,
 }
 
-/// Retry, fallback and budget options of a session's turns.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Limits, retry and fallback")]
-pub(crate) struct AcpTurnArgs {
-    /// Retry transient failures of a turn up to N times
-    ///
-    /// Once a tool that can change things has run, the prompt is not sent again: the agent is asked to continue.
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = COMMON)]
-    pub(crate) retries: u32,
-    /// Use this agent when the previous ones fail in the first turn of a session (repeatable)
-    ///
-    /// The session stays with the first agent that has answered: another would not know the conversation.
-    #[arg(
-        long,
-        value_name = "AGENT",
-        value_parser = provider::fallback,
-        requires = "agent",
-        help_heading = COMMON,
-        add = ArgValueCandidates::new(completion::fallbacks)
-    )]
-    pub(crate) fallback: Vec<Fallback>,
-    /// Wait at most this long for a limit to reset, such as 90s or 1h
-    /// [default: 5m with --retries, else no waiting]
-    #[arg(long, value_name = "TIME", value_parser = value::limit)]
-    pub(crate) max_wait: Option<Duration>,
-    /// Begin no turn once all turns of a session together have cost this much, and stop the one that exceeds it
-    #[arg(long, value_name = "USD", value_parser = value::usd, help_heading = COMMON)]
-    pub(crate) max_budget_usd: Option<f64>,
-    /// Begin no turn once all turns of a session together have used this many tokens, and stop the one that exceeds it
-    #[arg(long, value_name = "N")]
-    pub(crate) max_tokens: Option<u64>,
-    /// Begin no turn once all turns of a session together have taken this long, and stop the one that exceeds it
-    #[arg(long, value_name = "TIME", value_parser = value::limit)]
-    pub(crate) max_time: Option<Duration>,
+/// What differs from the options of other commands.
+fn of_editor(arg: Arg) -> Arg {
+    only_common(match arg.get_id().as_str() {
+        "retries" | "max_budget_usd" => arg.help_heading(COMMON),
+        "fallback" => arg.help_heading(COMMON).requires("agent"),
+        "bin" => arg.requires("agent"),
+        _ => arg,
+    })
 }

@@ -5,11 +5,10 @@ use teamster_api::SessionSpec;
 use teamster_core::time::millis;
 use teamster_host::is_url;
 
-use super::args::{AcpArgs, AcpProcessArgs, AcpTurnArgs};
+use super::args::{AcpArgs, AcpProcessArgs};
 use crate::args::StoreArgs;
 use crate::spec::{
-    Local, agent, chat_limits, contained, environment, fallbacks, limit_ms, mcp_servers,
-    system_prompts,
+    Local, agent, chat_limits, environment_args, mcp_servers, system_prompts, turn_args,
 };
 
 /// Returns the session of each thread, without what the editor chooses: no agent unless it is named. Prints warnings, and
@@ -24,44 +23,19 @@ pub(crate) fn of_acp(args: AcpArgs) -> anyhow::Result<(SessionSpec, Local)> {
         permissions,
         system,
         mcp,
-        process:
-            AcpProcessArgs {
-                repo,
-                add_dir,
-                env,
-                clean_env,
-                bin,
-                container,
-            },
+        process: AcpProcessArgs { repo, environment },
         limits,
-        turns:
-            AcpTurnArgs {
-                retries,
-                fallback,
-                max_wait,
-                max_budget_usd,
-                max_tokens,
-                max_time,
-            },
+        turns,
         store: StoreArgs { url },
     } = args;
     let mut spec = SessionSpec::new(provider.as_deref().unwrap_or_default());
     agent!(spec, model, permissions);
     (spec.system_prompt, spec.append_system_prompt) = system_prompts(system)?;
-    spec.retries = retries;
-    spec.fallback = fallbacks(&fallback);
-    spec.max_wait_ms = max_wait.map(limit_ms);
-    spec.max_budget_usd = max_budget_usd;
-    spec.max_tokens = max_tokens;
-    spec.max_time_ms = max_time.map(limit_ms);
+    turn_args(turns, &mut spec);
     spec.ask_timeout_ms = ask_timeout.map(millis);
     spec.session_key = session_key;
     let trusted = &mut spec.trusted;
-    trusted.add_dirs = add_dir;
-    trusted.env = environment(&env)?;
-    trusted.clean_env = clean_env;
-    trusted.program = bin;
-    trusted.container = contained(container)?;
+    environment_args(environment, trusted)?;
     let mut warnings = Vec::new();
     mcp_servers(mcp, trusted, &mut warnings)?;
     crate::report::warn(&warnings);

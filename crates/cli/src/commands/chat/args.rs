@@ -4,15 +4,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use clap_complete::ArgValueCandidates;
 
-use crate::args::provider::{self, ProviderParser};
+use crate::args::provider::ProviderParser;
 use crate::args::{
-    AgentSessionArgs, AskTimeoutArgs, COMMON, ChatLimitArgs, Fallback, McpArgs, ModelArgs,
-    OutputArgs, PermissionArgs, PlacementArgs, ProcessArgs, ResultArgs, StoreArgs, SystemArgs,
+    AgentSessionArgs, AskTimeoutArgs, COMMON, ChatLimitArgs, McpArgs, ModelArgs, OutputArgs,
+    PermissionArgs, PlacementArgs, ProcessArgs, ResultArgs, StoreArgs, SystemArgs, TurnArgs,
     only_common, value,
 };
-use crate::{completion, exit_code};
+use crate::exit_code;
 
 const SHORT: &str = "\
 Examples:
@@ -124,39 +123,4 @@ pub(crate) struct ChatArgs {
     pub(crate) placement: PlacementArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-}
-
-/// Retry, fallback and budget options of a session's turns.
-#[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Limits, retry and fallback")]
-pub(crate) struct TurnArgs {
-    /// Retry transient failures of a turn up to N times
-    ///
-    /// Once a tool that can change things has run, the prompt is not sent again: the agent is asked to continue.
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) retries: u32,
-    /// Use this agent when the previous ones fail in the first turn (repeatable)
-    ///
-    /// The session stays with the first agent that has answered: another would not know the conversation.
-    #[arg(
-        long,
-        value_name = "AGENT",
-        value_parser = provider::fallback,
-        add = ArgValueCandidates::new(completion::fallbacks)
-    )]
-    pub(crate) fallback: Vec<Fallback>,
-    /// Wait at most this long for a limit to reset, such as 90s or 1h
-    /// [default: 5m with --retries, else no waiting]
-    #[arg(long, value_name = "TIME", value_parser = value::limit)]
-    pub(crate) max_wait: Option<Duration>,
-    /// Begin no turn once all turns together have cost this much, and stop the one that exceeds it if the agent
-    /// reports costs meanwhile
-    #[arg(long, value_name = "USD", value_parser = value::usd)]
-    pub(crate) max_budget_usd: Option<f64>,
-    /// Begin no turn once all turns together have used this many tokens, and stop the one that exceeds it
-    #[arg(long, value_name = "N")]
-    pub(crate) max_tokens: Option<u64>,
-    /// Begin no turn once all turns together have taken this long, and stop the one that exceeds it
-    #[arg(long, value_name = "TIME", value_parser = value::limit)]
-    pub(crate) max_time: Option<Duration>,
 }

@@ -3,11 +3,11 @@
 use teamster_api::SessionSpec;
 use teamster_core::time::millis;
 
-use super::args::{ChatArgs, TurnArgs};
+use super::args::ChatArgs;
 use crate::args::{AskTimeoutArgs, ResultArgs, StoreArgs};
 use crate::spec::{
-    Local, Place, agent, chat_limits, fallbacks, limit_ms, mcp_servers, placed, process_args,
-    system_prompts, warn,
+    Local, Place, agent, chat_limits, limit_ms, mcp_servers, placed, process_args, system_prompts,
+    turn_args, warn,
 };
 
 /// Returns the session that the arguments describe. Prints warnings, and reads the files that they name.
@@ -30,15 +30,7 @@ pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
         process,
         result: ResultArgs { artifact, push },
         limits,
-        turns:
-            TurnArgs {
-                retries,
-                fallback,
-                max_wait,
-                max_budget_usd,
-                max_tokens,
-                max_time,
-            },
+        turns,
         placement,
         store: StoreArgs { url },
     } = args;
@@ -46,12 +38,7 @@ pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
     let mut spec = SessionSpec::new(provider);
     agent!(spec, model, permissions, session);
     (spec.system_prompt, spec.append_system_prompt) = system_prompts(system)?;
-    spec.retries = retries;
-    spec.fallback = fallbacks(&fallback);
-    spec.max_wait_ms = max_wait.map(limit_ms);
-    spec.max_budget_usd = max_budget_usd;
-    spec.max_tokens = max_tokens;
-    spec.max_time_ms = max_time.map(limit_ms);
+    turn_args(turns, &mut spec);
     spec.ask_timeout_ms = ask_timeout.map(millis);
     spec.end_idle_ms = end_idle.map(limit_ms);
     spec.artifacts = artifact;
