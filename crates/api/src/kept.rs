@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 use teamster_core::provider::without_credentials;
 use teamster_core::{ImageSource, McpServer, McpTransport};
 
-use crate::{RunSpec, SessionSpec, Spec, Trusted, json_name};
+use crate::{Spec, Trusted, either, json_name};
 
 /// Name of the callback among what is withheld.
 const CALLBACK: &str = "callback";
@@ -56,25 +56,18 @@ impl KeptSpec {
     pub fn new(mut what: Spec, texts: KeptTexts) -> Self {
         let mut withheld = Vec::new();
         if texts == KeptTexts::WithoutPrompts {
-            match &mut what {
-                Spec::Run(spec) => {
-                    withhold(&mut spec.prompt, "prompt", &mut withheld);
-                    let RunSpec {
-                        system_prompt,
-                        append_system_prompt,
-                        ..
-                    } = &mut **spec;
-                    withhold_system_prompts(system_prompt, append_system_prompt, &mut withheld);
-                }
-                Spec::Session(spec) => {
-                    let SessionSpec {
-                        system_prompt,
-                        append_system_prompt,
-                        ..
-                    } = &mut **spec;
-                    withhold_system_prompts(system_prompt, append_system_prompt, &mut withheld);
-                }
+            if let Spec::Run(spec) = &mut what {
+                withhold(&mut spec.prompt, "prompt", &mut withheld);
             }
+            either!(&mut what, spec => {
+                let spec = &mut **spec;
+                let texts = [&mut spec.system_prompt, &mut spec.append_system_prompt];
+                for (text, name) in texts.into_iter().zip(["systemPrompt", "appendSystemPrompt"]) {
+                    if let Some(text) = text {
+                        withhold(text, name, &mut withheld);
+                    }
+                }
+            });
         }
         if let Spec::Run(spec) = &mut what
             && !spec.images.is_empty()
@@ -145,32 +138,10 @@ impl KeptSpec {
 
 /// Returns the parts of a spec that a run and a session both have and that may be secret.
 fn callback_and_trusted(what: &mut Spec) -> (&mut Option<String>, &mut Trusted) {
-    match what {
-        Spec::Run(spec) => {
-            let RunSpec {
-                callback, trusted, ..
-            } = &mut **spec;
-            (callback, trusted)
-        }
-        Spec::Session(spec) => {
-            let SessionSpec {
-                callback, trusted, ..
-            } = &mut **spec;
-            (callback, trusted)
-        }
-    }
-}
-
-fn withhold_system_prompts(
-    replaced: &mut Option<String>,
-    appended: &mut Option<String>,
-    withheld: &mut Vec<String>,
-) {
-    for (text, name) in [(replaced, "systemPrompt"), (appended, "appendSystemPrompt")] {
-        if let Some(text) = text {
-            withhold(text, name, withheld);
-        }
-    }
+    either!(what, spec => {
+        let spec = &mut **spec;
+        (&mut spec.callback, &mut spec.trusted)
+    })
 }
 
 fn withhold(text: &mut String, name: &str, withheld: &mut Vec<String>) {
@@ -214,6 +185,7 @@ fn withhold_values(trusted: &mut Trusted, withheld: &mut Vec<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{RunSpec, SessionSpec};
 
     fn run() -> RunSpec {
         let mut run = RunSpec::new("claude", "the prompt");

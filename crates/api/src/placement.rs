@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use teamster_core::{AgentError, PermissionMode};
 
-use crate::{RunSpec, SessionSpec, Spec};
+use crate::{RunSpec, SessionSpec, Spec, either};
 
 /// The machines of a fleet that may carry a run or session out. Default: those of the default pool.
 #[serde_with::skip_serializing_none]
@@ -142,41 +142,28 @@ impl Spec {
     ///
     /// Fails with the name of a field that is wrong, or that only a fleet obeys.
     pub fn check_one_machine(&self) -> Result<(), AgentError> {
-        match self {
-            Self::Run(spec) => spec.check_one_machine(),
-            Self::Session(spec) => spec.check_one_machine(),
-        }
+        either!(self, spec => spec.check_one_machine())
     }
 
     /// Returns the machines of a fleet that may carry it out.
     pub fn placement(&self) -> &Placement {
-        match self {
-            Self::Run(spec) => &spec.placement,
-            Self::Session(spec) => &spec.placement,
-        }
+        either!(self, spec => &spec.placement)
     }
 
     /// Returns the names of the secrets that the agent gets.
     pub fn secrets(&self) -> &[String] {
-        match self {
-            Self::Run(spec) => &spec.secrets,
-            Self::Session(spec) => &spec.secrets,
-        }
+        either!(self, spec => &spec.secrets)
     }
 
     /// Removes what only a fleet obeys, and returns it as one machine of the fleet carries it out.
     #[must_use]
     pub fn for_one_machine(mut self) -> Self {
-        match &mut self {
-            Self::Run(spec) => {
-                spec.placement = Placement::default();
-                spec.secrets.clear();
-                spec.rerun_if_lost = false;
-            }
-            Self::Session(spec) => {
-                spec.placement = Placement::default();
-                spec.secrets.clear();
-            }
+        either!(&mut self, spec => {
+            spec.placement = Placement::default();
+            spec.secrets.clear();
+        });
+        if let Self::Run(spec) = &mut self {
+            spec.rerun_if_lost = false;
         }
         self
     }

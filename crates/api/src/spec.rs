@@ -184,16 +184,25 @@ pub enum Spec {
     Session(Box<SessionSpec>),
 }
 
+/// Evaluates an expression with the run or the session of a [`Spec`], many of whose fields are the same.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! either {
+    ($spec:expr, $it:ident => $value:expr) => {
+        match $spec {
+            $crate::Spec::Run($it) => $value,
+            $crate::Spec::Session($it) => $value,
+        }
+    };
+}
+
 impl Spec {
     /// The version of the specs of this crate, for the envelopes in which they are passed on.
     pub const VERSION: u32 = 1;
 
     /// Returns the first agent.
     pub fn provider(&self) -> &str {
-        match self {
-            Self::Run(spec) => &spec.provider,
-            Self::Session(spec) => &spec.provider,
-        }
+        either!(self, spec => &spec.provider)
     }
 }
 

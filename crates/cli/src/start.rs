@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use teamster_api::{ProblemCode, RunHandle, RunService, ServiceError, Spec};
+use teamster_api::{ProblemCode, RunHandle, RunService, ServiceError, Spec, either};
 use teamster_workspace::give_up;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
@@ -43,10 +43,7 @@ pub(crate) fn start(
     let start = async {
         if let Some(directory) = &local.upload {
             let workspace = upload(machine, &id, directory, local.output.quiet).await?;
-            match &mut spec {
-                Spec::Run(spec) => spec.workspace = Some(workspace),
-                Spec::Session(spec) => spec.workspace = Some(workspace),
-            }
+            either!(&mut spec, spec => spec.workspace = Some(workspace));
         }
         RunHandle::start(machine.runs(), &*id, spec).await
     };

@@ -8,7 +8,7 @@ use async_nats::client::RequestErrorKind;
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::message::PublishMessage;
 use serde::{Deserialize, Serialize};
-use teamster_api::{FleetAgent, FleetWorker, ProblemCode, ServiceError, Spec};
+use teamster_api::{FleetAgent, FleetWorker, ProblemCode, ServiceError, Spec, either};
 use teamster_core::text::one_line;
 use teamster_core::{AgentError, PermissionMode};
 use tokio::time::Instant;
@@ -275,10 +275,7 @@ pub(crate) fn check_agent(workers: &[PresentWorker], provider: &str) -> Result<(
 
 /// Refuses `bypass` unless a worker that is there allows it.
 pub(crate) fn check_bypass(workers: &[PresentWorker], spec: &Spec) -> Result<(), ServiceError> {
-    let permission = match spec {
-        Spec::Run(spec) => spec.permission,
-        Spec::Session(spec) => spec.permission,
-    };
+    let permission = either!(spec, spec => spec.permission);
     let mut workers = workers.iter();
     if permission != PermissionMode::Bypass
         || workers.any(|worker| worker.permissions.contains(&permission))

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use teamster_api::{Grants, RunInfo, RunKind, RunSummary, RunView, ServiceError, Spec, ViewState};
+use teamster_api::{
+    Grants, RunInfo, RunKind, RunSummary, RunView, ServiceError, Spec, ViewState, either,
+};
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
 
 use crate::files::Results;
@@ -244,24 +246,21 @@ impl Record {
     pub(crate) fn info(&self, run: &str) -> RunInfo {
         let mut info = RunInfo::new(run, &*self.provider);
         info.accepted_at_ms = self.times.queued;
-        match self.spec() {
-            Ok(Spec::Run(spec)) => {
-                info.title = spec.first_title();
-                info.model = spec.model;
-                info.directory = spec.working_directory;
-            }
-            Ok(Spec::Session(spec)) => {
-                info.kind = RunKind::Session;
-                info.title = spec.first_title();
-                info.model = spec.model;
-                info.directory = spec.working_directory;
-                info.continues = spec.continues;
-                let mut grants = Grants::default();
-                grants.permission = spec.permission;
-                grants.allowed_tools = spec.allowed_tools;
-                info.grants = Some(grants);
-            }
-            Err(_) => {}
+        let Ok(spec) = self.spec() else {
+            return info;
+        };
+        either!(&spec, spec => {
+            info.title = spec.first_title();
+            info.model.clone_from(&spec.model);
+            info.directory.clone_from(&spec.working_directory);
+        });
+        if let Spec::Session(spec) = spec {
+            info.kind = RunKind::Session;
+            info.continues = spec.continues;
+            let mut grants = Grants::default();
+            grants.permission = spec.permission;
+            grants.allowed_tools = spec.allowed_tools;
+            info.grants = Some(grants);
         }
         info
     }

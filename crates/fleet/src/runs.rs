@@ -18,7 +18,7 @@ use teamster_api::{
     Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
     KeptSpec, LiveState, LiveStatus, LogLine, NEW_RUN_ID_RULE, ProblemCode, Reply, RunInfo,
     RunList, RunQuery, RunService, RunSummary, RunView, ServiceError, Spec, ViewState,
-    WorkspaceDiff, is_new_run_id,
+    WorkspaceDiff, either, is_new_run_id,
 };
 use teamster_core::AgentError;
 use teamster_core::text::one_line;
@@ -238,17 +238,8 @@ impl FleetRuns {
 
 /// Refuses what a fleet does not carry out.
 pub(crate) fn check_spec(spec: &Spec) -> Result<(), ServiceError> {
-    let trusted = match spec {
-        Spec::Run(spec) => {
-            spec.check()?;
-            &spec.trusted
-        }
-        Spec::Session(spec) => {
-            spec.check()?;
-            &spec.trusted
-        }
-    };
-    if let Some(name) = trusted.names().first() {
+    either!(spec, spec => spec.check())?;
+    if let Some(name) = either!(spec, spec => &spec.trusted).names().first() {
         let problem = "a fleet does not take this along: the worker's owner decides about it";
         return Err(AgentError::refused(*name, problem).into());
     }

@@ -22,7 +22,7 @@ use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
     Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
     KeptSpec, LogLine, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService, RunView,
-    ServiceError, Spec, Workspace, WorkspaceDiff, is_new_run_id, is_owned_run_id,
+    ServiceError, Spec, Workspace, WorkspaceDiff, either, is_new_run_id, is_owned_run_id,
 };
 use teamster_core::AgentError;
 use teamster_core::sync::ByName;
@@ -173,11 +173,12 @@ impl LocalRuns {
         if let Some(accepted) = self.existing(id, &spec).await? {
             return Ok(accepted);
         }
-        let (place, parameter) = match &spec {
-            Spec::Run(spec) => (spec.place(), spec.workspace.as_ref()),
-            Spec::Session(spec) => (spec.place(), spec.workspace.as_ref()),
+        let (place, is_long) = either!(&spec, spec => (spec.place(), spec.workspace.is_some()));
+        let parameter = if is_long {
+            "workspace"
+        } else {
+            "working_directory"
         };
-        let parameter = parameter.map_or("working_directory", |_| "workspace");
         let directory = place.as_ref().and_then(Workspace::path).cloned();
         blocking(move || match directory {
             Some(path) if !path.is_dir() => {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use teamster_api::{KeptSpec, KeptTexts, Spec};
+use teamster_api::{KeptSpec, KeptTexts, Spec, either};
 use teamster_core::AgentError;
 use teamster_runner::{Retention, Runs, SessionLocks};
 
@@ -169,14 +169,12 @@ pub(crate) fn is_kept(id: &str, spec: &Spec, kept: &KeptSpec) -> bool {
 
 /// Returns the digest of the prompts of a spec. The id makes those of the same prompts differ.
 fn prompts_digest(id: &str, spec: &Spec) -> String {
-    let (prompt, replaced, appended) = match spec {
-        Spec::Run(spec) => (
-            Some(&spec.prompt),
-            &spec.system_prompt,
-            &spec.append_system_prompt,
-        ),
-        Spec::Session(spec) => (None, &spec.system_prompt, &spec.append_system_prompt),
+    let prompt = match spec {
+        Spec::Run(spec) => Some(&spec.prompt),
+        Spec::Session(_) => None,
     };
+    let (replaced, appended) =
+        either!(spec, spec => (&spec.system_prompt, &spec.append_system_prompt));
     let mut digest = Sha256::new_with_prefix(id);
     for text in [prompt, replaced.as_ref(), appended.as_ref()] {
         let text = text.map_or("", String::as_str);

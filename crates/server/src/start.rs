@@ -1,35 +1,28 @@
 //! Starts of runs and sessions: checks of their bodies.
 
-use std::path::PathBuf;
-
 use axum::http::HeaderMap;
-use teamster_api::{
-    ProblemCode, RunSpec, ServiceError, SessionSpec, Trusted, Workspace, json_name,
-};
+use teamster_api::{ProblemCode, ServiceError, Spec, Trusted, Workspace, either, json_name};
 use teamster_core::text::one_line;
 use teamster_core::{McpServer, McpTransport};
 
+use crate::keys::Caller;
 use crate::outgoing::check_target;
 use crate::rights::{self, Demand, Right};
 use crate::{ApiError, ServerConfig};
 
-impl Demand for RunSpec {
+impl Demand for Spec {
     fn rights(&self) -> Vec<Right> {
-        let agents = self.fallback.iter().chain([&self.provider]);
-        rights::of_agent(Some(self.permission), agents, &self.allowed_tools)
-    }
-}
-
-impl Demand for SessionSpec {
-    fn rights(&self) -> Vec<Right> {
-        let agents = self.fallback.iter().chain([&self.provider]);
-        rights::of_agent(Some(self.permission), agents, &self.allowed_tools)
+        either!(self, spec => {
+            let agents = spec.fallback.iter().chain([&spec.provider]);
+            rights::of_agent(Some(spec.permission), agents, &spec.allowed_tools)
+        })
     }
 }
 
 /// Adds the place of a request in a trace (the headers `traceparent` and `tracestate` of the W3C) to the variables of its
 /// run, if the server lets runs set them. Variables of the body come first.
-pub(crate) fn take_trace(trusted: &mut Trusted, headers: &HeaderMap, config: &ServerConfig) {
+pub(crate) fn take_trace(spec: &mut Spec, headers: &HeaderMap, config: &ServerConfig) {
+    let trusted = either!(spec, spec => &mut spec.trusted);
     for (name, header) in [("TRACEPARENT", "traceparent"), ("TRACESTATE", "tracestate")] {
         let value = headers.get(header).and_then(|value| value.to_str().ok());
         if let Some(value) = value
@@ -47,53 +40,27 @@ fn allows(config: &ServerConfig, name: &str) -> bool {
     allowed.any(|allowed| allowed == "*" || allowed == name)
 }
 
-/// Checks the body of a run before it is started.
-pub(crate) async fn check_run(spec: &RunSpec, config: &ServerConfig) -> Result<(), ApiError> {
-    spec.check().map_err(ServiceError::from)?;
-    check(
-        &directory(spec.place().as_ref(), spec.workspace.as_ref()),
-        spec.callback.as_deref(),
-        &spec.trusted,
-        config,
-    )
-    .await
-}
-
-/// Checks the body of a session before it is started.
-pub(crate) async fn check_session(
-    spec: &SessionSpec,
+/// Checks the body of a run or session before it is started, and the rights of its caller.
+pub(crate) async fn check_start(
+    spec: &Spec,
     config: &ServerConfig,
+    caller: &Caller,
 ) -> Result<(), ApiError> {
-    spec.check().map_err(ServiceError::from)?;
-    check(
-        &directory(spec.place().as_ref(), spec.workspace.as_ref()),
-        spec.callback.as_deref(),
-        &spec.trusted,
-        config,
-    )
-    .await
-}
-
-/// Returns the directory of the machine that the body names, and the field that has it.
-fn directory(
-    place: Option<&Workspace>,
-    long: Option<&Workspace>,
-) -> (&'static str, Option<PathBuf>) {
-    let field = long.map_or("workingDirectory", |_| "workspace");
-    (field, place.and_then(Workspace::path).cloned())
-}
-
-async fn check(
-    (field, directory): &(&str, Option<PathBuf>),
-    callback: Option<&str>,
-    trusted: &Trusted,
-    config: &ServerConfig,
-) -> Result<(), ApiError> {
+    rights::check(spec, config, caller)?;
+    either!(spec, spec => spec.check()).map_err(ServiceError::from)?;
+    let (place, is_long) = either!(spec, spec => (spec.place(), spec.workspace.is_some()));
+    let (callback, trusted) = either!(spec, spec => (spec.callback.as_deref(), &spec.trusted));
     let invalid = |detail: String| Err(ApiError::new(ProblemCode::InvalidParams, detail));
     if let Some(problem) = refused(trusted, config) {
         return invalid(problem);
     }
-    if directory.as_ref().is_some_and(|path| !path.is_absolute()) {
+    let directory = place.as_ref().and_then(Workspace::path);
+    if directory.is_some_and(|path| !path.is_absolute()) {
+        let field = if is_long {
+            "workspace"
+        } else {
+            "workingDirectory"
+        };
         return invalid(format!("{field}: expected an absolute path"));
     }
     if callback.is_some() && !config.allow_callbacks {

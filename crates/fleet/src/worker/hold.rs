@@ -1,6 +1,6 @@
 //! Limits that agents of this machine have reported, and those of the fleet that hold them back here.
 
-use teamster_api::{LogLine, RunLogEntry, ServiceError, Spec};
+use teamster_api::{LogLine, RunLogEntry, ServiceError, Spec, either};
 use teamster_core::sync::lock;
 use teamster_core::{AgentError, AgentEvent, ErrorKind};
 
@@ -9,11 +9,7 @@ use crate::Hold;
 
 /// Returns whether a run uses its agents' own logins alone. A named account has limits of its own, which its machine knows.
 pub(super) fn has_own_logins(spec: &Spec) -> bool {
-    let accounts = match spec {
-        Spec::Run(spec) => &spec.accounts,
-        Spec::Session(spec) => &spec.accounts,
-    };
-    accounts.is_empty()
+    either!(spec, spec => spec.accounts.is_empty())
 }
 
 /// A limit that is reached: its name, and its end in milliseconds since the Unix epoch.

@@ -6,7 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use teamster_api::{ProblemCode, ServiceError, Spec};
+use teamster_api::{ProblemCode, ServiceError, Spec, either};
 use teamster_core::AgentError;
 use teamster_core::sync::lock;
 use teamster_host::state;
@@ -110,11 +110,7 @@ pub(super) async fn find(
             found.directory = directory;
         }
         Settle::Take(_) => {
-            let has_place = match spec {
-                Spec::Run(spec) => spec.place().is_some(),
-                Spec::Session(spec) => spec.place().is_some(),
-            };
-            if !has_place {
+            if either!(spec, spec => spec.place()).is_none() {
                 // The same for all its runs: a session is resumed where it began.
                 let root = shared.conversations_folder.join(conversation.folder());
                 let mut builder = DirBuilder::new();

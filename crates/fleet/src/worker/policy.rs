@@ -7,7 +7,7 @@ use std::time::Duration;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use teamster_api::{Command, ProblemCode, ServiceError, Spec, Workspace};
+use teamster_api::{Command, ProblemCode, ServiceError, Spec, Workspace, either};
 use teamster_core::{AgentError, PermissionMode};
 
 use super::place::{is_allowed, local_path};
@@ -125,20 +125,9 @@ impl WorkerPolicy {
         spec: &Spec,
         allows: impl Fn(&Path) -> bool,
     ) -> Result<(), ServiceError> {
-        let (permission, fallback, place, tools) = match spec {
-            Spec::Run(spec) => (
-                spec.permission,
-                &spec.fallback,
-                spec.place(),
-                &spec.allowed_tools,
-            ),
-            Spec::Session(spec) => (
-                spec.permission,
-                &spec.fallback,
-                spec.place(),
-                &spec.allowed_tools,
-            ),
-        };
+        let (permission, fallback, place, tools) = either!(spec, spec => {
+            (spec.permission, &spec.fallback, spec.place(), &spec.allowed_tools)
+        });
         let refuse = |parameter: &str, problem: String| {
             Err(ServiceError::from(AgentError::refused(parameter, problem)))
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
-use teamster_api::{ProblemCode, ServiceError, Spec};
+use teamster_api::{ProblemCode, ServiceError, Spec, either};
 use teamster_core::AgentError;
 
 use crate::login::read_private;
@@ -67,10 +67,7 @@ impl Secrets {
     /// Fails with the name of one that is not there, or that is not for this owner: which of the two is not shown.
     pub(super) fn give(&self, owner: &str, spec: &mut Spec) -> Result<(), ServiceError> {
         let names = spec.secrets().to_vec();
-        let trusted = match spec {
-            Spec::Run(spec) => &mut spec.trusted,
-            Spec::Session(spec) => &mut spec.trusted,
-        };
+        let trusted = either!(spec, spec => &mut spec.trusted);
         for name in names {
             let Some(value) = self.get(owner, &name) else {
                 let problem = format!("the worker has no secret {name} for this owner");

@@ -1,6 +1,6 @@
 //! Checks of a spec before anything is started.
 
-use teamster_api::Spec;
+use teamster_api::{Spec, either};
 use teamster_core::{AgentError, ErrorCode, ErrorDetail, ErrorKind};
 use teamster_providers::doctor::{self, LoginState};
 
@@ -10,20 +10,9 @@ use crate::{Host, missing_program, params, turns};
 /// this machine has its accounts. Starts no process.
 pub(super) fn check(host: &Host, spec: &Spec) -> Result<(), AgentError> {
     spec.check_one_machine()?;
-    let (directory, trusted, fallback, accounts) = match spec {
-        Spec::Run(spec) => (
-            spec.working_directory.as_deref(),
-            &spec.trusted,
-            &spec.fallback,
-            &spec.accounts,
-        ),
-        Spec::Session(spec) => (
-            spec.working_directory.as_deref(),
-            &spec.trusted,
-            &spec.fallback,
-            &spec.accounts,
-        ),
-    };
+    let (directory, trusted, fallback, accounts) = either!(spec, spec => {
+        (spec.working_directory.as_deref(), &spec.trusted, &spec.fallback, &spec.accounts)
+    });
     let info = host.agent(spec.provider())?;
     if let Some(directory) = directory.filter(|path| !path.is_dir()) {
         let problem = format!("the folder {} does not exist", directory.display());

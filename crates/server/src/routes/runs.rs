@@ -11,12 +11,12 @@ use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use axum::routing::{get, post, put};
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::value::StrDeserializer;
 use serde::de::{Error as _, IntoDeserializer};
 use serde::{Deserialize, Deserializer};
 use teamster_api::{
-    Command, ProblemCode, Reply, RunHandle, RunKind, RunList, RunQuery, RunSpec, RunView,
+    Command, ProblemCode, Reply, RunHandle, RunKind, RunList, RunQuery, RunSpec, RunView, Spec,
     StartedRun, ViewState, list_all,
 };
 use tokio::time::timeout;
@@ -28,9 +28,9 @@ use crate::fields::{Cursor, NewRunId, RunId, split_unquoted};
 use crate::keys::Caller;
 use crate::operation::{Header, Operation};
 use crate::schema::{Entry, event};
-use crate::start::{check_run, take_trace};
+use crate::start::{check_start, take_trace};
 use crate::state::Shared;
-use crate::{ApiError, Scope, rights};
+use crate::{ApiError, Scope};
 
 pub(super) use once::{LONGEST_KEY, Started, key, key_reused, start_once, start_with_id};
 
@@ -42,7 +42,7 @@ const LARGEST_PAGE: usize = 1000;
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
 
 /// The headers of a stream of entries.
-pub(super) const EVENTS_HEADERS: &[Header] = &[Header {
+const EVENTS_HEADERS: &[Header] = &[Header {
     name: "Last-Event-ID",
     description: "The number of the last entry received; takes precedence over `after`.",
     pattern: "^[0-9]{0,19}$",
@@ -83,6 +83,45 @@ pub(super) struct NewRunPath {
     id: NewRunId,
 }
 
+impl Operation {
+    /// Adds the replies of the start of a run or session.
+    pub(super) fn starts(self, new: &'static str, known: &'static str, path: &'static str) -> Self {
+        self.json::<StartedRun>(StatusCode::CREATED, new)
+            .with_header("Location", path)
+            .json::<StartedRun>(StatusCode::OK, known)
+            .with_header("Location", path)
+            .problems(&[
+                ProblemCode::BypassNotAllowed,
+                ProblemCode::CommandNotAllowed,
+                ProblemCode::RunExists,
+                ProblemCode::SessionInUse,
+            ])
+    }
+
+    /// Adds the parameters and the replies of a log.
+    pub(super) fn shows_log(self, ended: &'static str) -> Self {
+        let content: Vec<(&'static str, fn(&mut SchemaGenerator) -> Schema)> = vec![
+            (
+                "application/x-ndjson",
+                SchemaGenerator::subschema_for::<Entry>,
+            ),
+            ("text/event-stream", event::<Entry>),
+            (
+                "application/json",
+                SchemaGenerator::subschema_for::<LogPage>,
+            ),
+        ];
+        self.query::<EventsQuery>()
+            .headers(EVENTS_HEADERS)
+            .reply(
+                StatusCode::OK,
+                "The entries, in the format of `Accept`; with `wait`, a page of them.",
+                content,
+            )
+            .reply(StatusCode::NO_CONTENT, ended, vec![])
+    }
+}
+
 pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::new(Method::POST, "/v1/runs", "startRun", post(start))
@@ -101,17 +140,8 @@ pub(super) fn operations() -> Vec<Operation> {
                 ]
             })
             .body::<RunSpec>(true)
-            .json::<StartedRun>(StatusCode::CREATED, "The run.")
-            .with_header("Location", "The path of the run.")
-            .json::<StartedRun>(StatusCode::OK, "The run that an earlier request with this key started.")
-            .with_header("Location", "The path of the run.")
-            .problems(&[
-                ProblemCode::BypassNotAllowed,
-                ProblemCode::CommandNotAllowed,
-                ProblemCode::IdempotencyKeyReused,
-                ProblemCode::RunExists,
-                ProblemCode::SessionInUse,
-            ]),
+            .starts("The run.", "The run that an earlier request with this key started.", "The path of the run.")
+            .problems(&[ProblemCode::IdempotencyKeyReused]),
         Operation::new(Method::GET, "/v1/runs", "listRuns", get(list))
             .about("List runs", "Newest first.")
             .query::<ListQuery>()
@@ -136,16 +166,7 @@ pub(super) fn operations() -> Vec<Operation> {
                 "The client makes the id. Repeating a request with the same id and the same run starts nothing.",
             )
             .body::<RunSpec>(true)
-            .json::<StartedRun>(StatusCode::CREATED, "The run.")
-            .with_header("Location", "The path of the run.")
-            .json::<StartedRun>(StatusCode::OK, "The run, which an earlier request has started.")
-            .with_header("Location", "The path of the run.")
-            .problems(&[
-                ProblemCode::BypassNotAllowed,
-                ProblemCode::CommandNotAllowed,
-                ProblemCode::RunExists,
-                ProblemCode::SessionInUse,
-            ]),
+            .starts("The run.", "The run, which an earlier request has started.", "The path of the run."),
         Operation::new(Method::GET, "/v1/runs/{id}/events", "getRunEvents", get(log))
             .path::<RunPath>()
             .about(
@@ -155,18 +176,7 @@ pub(super) fn operations() -> Vec<Operation> {
                 events sends `event: end` and closes. If the log was pruned, an entry of the type `reset` replaces \
                 the removed ones.",
             )
-            .query::<EventsQuery>()
-            .headers(EVENTS_HEADERS)
-            .reply(
-                StatusCode::OK,
-                "The entries, in the format of `Accept`; with `wait`, a page of them.",
-                vec![
-                    ("application/x-ndjson", SchemaGenerator::subschema_for::<Entry>),
-                    ("text/event-stream", event::<Entry>),
-                    ("application/json", SchemaGenerator::subschema_for::<LogPage>),
-                ],
-            )
-            .reply(StatusCode::NO_CONTENT, "The run has ended, and there are no more entries.", vec![])
+            .shows_log("The run has ended, and there are no more entries.")
             .problems(&[ProblemCode::RunNotFound, ProblemCode::RunIdAmbiguous]),
         Operation::new(Method::POST, "/v1/runs/{id}/cancel", "cancelRun", post(cancel))
             .path::<RunPath>()
@@ -193,7 +203,7 @@ pub(super) fn operations() -> Vec<Operation> {
     dead_code,
     reason = "it is written by hand, so that the entries are the bytes of the log"
 )]
-pub(super) struct LogPage {
+struct LogPage {
     /// The entries.
     entries: Vec<Entry>,
     /// The `after` of the next page.
@@ -336,17 +346,16 @@ async fn start(
     headers: HeaderMap,
     body: Json<RunSpec>,
 ) -> Answer {
-    let mut request = body.value;
-    rights::check(&request, &shared.config, &caller)?;
-    check_run(&request, &shared.config).await?;
-    take_trace(&mut request.trusted, &headers, &shared.config);
+    let mut spec = Spec::from(body.value);
+    check_start(&spec, &shared.config, &caller).await?;
+    take_trace(&mut spec, &headers, &shared.config);
     let wait = preferred_wait(&headers);
     let Started {
         run,
         status,
         warnings,
         important,
-    } = start_once(&shared, key(&headers)?, &body.bytes, request).await?;
+    } = start_once(&shared, key(&headers)?, &body.bytes, spec).await?;
     let mut shown = view(&run).await?;
     if let Some(wait) = wait
         && shown.summary.state != ViewState::Ended
@@ -374,11 +383,10 @@ async fn start_as(
     headers: HeaderMap,
     body: Json<RunSpec>,
 ) -> Answer {
-    let mut request = body.value;
-    rights::check(&request, &shared.config, &caller)?;
-    check_run(&request, &shared.config).await?;
-    take_trace(&mut request.trusted, &headers, &shared.config);
-    let started = start_with_id(&shared, &id, request).await?;
+    let mut spec = Spec::from(body.value);
+    check_start(&spec, &shared.config, &caller).await?;
+    take_trace(&mut spec, &headers, &shared.config);
+    let started = start_with_id(&shared, &id, spec).await?;
     let shown = StartedRun::new(
         view(&started.run).await?,
         started.warnings,

@@ -6,17 +6,17 @@ use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::routing::{delete, get, patch, post, put};
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use teamster_api::{
     Command, LiveState, ProblemCode, Reply, RunInfo, RunKind, RunQuery, RunSummary, RunView,
-    SessionSpec, StartedRun, ViewState,
+    SessionSpec, Spec, StartedRun, ViewState,
 };
 use teamster_core::PermissionMode;
 
 use super::runs::{
-    EVENTS_HEADERS, LogPage, NewRunPath, RunPath, Started, all, at_path, idempotency_key, key,
-    send, start_once, start_with_id, unexpected,
+    NewRunPath, RunPath, Started, all, at_path, idempotency_key, key, send, start_once,
+    start_with_id, unexpected,
 };
 use super::{Answer, App, json};
 use crate::events::{self, EventsQuery};
@@ -25,8 +25,7 @@ use crate::fields::Text;
 use crate::keys::Caller;
 use crate::operation::Operation;
 use crate::rights::{self, Demand, InSession, Right};
-use crate::schema::{Entry, event};
-use crate::start::check_session;
+use crate::start::check_start;
 use crate::state::Shared;
 use crate::{ApiError, Scope};
 
@@ -64,17 +63,12 @@ fn sessions() -> Vec<Operation> {
                 )]
             })
             .body::<SessionSpec>(true)
-            .json::<StartedRun>(StatusCode::CREATED, "The session.")
-            .with_header("Location", "The path of the session.")
-            .json::<StartedRun>(StatusCode::OK, "The session that an earlier request with this key started.")
-            .with_header("Location", "The path of the session.")
-            .problems(&[
-                ProblemCode::BypassNotAllowed,
-                ProblemCode::CommandNotAllowed,
-                ProblemCode::IdempotencyKeyReused,
-                ProblemCode::RunExists,
-                ProblemCode::SessionInUse,
-            ]),
+            .starts(
+                "The session.",
+                "The session that an earlier request with this key started.",
+                "The path of the session.",
+            )
+            .problems(&[ProblemCode::IdempotencyKeyReused]),
         Operation::new(Method::GET, "/v1/sessions", "listSessions", get(list))
             .about("List sessions", "Newest first.")
             .query::<ListQuery>()
@@ -95,16 +89,7 @@ fn sessions() -> Vec<Operation> {
                 "The client makes the id. Repeating a request with the same id and the same session starts nothing.",
             )
             .body::<SessionSpec>(true)
-            .json::<StartedRun>(StatusCode::CREATED, "The session.")
-            .with_header("Location", "The path of the session.")
-            .json::<StartedRun>(StatusCode::OK, "The session, which an earlier request has started.")
-            .with_header("Location", "The path of the session.")
-            .problems(&[
-                ProblemCode::BypassNotAllowed,
-                ProblemCode::CommandNotAllowed,
-                ProblemCode::RunExists,
-                ProblemCode::SessionInUse,
-            ]),
+            .starts("The session.", "The session, which an earlier request has started.", "The path of the session."),
         Operation::new(Method::DELETE, "/v1/sessions/{id}", "endSession", delete(end))
             .path::<RunPath>()
             .scope(Some(Scope::Run))
@@ -132,18 +117,7 @@ fn sessions() -> Vec<Operation> {
                 "Like the log of a run. Each turn begins with `user:message` and ends with a `done` that has the \
                 turn's id. The `done` with the session's id is the last entry.",
             )
-            .query::<EventsQuery>()
-            .headers(EVENTS_HEADERS)
-            .reply(
-                StatusCode::OK,
-                "The entries, in the format of `Accept`; with `wait`, a page of them.",
-                vec![
-                    ("application/x-ndjson", SchemaGenerator::subschema_for::<Entry>),
-                    ("text/event-stream", event::<Entry>),
-                    ("application/json", SchemaGenerator::subschema_for::<LogPage>),
-                ],
-            )
-            .reply(StatusCode::NO_CONTENT, "The session has ended, and there are no more entries.", vec![])
+            .shows_log("The session has ended, and there are no more entries.")
             .problems(&[ProblemCode::SessionNotFound, ProblemCode::RunIdAmbiguous]),
     ]
 }
@@ -210,12 +184,11 @@ async fn start(
     headers: HeaderMap,
     body: Json<SessionSpec>,
 ) -> Answer {
-    let request = body.value;
-    rights::check(&request, &shared.config, &caller)?;
-    check_session(&request, &shared.config).await?;
+    let spec = Spec::from(body.value);
+    check_start(&spec, &shared.config, &caller).await?;
     // The same key may start a run and a session.
     let key = key(&headers)?.map(|key| format!("session {key}"));
-    let started = start_once(&shared, key, &body.bytes, request).await?;
+    let started = start_once(&shared, key, &body.bytes, spec).await?;
     started_session(started).await
 }
 
@@ -225,10 +198,9 @@ async fn start_as(
     Path(id): Path<String>,
     body: Json<SessionSpec>,
 ) -> Answer {
-    let request = body.value;
-    rights::check(&request, &shared.config, &caller)?;
-    check_session(&request, &shared.config).await?;
-    started_session(start_with_id(&shared, &id, request).await?).await
+    let spec = Spec::from(body.value);
+    check_start(&spec, &shared.config, &caller).await?;
+    started_session(start_with_id(&shared, &id, spec).await?).await
 }
 
 async fn started_session(started: Started) -> Answer {

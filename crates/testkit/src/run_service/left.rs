@@ -3,7 +3,7 @@
 use teamster_api::{
     ARTIFACTS, AppliedChanges, DiffFile, DiffLine, DiffLineKind, DiffQuery, DiffStatus,
     DiscardedChanges, FileList, Hunk, KeptSpec, KeptTexts, PATCH, ProblemCode, RunFile,
-    ServiceError, Spec, WorkspaceDiff, Worktree, check_title,
+    ServiceError, Spec, WorkspaceDiff, Worktree, check_title, either,
 };
 use teamster_core::sync::lock;
 use teamster_core::{WorkspaceKind, WorkspaceResult};
@@ -16,10 +16,7 @@ const BASE: &str = "0000000000000000000000000000000000000000";
 impl MemoryRun {
     /// Returns the result of the workspace; `None` if the run has none of its own.
     pub(super) fn left(&self) -> Option<WorkspaceResult> {
-        let worktree = match &self.spec {
-            Spec::Run(spec) => &spec.worktree,
-            Spec::Session(spec) => &spec.worktree,
-        };
+        let worktree = either!(&self.spec, spec => &spec.worktree);
         if !Worktree::is_requested(worktree.as_ref()) {
             return None;
         }

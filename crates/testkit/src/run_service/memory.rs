@@ -11,7 +11,7 @@ use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
     Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
     KeptSpec, LogLine, NEW_RUN_ID_RULE, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService,
-    RunSummary, RunView, ServiceError, Spec, WorkspaceDiff, is_new_run_id, is_owned_run_id,
+    RunSummary, RunView, ServiceError, Spec, WorkspaceDiff, either, is_new_run_id, is_owned_run_id,
 };
 use teamster_core::sync::lock;
 use teamster_core::{AgentError, AgentEvent, PermissionRequest};
@@ -133,10 +133,7 @@ impl MemoryService {
     /// Refuses a spec that is wrong, or whose agent there is not.
     fn check_spec(&self, spec: &Spec) -> Result<(), ServiceError> {
         spec.check_one_machine()?;
-        let trusted = match spec {
-            Spec::Run(spec) => &spec.trusted,
-            Spec::Session(spec) => &spec.trusted,
-        };
+        let trusted = either!(spec, spec => &spec.trusted);
         if !trusted.mcp_servers.is_empty() && self.shared.refuses_servers.load(Ordering::Relaxed) {
             return Err(AgentError::refused("mcp_servers", "they are not allowed").into());
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use teamster_api::{
     Accepted, Answer, Command, Grants, LifecycleEntry, LiveState, LiveStatus, LogLine,
     PendingRequest, ProblemCode, RefusalCode, Reply, RunEvent, RunInfo, RunKind, RunLogEntry,
-    RunSummary, RunView, ServiceError, Spec, TurnStatus, ViewState, Workspace, title_of,
+    RunSummary, RunView, ServiceError, Spec, TurnStatus, ViewState, Workspace, either, title_of,
 };
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
@@ -83,25 +83,20 @@ impl MemoryRun {
         changes: watch::Sender<u64>,
     ) -> Arc<Self> {
         let mut info = RunInfo::new(id, spec.provider());
-        match &spec {
-            Spec::Run(spec) => {
-                info.title = spec.first_title();
-                info.model.clone_from(&spec.model);
-                info.directory.clone_from(&spec.working_directory);
-            }
-            Spec::Session(spec) => {
-                info.kind = RunKind::Session;
-                info.title = spec.first_title();
-                info.model.clone_from(&spec.model);
-                info.directory.clone_from(&spec.working_directory);
-                info.continues.clone_from(&spec.continues);
-                let from = spec.workspace.as_ref().and_then(Workspace::submitted_from);
-                info.submitted_from = from.map(str::to_owned);
-                let mut grants = Grants::default();
-                grants.permission = spec.permission;
-                grants.allowed_tools.clone_from(&spec.allowed_tools);
-                info.grants = Some(grants);
-            }
+        either!(&spec, spec => {
+            info.title = spec.first_title();
+            info.model.clone_from(&spec.model);
+            info.directory.clone_from(&spec.working_directory);
+        });
+        if let Spec::Session(spec) = &spec {
+            info.kind = RunKind::Session;
+            info.continues.clone_from(&spec.continues);
+            let from = spec.workspace.as_ref().and_then(Workspace::submitted_from);
+            info.submitted_from = from.map(str::to_owned);
+            let mut grants = Grants::default();
+            grants.permission = spec.permission;
+            grants.allowed_tools.clone_from(&spec.allowed_tools);
+            info.grants = Some(grants);
         }
         Arc::new(Self {
             info,
@@ -157,10 +152,7 @@ impl MemoryRun {
         let start = RunEvent::start(run_id.into(), None, self.spec.provider(), None);
         self.push(&mut lock(&self.data), LifecycleEntry::new(start).into());
         // A session that is resumed keeps its id.
-        let id = match &self.spec {
-            Spec::Session(spec) => spec.session_id.as_deref(),
-            Spec::Run(spec) => spec.session_id.as_deref(),
-        };
+        let id = either!(&self.spec, spec => spec.session_id.as_deref());
         let id = id.unwrap_or("session-in-memory");
         lock(&self.data).session_id = Some(id.to_owned());
         let session = SessionStarted::new(id);

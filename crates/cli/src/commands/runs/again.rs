@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anyhow::bail;
-use teamster_api::{RunHandle, Spec};
+use teamster_api::{RunHandle, Spec, either};
 use uuid::Uuid;
 
 use super::args::RunsAgainArgs;
@@ -40,20 +40,15 @@ pub(super) async fn main(args: &RunsAgainArgs, machine: &Machine) -> anyhow::Res
 
 /// Takes out what continues another conversation: the new run begins one of its own, unless a key leads to one.
 fn renew(spec: &mut Spec) {
-    match spec {
-        Spec::Run(spec) => {
-            spec.session_id = None;
-            spec.fork = false;
-            // The id is that of the first run's session.
-            spec.trusted.new_session_id = None;
-        }
-        Spec::Session(spec) => {
-            spec.session_id = None;
-            spec.fork = false;
-            spec.continues = None;
-            spec.trusted.new_session_id = None;
-        }
+    if let Spec::Session(spec) = spec {
+        spec.continues = None;
     }
+    either!(spec, spec => {
+        spec.session_id = None;
+        spec.fork = false;
+        // The id is that of the first run's session.
+        spec.trusted.new_session_id = None;
+    });
 }
 
 #[cfg(test)]

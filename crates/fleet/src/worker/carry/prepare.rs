@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use async_nats::jetstream::AckKind;
-use teamster_api::{ProblemCode, ServiceError, Spec, Workspace};
+use teamster_api::{ProblemCode, ServiceError, Spec, Workspace, either};
 use teamster_core::text::one_line;
 use tokio::time::{sleep, timeout};
 
@@ -212,10 +212,7 @@ impl Carry {
         secrets.give(&self.key.owner, &mut spec)?;
         let mut spec = spec.for_one_machine();
         if let Some(limit) = decided.max_time_ms {
-            let wanted = match &mut spec {
-                Spec::Run(spec) => &mut spec.max_time_ms,
-                Spec::Session(spec) => &mut spec.max_time_ms,
-            };
+            let wanted = either!(&mut spec, spec => &mut spec.max_time_ms);
             // 0 is no limit.
             *wanted = Some(
                 wanted
@@ -251,11 +248,7 @@ fn waits_for(record: &Record) -> String {
 
 /// Gives a spec the names that its conversation and its session have here, and this directory if it names none.
 fn place(owner: &str, spec: &mut Spec, directory: Option<&Path>) {
-    let key = match spec {
-        Spec::Run(spec) => &mut spec.session_key,
-        Spec::Session(spec) => &mut spec.session_key,
-    };
-    if let Some(key) = key {
+    if let Some(key) = either!(spec, spec => &mut spec.session_key) {
         *key = local_key(owner, key);
     }
     let mut continues = false;
@@ -267,21 +260,15 @@ fn place(owner: &str, spec: &mut Spec, directory: Option<&Path>) {
         continues = matches!(spec.workspace, Some(Workspace::Continued {}));
     }
     if let Some(directory) = directory.filter(|_| !continues) {
-        let own = match spec {
-            Spec::Run(spec) => &mut spec.working_directory,
-            Spec::Session(spec) => &mut spec.working_directory,
-        };
-        *own = Some(directory.to_owned());
+        either!(spec, spec => spec.working_directory = Some(directory.to_owned()));
         return;
     }
     // Not the directory in which the worker was started.
-    match spec {
-        Spec::Run(spec) if spec.place().is_none() => spec.workspace = Some(Workspace::Empty {}),
-        Spec::Session(spec) if spec.place().is_none() => {
+    either!(spec, spec => {
+        if spec.place().is_none() {
             spec.workspace = Some(Workspace::Empty {});
         }
-        _ => {}
-    }
+    });
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::http::{HeaderMap, StatusCode};
 use ring::digest;
-use teamster_api::{Accepted, ProblemCode, RunHandle, ServiceError, Spec, with_json_names};
+use teamster_api::{Accepted, ProblemCode, RunHandle, ServiceError, Spec, either, with_json_names};
 use uuid::Uuid;
 
 use crate::ApiError;
@@ -157,11 +157,7 @@ async fn start_alone(shared: &Shared, id: &str, spec: Spec) -> Result<Started, A
 
 /// Starts a run or session. Registers its callback first, so that a killed server does not lose it.
 async fn begin(shared: &Shared, id: &str, spec: Spec) -> Result<Accepted, ApiError> {
-    let callback = match &spec {
-        Spec::Run(spec) => spec.callback.as_deref(),
-        Spec::Session(spec) => spec.callback.as_deref(),
-    };
-    let callback = callback.map(str::to_owned);
+    let callback = either!(&spec, spec => spec.callback.clone());
     if let Some(url) = &callback {
         shared.callbacks.register(id, url)?;
     }
