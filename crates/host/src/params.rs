@@ -18,6 +18,30 @@ pub(crate) const CLEAN_ENV: [&str; 10] = [
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR",
 ];
 
+/// Sets the parameters that a run and a session have in common: their fields have the same names.
+macro_rules! set_common {
+    ($params:ident, $spec:ident) => {
+        $params.session_id.clone_from(&$spec.session_id);
+        $params.fork = $spec.fork;
+        $params
+            .working_directory
+            .clone_from(&$spec.working_directory);
+        $params.system_prompt = system_prompt(
+            $spec.system_prompt.as_deref(),
+            $spec.append_system_prompt.as_deref(),
+        );
+        $params.title.clone_from(&$spec.title);
+        $params.model.clone_from(&$spec.model);
+        $params.effort.clone_from(&$spec.effort);
+        $params.fallback_model.clone_from(&$spec.fallback_model);
+        $params.permission = $spec.permission;
+        $params.allowed_tools.clone_from(&$spec.allowed_tools);
+        $params.denied_tools.clone_from(&$spec.denied_tools);
+        trusted(&$spec.trusted, &mut $params)?;
+        depth::set($spec.depth, &mut $params.env);
+    };
+}
+
 /// Returns the parameters for the CLI of a run.
 ///
 /// # Errors
@@ -25,48 +49,18 @@ pub(crate) const CLEAN_ENV: [&str; 10] = [
 /// Fails if an image is of no supported type.
 pub fn of_run(spec: &RunSpec) -> Result<ExecuteParams, AgentError> {
     let mut params = ExecuteParams::new(&*spec.prompt);
-    params.session_id.clone_from(&spec.session_id);
-    params.fork = spec.fork;
-    params.working_directory.clone_from(&spec.working_directory);
-    params.system_prompt = system_prompt(
-        spec.system_prompt.as_deref(),
-        spec.append_system_prompt.as_deref(),
-    );
-    params.title.clone_from(&spec.title);
-    params.model.clone_from(&spec.model);
-    params.effort.clone_from(&spec.effort);
-    params.fallback_model.clone_from(&spec.fallback_model);
-    params.permission = spec.permission;
-    params.allowed_tools.clone_from(&spec.allowed_tools);
-    params.denied_tools.clone_from(&spec.denied_tools);
+    set_common!(params, spec);
     params.max_turns = spec.max_turns;
     params.max_budget_usd = spec.max_budget_usd;
     params.output_schema.clone_from(&spec.output_schema);
-    trusted(&spec.trusted, &mut params)?;
     params.images.extend_from_slice(&spec.images);
-    depth::set(spec.depth, &mut params.env);
     Ok(params)
 }
 
 /// Returns the parameters for the CLI of a session, as [`of_run`] does for a run.
 pub fn of_session(spec: &SessionSpec) -> Result<ExecuteParams, AgentError> {
     let mut params = ExecuteParams::new("");
-    params.session_id.clone_from(&spec.session_id);
-    params.fork = spec.fork;
-    params.working_directory.clone_from(&spec.working_directory);
-    params.system_prompt = system_prompt(
-        spec.system_prompt.as_deref(),
-        spec.append_system_prompt.as_deref(),
-    );
-    params.title.clone_from(&spec.title);
-    params.model.clone_from(&spec.model);
-    params.effort.clone_from(&spec.effort);
-    params.fallback_model.clone_from(&spec.fallback_model);
-    params.permission = spec.permission;
-    params.allowed_tools.clone_from(&spec.allowed_tools);
-    params.denied_tools.clone_from(&spec.denied_tools);
-    trusted(&spec.trusted, &mut params)?;
-    depth::set(spec.depth, &mut params.env);
+    set_common!(params, spec);
     Ok(params)
 }
 
