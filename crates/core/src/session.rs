@@ -108,7 +108,7 @@ pub trait AgentSession: Send + Sync {
     /// Waits until [`unasked`](Self::unasked) may return a turn, for one caller at a time. Cancel-safe. A session with
     /// [`SessionCapabilities::unasked`] implements it; the default waits forever.
     async fn unasked_ready(&self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// Ends the process gracefully and waits for its end. Aborts the turn in progress. Another turn would start the

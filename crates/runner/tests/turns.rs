@@ -211,17 +211,17 @@ impl Live {
 
     /// Sends a command as its clients do.
     pub(crate) async fn command(&self, command: Command) -> Result<Reply, RunsError> {
-        client::command(&self.folder, &command)
+        client::command(&self.folder, &command).await
     }
 
     /// Plays a turn and returns its entries.
     pub(crate) async fn turn(&self, prompt: &str) -> Vec<Value> {
         let from = self.begin(prompt).await;
-        self.rest_of_turn(from)
+        self.rest_of_turn(from).await
     }
 
     async fn rest_of_turn(&self, from: u64) -> Vec<Value> {
-        self.until(from, |entry| entry["type"] == "done")
+        self.until(from, |entry| entry["type"] == "done").await
     }
 
     async fn until(&self, from: u64, is_last: impl Fn(&Value) -> bool) -> Vec<Value> {

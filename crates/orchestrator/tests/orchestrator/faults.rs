@@ -326,15 +326,15 @@ struct Stuck;
 #[async_trait::async_trait]
 impl RunObserver for Stuck {
     async fn accepted(&self, _: Accepted<'_>) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     async fn session(&self, _: &Id, _: &str, _: &Id) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     async fn ended(&self, _: &Outcome) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -125,7 +125,7 @@ impl SharedHolds for Slow {
     }
 
     async fn hold(&self, _: &Candidate, _: &Held) {
-        pending().await
+        pending::<()>().await;
     }
 }
 

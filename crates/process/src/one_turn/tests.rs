@@ -137,7 +137,7 @@ impl AgentSession for FakeSession {
     }
 
     async fn close(&self) {
-        self.0.note("closed")
+        self.0.note("closed");
     }
 
     fn is_live(&self) -> bool {
