@@ -4,8 +4,8 @@ use serde_json::json;
 use teamster_core::provider::{Activity, Events};
 use teamster_core::{AgentEvent, ErrorCode, ErrorKind, RunStatus, Usage};
 
-use super::super::{Baseline, Totals};
 use super::*;
+use crate::totals::{Baseline, Totals};
 use crate::wire::Object;
 
 fn usage(input: u64, cached: u64, output: u64) -> Usage {
