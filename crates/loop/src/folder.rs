@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use teamster_process::{DRAFT_PREFIX, FileMode, replace_file};
+use teamster_runner::try_lock_past_probes;
 
 #[cfg(test)]
 mod tests;
@@ -389,33 +390,38 @@ fn is_same(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Locks a directory and writes the own process id to the lock file. Also returns the process id of a previous
-/// holder that was killed.
+/// Locks a directory. Also returns the process id of a previous holder that was killed.
 fn lock(path: &Path, directory: &Path) -> Result<(File, Option<u32>), FolderError> {
-    let failed = |error| FolderError::File {
-        path: path.to_owned(),
-        error,
-    };
     let mut options = OpenOptions::new();
     let options = options.create(true).truncate(false).read(true).write(true);
-    let mut file = options.open(path).map_err(failed)?;
-    let locked = file.try_lock();
+    let locked = options.open(path).and_then(lock_as_process);
+    let locked = locked.map_err(|error| FolderError::File {
+        path: path.to_owned(),
+        error,
+    })?;
+    locked.map_err(|pid| FolderError::Busy {
+        path: directory.to_owned(),
+        pid,
+    })
+}
+
+/// Locks a file and writes the own process id to it. Returns it with the id of a previous holder that was killed, or only
+/// the id of the process that holds the lock.
+pub(crate) fn lock_as_process(
+    mut file: File,
+) -> io::Result<Result<(File, Option<u32>), Option<u32>>> {
+    let locked = try_lock_past_probes(&file);
     let mut pid = String::new();
     // Longer content is no process id.
     let _ = (&mut file).take(20).read_to_string(&mut pid);
     let pid = pid.trim().parse().ok();
     match locked {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            return Err(FolderError::Busy {
-                path: directory.to_owned(),
-                pid,
-            });
-        }
-        Err(TryLockError::Error(error)) => return Err(failed(error)),
+        Err(TryLockError::WouldBlock) => return Ok(Err(pid)),
+        Err(TryLockError::Error(error)) => return Err(error),
     }
-    file.set_len(0).map_err(failed)?;
-    file.rewind().map_err(failed)?;
-    writeln!(file, "{}", std::process::id()).map_err(failed)?;
-    Ok((file, pid))
+    file.set_len(0)?;
+    file.rewind()?;
+    writeln!(file, "{}", std::process::id())?;
+    Ok(Ok((file, pid)))
 }

@@ -1,8 +1,8 @@
 //! Socket and lock of a supervisor.
 
 use std::collections::VecDeque;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener as StdListener;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,6 @@ use std::time::Duration;
 use teamster_api::agents::{
     Command, ErrorCode, LONGEST_REQUEST, Outcome, Request, Response, VERSION,
 };
-use teamster_runner::try_lock_past_probes;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
@@ -22,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::state_folder::private_folder;
 use super::updates::{Lines, QUEUE_CAPACITY};
+use crate::folder::lock_as_process;
 
 /// Maximum number of connections. A further one replaces the oldest idle one.
 const MAX_CONNECTIONS: usize = 64;
@@ -45,38 +45,17 @@ pub(crate) struct SocketRequest {
 #[derive(Debug)]
 pub(crate) struct Lock(File);
 
-/// Another process holds the lock.
-#[derive(Debug)]
-pub(crate) struct LockHeld {
-    /// Process id of the holder, if the lock file has it.
-    pub(crate) pid: Option<u32>,
-}
-
 impl Lock {
-    /// Takes the lock, unless another process holds it.
-    pub(crate) fn take(path: &Path) -> io::Result<Result<Self, LockHeld>> {
-        let mut file = OpenOptions::new()
+    /// Takes the lock. If another process holds it, returns that process's id, if the lock file has it.
+    pub(crate) fn take(path: &Path) -> io::Result<Result<Self, Option<u32>>> {
+        let file = OpenOptions::new()
             .create(true)
             .truncate(false)
             .read(true)
             .write(true)
             .mode(0o600)
             .open(path)?;
-        match try_lock_past_probes(&file) {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut text = String::new();
-                file.read_to_string(&mut text)?;
-                return Ok(Err(LockHeld {
-                    pid: text.trim().parse().ok(),
-                }));
-            }
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
-        file.set_len(0)?;
-        file.rewind()?;
-        writeln!(file, "{}", std::process::id())?;
-        Ok(Ok(Self(file)))
+        Ok(lock_as_process(file)?.map(|(file, _)| Self(file)))
     }
 }
 
@@ -406,7 +385,7 @@ mod tests {
         fs::write(&path, "a text that is longer than a process id\n").unwrap();
         let lock = Lock::take(&path).unwrap().unwrap();
         let taken = Lock::take(&path).unwrap().unwrap_err();
-        assert_eq!(taken.pid, Some(std::process::id()));
+        assert_eq!(taken, Some(std::process::id()));
         drop(lock);
         assert!(Lock::take(&path).unwrap().is_ok());
     }

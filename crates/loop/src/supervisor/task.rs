@@ -77,9 +77,9 @@ impl Supervisor {
         (folder.create()).map_err(Error::disk("cannot use the folder", folder.path()))?;
         let lock = Lock::take(&folder.lock())
             .map_err(Error::disk("cannot lock", &folder.lock()))?
-            .map_err(|taken| Error::AlreadyRunning {
+            .map_err(|pid| Error::AlreadyRunning {
                 folder: folder.path().parent().unwrap_or(folder.path()).to_owned(),
-                pid: taken.pid,
+                pid,
             })?;
         let path = folder.create_socket_folder().map_err(Error::disk(
             "cannot create a folder for the socket of",
