@@ -10,6 +10,7 @@ mod wire;
 
 use std::collections::HashMap;
 
+use serde_json::json;
 use teamster_core::provider::{
     Activity, CommandId, DecodedResult, Decoder, Events, Exit, Outbox, SessionCommand,
     SessionProtocol,
@@ -55,6 +56,8 @@ struct PiSession {
     decoder: PiDecoder,
     outbox: Outbox,
     slash_commands: bool,
+    /// The session is not a run: what it offers is of use.
+    has_offers: bool,
     /// Number of commands so far.
     commands: u64,
     /// Commands without a response, by id.
@@ -82,6 +85,8 @@ struct PiSession {
 #[derive(Debug)]
 enum Purpose {
     State,
+    /// Asks for the commands that a prompt may be.
+    Offers,
     Prompt,
     /// Asks whether the CLI is working after a prompt that may have been a command, or that an extension took.
     IsAtWork,
@@ -102,6 +107,7 @@ impl PiSession {
             decoder: PiDecoder::for_run(params),
             outbox: Outbox::new(),
             slash_commands: params.slash_commands,
+            has_offers: !options.one_turn,
             commands: 0,
             pending: HashMap::new(),
             in_turn: false,
@@ -187,6 +193,9 @@ impl SessionProtocol for PiSession {
 
     fn open(&mut self) {
         self.ask_state();
+        if self.has_offers && self.slash_commands {
+            self.ask(Purpose::Offers, json!({"type": "get_commands"}));
+        }
     }
 
     fn command(&mut self, command: SessionCommand, out: &mut Events) {

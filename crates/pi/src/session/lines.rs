@@ -4,7 +4,9 @@ use serde_json::json;
 use teamster_core::provider::json_line::{self, parse, type_of};
 use teamster_core::provider::{Decoder, Events};
 use teamster_core::text::excerpt;
-use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, NoticeLevel, NoticeSource};
+use teamster_core::{
+    AgentError, ErrorCode, ErrorKind, Id, NoticeLevel, NoticeSource, Offers, SlashCommand,
+};
 
 use super::wire::{Data, Queue, Response};
 use super::{PiSession, Purpose};
@@ -98,6 +100,13 @@ impl PiSession {
                     self.decoder.tell_session(out);
                 }
             }
+            Purpose::Offers => {
+                let commands = data.commands.into_iter();
+                let commands = commands
+                    .filter(|it| !it.name.is_empty())
+                    .map(|it| SlashCommand::new(it.name).description(it.description));
+                out.push(Offers::new().commands(commands.collect::<Vec<_>>()).into());
+            }
             Purpose::Prompt if self.slash_commands || data.disposition == "handled" => {
                 self.ask(Purpose::IsAtWork, json!({"type": "get_state"}));
             }
@@ -137,7 +146,7 @@ impl PiSession {
         } else if matches!(purpose, Purpose::Prompt) && self.in_turn {
             out.error(error);
             self.over(true, out);
-        } else {
+        } else if !matches!(purpose, Purpose::Offers) {
             out.notice(NoticeLevel::Warning, NoticeSource::Stdout, error.message);
         }
     }

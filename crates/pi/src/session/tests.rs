@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use teamster_core::provider::{CommandId, Outbox, SessionAssembler, SessionCommand, grammar};
 use teamster_core::{
     AgentError, AgentEvent, ErrorKind, Image, RunResult, RunStatus, SessionOptions,
-    SessionProvider, Turn,
+    SessionProvider, SlashCommand, Turn,
 };
 
 use crate::Pi;
@@ -128,12 +128,12 @@ fn a_prompt_is_a_command_only_where_that_is_wanted() {
     for (wanted, message) in [(false, " /x"), (true, "/x")] {
         let mut talk = Talk::new(|options| options.params.slash_commands = wanted);
         talk.session.begin(Turn::new("/x"));
-        assert_eq!(talk.written()[1]["message"], message);
+        assert_eq!(talk.written().pop().unwrap()["message"], message);
     }
     // A command of an extension has no answer: the CLI is asked whether it is working.
     let mut talk = Talk::new(|options| options.params.slash_commands = true);
     talk.session.begin(Turn::new("/x"));
-    let prompt = talk.written().remove(1);
+    let prompt = talk.written().pop().unwrap();
     talk.answer(&prompt, &json!({}));
     let state = talk.written().remove(0);
     talk.answer(&state, &json!({"data": {"isStreaming": false}}));
@@ -259,6 +259,46 @@ fn a_prompt_that_an_extension_took_ends_its_turn() {
     // Not a success: the agent has answered nothing.
     assert_eq!(result.status, RunStatus::Failed);
     assert_eq!(result.errors[0].kind, ErrorKind::Protocol);
+}
+
+#[test]
+fn a_session_offers_the_commands_that_the_cli_lists() {
+    let mut talk = Talk::new(|options| options.params.slash_commands = true);
+    let asked = talk.written();
+    assert_eq!(asked[1]["type"], "get_commands");
+    talk.answer(&asked[0], &json!({"data": {"sessionId": "s-1"}}));
+    let commands =
+        json!([{"name": "skill:fix", "description": "Fix it", "source": "skill"}, {"name": "x"}]);
+    talk.answer(&asked[1], &json!({"data": {"commands": commands}}));
+    talk.turn();
+    talk.answered("Hi.", "stop");
+    let (events, _) = talk.end();
+    let offers = events.into_iter().find_map(|event| match event {
+        AgentEvent::Offers(offers) => offers.commands,
+        _ => None,
+    });
+    assert_eq!(
+        offers.unwrap(),
+        [
+            SlashCommand::new("skill:fix").description("Fix it"),
+            SlashCommand::new("x")
+        ]
+    );
+
+    // A version without this command has none.
+    let mut talk = Talk::new(|options| options.params.slash_commands = true);
+    let asked = talk.written();
+    talk.answer(&asked[0], &json!({"data": {"sessionId": "s-1"}}));
+    talk.answer(
+        &asked[1],
+        &json!({"success": false, "error": "Unknown command"}),
+    );
+    talk.turn();
+    talk.answered("Hi.", "stop");
+    let (events, _) = talk.end();
+    let is_about_it =
+        |event: &&AgentEvent| matches!(event, AgentEvent::Notice(_) | AgentEvent::Offers(_));
+    assert_eq!(events.iter().find(is_about_it), None);
 }
 
 #[test]

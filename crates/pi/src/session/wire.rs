@@ -29,6 +29,16 @@ pub(super) struct Data {
     /// Only in the response with a new model.
     pub(super) id: Option<String>,
     pub(super) provider: Option<String>,
+    /// Commands of extensions, prompt templates and skills.
+    pub(super) commands: Vec<Command>,
+}
+
+#[serde_with::apply(_ => #[serde(deserialize_with = "or_default")])]
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Command {
+    pub(super) name: String,
+    pub(super) description: Option<String>,
 }
 
 #[serde_with::apply(_ => #[serde(deserialize_with = "or_default")])]
