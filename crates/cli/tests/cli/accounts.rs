@@ -154,6 +154,8 @@ fn next_account_of_an_agent_takes_over_at_a_limit() {
         .map(|attempt| attempt["account"].as_str().unwrap())
         .collect();
     assert_eq!(accounts, ["work", "home"]);
+    let mut table = machine.stored(teamster(["runs", "list"]));
+    run(&mut table).stdout_has("claude@home");
     // The first one is not asked again before its time.
     let again = with(&["x", "--account=work", "--account=home"]);
     assert_eq!(again.code, Some(0), "{}", again.stderr);

@@ -137,10 +137,13 @@ fn table(rows: &[Row], width: Option<usize>, out: &mut impl Write) -> io::Result
 }
 
 fn row(run: &RunRecord, now_ms: u64) -> Row {
-    let agent = match &run.model {
-        Some(model) => format!("{} {}", run.provider, model),
-        None => run.provider.clone(),
-    };
+    let mut agent = run.provider.clone();
+    if let Some(account) = run.attempt_log.last().and_then(|it| it.account.as_ref()) {
+        agent = format!("{agent}@{account}");
+    }
+    if let Some(model) = &run.model {
+        agent = format!("{agent} {model}");
+    }
     let tokens = run.usage.and_then(|usage| usage.total_tokens());
     let mut note = run
         .error
