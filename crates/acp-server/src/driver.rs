@@ -14,7 +14,6 @@ mod queue;
 mod repeat;
 mod thread;
 
-use std::fmt;
 use std::sync::Arc;
 
 use teamster_api::{ProblemCode, RunService, ServiceError, SessionSpec};
@@ -81,13 +80,7 @@ pub enum Disconnect {
     Stopped,
 }
 
-impl fmt::Debug for EditorServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EditorServer")
-            .field("session", &self.shared.session)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(EditorServer |it| { session: it.shared.session });
 
 impl Shared {
     /// Returns the agent of all threads, unless the editor chooses it.

@@ -1,6 +1,5 @@
 //! A handle to one run of a service.
 
-use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, Write};
 use std::pin::Pin;
@@ -32,13 +31,7 @@ pub struct RunHandle {
     accepted: Accepted,
 }
 
-impl fmt::Debug for RunHandle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunHandle")
-            .field("id", &self.id)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(RunHandle { id });
 
 impl RunHandle {
     /// Creates a handle to the run with this id, which is not looked for.
@@ -348,13 +341,7 @@ pub struct LogStream {
     run_id: String,
 }
 
-impl fmt::Debug for LogStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LogStream")
-            .field("run_id", &self.run_id)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(LogStream { run_id });
 
 impl LogStream {
     /// Returns the next entry; `None` after the last. Cancel-safe.

@@ -2,7 +2,6 @@
 
 mod session;
 
-use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -144,18 +143,14 @@ pub struct RunSpec {
     pub trusted: Trusted,
 }
 
-/// Omits texts that may be private.
-impl fmt::Debug for RunSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunSpec")
-            .field("provider", &self.provider)
-            .field("prompt_bytes", &self.prompt.len())
-            .field("model", &self.model)
-            .field("permission", &self.permission)
-            .field("trusted", &self.trusted)
-            .finish_non_exhaustive()
-    }
-}
+// Omits texts that may be private.
+teamster_core::debug_fields!(RunSpec |it| {
+    provider: it.provider,
+    prompt_bytes: it.prompt.len(),
+    model: it.model,
+    permission: it.permission,
+    trusted: it.trusted,
+});
 
 impl RunSpec {
     /// Creates the spec of a run of this prompt, with the default for everything else.

@@ -1,6 +1,6 @@
 //! Requests, each on a connection of its own, or all on the one of `ssh`.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
@@ -55,13 +55,7 @@ pub(crate) struct Http {
     has_responded: Arc<AtomicBool>,
 }
 
-impl fmt::Debug for Http {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Http")
-            .field("url", &self.url)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(Http { url });
 
 impl Http {
     /// Creates a client for a URL: `http://`, `https://`, `unix:` or `ssh:`.

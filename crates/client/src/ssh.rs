@@ -6,7 +6,6 @@
 mod process;
 mod target;
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -65,13 +64,7 @@ struct Shared {
     error: Option<ConnectError>,
 }
 
-impl fmt::Debug for Ssh {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ssh")
-            .field("target", &self.target)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(Ssh { target });
 
 impl Ssh {
     pub(crate) fn new(target: Target, settings: Settings) -> Self {

@@ -37,6 +37,7 @@ mod capabilities;
 mod cli_info;
 mod constants;
 mod container;
+mod debug;
 mod error;
 mod event;
 mod image;

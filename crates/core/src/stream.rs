@@ -1,6 +1,5 @@
 //! The stream of events of one run.
 
-use std::fmt;
 use std::future::poll_fn;
 use std::mem;
 use std::pin::Pin;
@@ -239,14 +238,7 @@ impl Drop for EventStream {
     }
 }
 
-impl fmt::Debug for EventStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EventStream")
-            .field("done", &self.done)
-            .field("aborted", &self.abort.is_aborted())
-            .finish_non_exhaustive()
-    }
-}
+crate::debug_fields!(EventStream |it| { done: it.done, aborted: it.abort.is_aborted() });
 
 /// Stops a run from anywhere. Clones stop the same run.
 #[derive(Debug, Clone, Default)]

@@ -1,6 +1,5 @@
 //! Settings of the runtime.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -87,15 +86,11 @@ impl EmbeddedConfig {
     }
 }
 
-/// Omits the key.
-impl fmt::Debug for EmbeddedConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EmbeddedConfig")
-            .field("process", &self.process)
-            .field("state_dir", &self.state_dir)
-            .field("model_provider", &self.model_provider)
-            .field("api_key", &self.api_key.is_some())
-            .field("prices", &self.prices.is_some())
-            .finish_non_exhaustive()
-    }
-}
+// Omits the key.
+teamster_core::debug_fields!(EmbeddedConfig |it| {
+    process: it.process,
+    state_dir: it.state_dir,
+    model_provider: it.model_provider,
+    api_key: it.api_key.is_some(),
+    prices: it.prices.is_some(),
+});

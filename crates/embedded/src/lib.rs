@@ -61,7 +61,6 @@ mod store;
 mod tools;
 mod wire;
 
-use std::fmt;
 use std::sync::Arc;
 
 use teamster_core::provider::Credentials;
@@ -189,13 +188,7 @@ impl Default for Embedded {
     }
 }
 
-impl fmt::Debug for Embedded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Embedded")
-            .field("config", &self.config)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(Embedded { config });
 
 impl AgentRuntime for Embedded {
     fn id(&self) -> &str {

@@ -126,13 +126,7 @@ pub struct Fleet {
     pub(crate) clock: Arc<Mutex<Option<Reading>>>,
 }
 
-impl fmt::Debug for Fleet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fleet")
-            .field("owner", &self.owner)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(Fleet { owner });
 
 impl Fleet {
     /// Connects to a fleet.

@@ -136,13 +136,7 @@ struct Shared {
     is_clock_wrong: AtomicBool,
 }
 
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared")
-            .field("config", &self.config)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(Shared { config });
 
 impl Worker {
     /// Creates a worker of this host, which MUST have a program for runners ([`Host::program`]) if its runs are to outlive

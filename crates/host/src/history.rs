@@ -1,7 +1,6 @@
 //! The store of a run: its history entry and its conversation.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::mem;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -69,13 +68,7 @@ pub struct KeptHistory {
     pub(crate) open: Option<OpenHistory>,
 }
 
-impl fmt::Debug for KeptHistory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KeptHistory")
-            .field("is_open", &self.open.is_some())
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(KeptHistory |it| { is_open: it.open.is_some() });
 
 impl KeptHistory {
     /// Returns the store, if it is open.

@@ -1,6 +1,5 @@
 //! The machine that carries out runs.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -145,11 +144,4 @@ impl Host {
     }
 }
 
-impl fmt::Debug for Host {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Host")
-            .field("providers", &self.providers)
-            .field("program", &self.program)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(Host { providers, program });

@@ -1,6 +1,5 @@
 //! The log of a run in this process.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -19,13 +18,7 @@ pub struct HostedRun {
     closing: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
 }
 
-impl fmt::Debug for HostedRun {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostedRun")
-            .field("has_ended", &self.has_ended)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(HostedRun { has_ended });
 
 /// Content of a log.
 enum Log {

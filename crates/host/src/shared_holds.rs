@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -73,13 +72,7 @@ pub(crate) struct StoredHolds {
     slots: BTreeMap<String, u32>,
 }
 
-impl fmt::Debug for StoredHolds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoredHolds")
-            .field("store", &self.store)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(StoredHolds { store });
 
 impl StoredHolds {
     pub(crate) fn new(host: &Host, store: Store, clean_env: bool) -> Self {

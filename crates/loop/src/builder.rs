@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -320,13 +319,7 @@ impl LoopBuilder {
     }
 }
 
-impl fmt::Debug for LoopBuilder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LoopBuilder")
-            .field("directory", &self.directory)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(LoopBuilder { directory });
 
 /// Returns the configuration of the agent's process.
 fn runtime_config(

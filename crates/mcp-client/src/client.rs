@@ -1,7 +1,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::fmt;
 
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation,
@@ -112,14 +111,8 @@ impl From<ClientError> for FailedConnection {
     }
 }
 
-/// Omits the server's environment variables.
-impl fmt::Debug for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client")
-            .field("tools", &self.tools)
-            .finish_non_exhaustive()
-    }
-}
+// Omits the server's environment variables.
+teamster_core::debug_fields!(Client { tools });
 
 impl Client {
     /// Starts a server, or connects to its address, and lists its tools.

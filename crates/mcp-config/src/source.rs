@@ -16,8 +16,6 @@
 
 mod typed;
 
-use std::fmt;
-
 use serde_json::{Map, Value, json};
 use teamster_core::McpServer;
 
@@ -32,13 +30,7 @@ pub struct Source {
     text: String,
 }
 
-impl fmt::Debug for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source")
-            .field("origin", &self.origin)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(Source { origin });
 
 impl Source {
     /// Creates the source of a configuration, in one of the forms of [`config`].

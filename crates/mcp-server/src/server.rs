@@ -1,6 +1,5 @@
 //! The server of one client.
 
-use std::fmt;
 use std::sync::Arc;
 
 use rmcp::ServiceExt;
@@ -18,13 +17,7 @@ pub struct AgentServer {
     machine: Arc<dyn MachineService>,
 }
 
-impl fmt::Debug for AgentServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AgentServer")
-            .field("limits", self.runs.limits())
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(AgentServer |it| { limits: it.runs.limits() });
 
 impl AgentServer {
     /// Creates a server whose runs `runs` carries out. `machine` is the machine of these runs.

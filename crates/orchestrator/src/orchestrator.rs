@@ -1,6 +1,5 @@
 //! The orchestrator and its run handle.
 
-use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -88,16 +87,12 @@ impl Default for OrchestratorConfig {
     }
 }
 
-impl fmt::Debug for OrchestratorConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OrchestratorConfig")
-            .field("limits", &self.limits)
-            .field("rate_limit_hold", &self.rate_limit_hold)
-            .field("quota_hold", &self.quota_hold)
-            .field("abort_grace", &self.abort_grace)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(OrchestratorConfig {
+    limits,
+    rate_limit_hold,
+    quota_hold,
+    abort_grace,
+});
 
 /// Executes runs and lists those that are active. Clones share their state.
 #[derive(Debug, Clone)]

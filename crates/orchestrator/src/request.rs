@@ -1,6 +1,5 @@
 //! The request for a run: parameters, candidates and limits.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -127,17 +126,13 @@ impl RunRequest {
     }
 }
 
-impl fmt::Debug for RunRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RunRequest")
-            .field("id", &self.id)
-            .field("candidates", &self.candidates)
-            .field("retry", &self.retry)
-            .field("budget", &self.budget)
-            .field("queue", &self.queue)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(RunRequest {
+    id,
+    candidates,
+    retry,
+    budget,
+    queue
+});
 
 /// A candidate for a run.
 #[derive(Clone)]
@@ -232,15 +227,11 @@ impl Candidate {
     }
 }
 
-impl fmt::Debug for Candidate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Candidate")
-            .field("provider", &self.provider())
-            .field("group", &self.group())
-            .field("params", &self.params)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(Candidate |it| {
+    provider: it.provider(),
+    group: it.group(),
+    params: it.params,
+});
 
 /// The budget of a run over all its attempts.
 ///

@@ -1,6 +1,5 @@
 //! Turns of a live session as runs.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -55,14 +54,10 @@ impl SessionTurns {
     }
 }
 
-impl fmt::Debug for SessionTurns {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionTurns")
-            .field("provider", &self.session.provider())
-            .field("session_id", &self.session.id())
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(SessionTurns |it| {
+    provider: it.session.provider(),
+    session_id: it.session.id(),
+});
 
 impl AgentRuntime for SessionTurns {
     fn id(&self) -> &str {

@@ -1,7 +1,6 @@
 //! Pool of sessions by key, with a limit of processes.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -180,11 +179,4 @@ impl SessionPool {
     }
 }
 
-impl fmt::Debug for SessionPool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionPool")
-            .field("runtime", &self.runtime.id())
-            .field("config", &self.config)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(SessionPool |it| { runtime: it.runtime.id(), config: it.config });

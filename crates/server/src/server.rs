@@ -26,13 +26,7 @@ pub struct Server {
     pub(crate) router: Router,
 }
 
-impl std::fmt::Debug for Server {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server")
-            .field("config", &self.shared.config)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(Server |it| { config: it.shared.config });
 
 impl Server {
     /// Creates a server of these runs and this machine. It listens once it is [bound](Self::bind).

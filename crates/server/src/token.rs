@@ -287,13 +287,7 @@ pub struct OwnerToken {
     secret: String,
 }
 
-impl fmt::Debug for OwnerToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OwnerToken")
-            .field("path", &self.path)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(OwnerToken { path });
 
 impl OwnerToken {
     /// Reads the token from this file.

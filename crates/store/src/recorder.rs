@@ -3,7 +3,6 @@
 mod writer;
 
 use std::collections::HashMap;
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -76,14 +75,10 @@ struct Active {
     kept: Sessions,
 }
 
-impl fmt::Debug for Recorder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recorder")
-            .field("store", &self.shared.store)
-            .field("conversation", &self.conversation)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(Recorder |it| {
+    store: it.shared.store,
+    conversation: it.conversation,
+});
 
 teamster_core::setters! {
     Recorder {

@@ -1,6 +1,5 @@
 //! The store: its location, clock and execution of queries.
 
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -41,14 +40,10 @@ pub struct Store {
 /// Returns the time in milliseconds since the Unix epoch.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-impl fmt::Debug for Store {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Store")
-            .field("location", &self.location.to_string())
-            .field("session_ttl", &self.session_ttl)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(Store |it| {
+    location: it.location.to_string(),
+    session_ttl: it.session_ttl,
+});
 
 impl Store {
     /// Opens a store, or creates it. Creates or updates its tables. Any number of processes may do so at once.

@@ -1,7 +1,6 @@
 //! The connection to a collector: OTLP over the HTTP and TLS that requests to MCP servers have too.
 
 use std::error::Error;
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Mutex, OnceLock};
@@ -218,11 +217,7 @@ impl Connection {
     }
 }
 
-impl fmt::Debug for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(Client {});
 
 impl HttpClient for Client {
     // The form that the attribute of the trait gives its method.

@@ -1,6 +1,5 @@
 //! Telemetry of the runs of a process.
 
-use std::fmt;
 use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -203,14 +202,7 @@ impl RunObserver for Telemetry {
     }
 }
 
-impl fmt::Debug for Telemetry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Telemetry")
-            .field("traces", &self.traces)
-            .field("metrics", &self.metrics)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(Telemetry { traces, metrics });
 
 #[cfg(test)]
 mod tests {

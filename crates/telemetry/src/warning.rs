@@ -30,10 +30,4 @@ impl Warning {
     }
 }
 
-impl fmt::Debug for Warning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Warning")
-            .field("is_given", &self.is_given)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(Warning { is_given });

@@ -1,6 +1,5 @@
 //! The description of a session.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -127,17 +126,13 @@ pub struct SessionSpec {
     pub trusted: Trusted,
 }
 
-/// Omits texts that may be private.
-impl fmt::Debug for SessionSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionSpec")
-            .field("provider", &self.provider)
-            .field("model", &self.model)
-            .field("permission", &self.permission)
-            .field("trusted", &self.trusted)
-            .finish_non_exhaustive()
-    }
-}
+// Omits texts that may be private.
+teamster_core::debug_fields!(SessionSpec {
+    provider,
+    model,
+    permission,
+    trusted
+});
 
 impl SessionSpec {
     /// Creates the spec of a session of this agent, with the default for everything else.

@@ -1,6 +1,5 @@
 //! Options for MCP servers, skills, sub-agents and hooks.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
@@ -30,12 +29,8 @@ pub(crate) struct ServerArgs {
     pub(crate) mcp: Vec<String>,
 }
 
-/// Omits the values, which may be secrets.
-impl fmt::Debug for ServerArgs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ServerArgs").finish_non_exhaustive()
-    }
-}
+// Omits the values, which may be secrets.
+teamster_core::debug_fields!(ServerArgs {});
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "MCP servers, skills, sub-agents and hooks")]

@@ -87,13 +87,7 @@ pub(crate) struct EnvVar {
     pub(crate) value: Option<String>,
 }
 
-impl std::fmt::Debug for EnvVar {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EnvVar")
-            .field("name", &self.name)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(EnvVar { name });
 
 /// Parses `KEY=VALUE` or `KEY`.
 ///

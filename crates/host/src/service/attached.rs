@@ -1,6 +1,5 @@
 //! The session of a client in this process, as a service.
 
-use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use async_stream::try_stream;
@@ -34,13 +33,7 @@ pub struct AttachedRun {
     at_rest: watch::Receiver<Option<u64>>,
 }
 
-impl fmt::Debug for AttachedRun {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AttachedRun")
-            .field("info", &self.info)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(AttachedRun { info });
 
 impl PreparedSession {
     /// Returns the session as a service of this one run, and its work: it ends with the session, and MUST be awaited for

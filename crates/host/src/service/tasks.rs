@@ -1,7 +1,6 @@
 //! Sessions as tasks of this process, as an editor has them.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::mem;
 use std::sync::{Arc, Mutex};
 
@@ -36,11 +35,7 @@ struct Task {
     work: JoinHandle<()>,
 }
 
-impl fmt::Debug for SessionTasks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionTasks").finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(SessionTasks {});
 
 impl SessionTasks {
     /// Creates the sessions of this history. If it has a conversation, each session that resumes no other one continues it;

@@ -2,7 +2,6 @@
 
 mod state;
 
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,11 +44,7 @@ impl Default for Scheduler {
     }
 }
 
-impl fmt::Debug for Scheduler {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scheduler").finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(Scheduler {});
 
 impl Supervisor {
     /// Starts the runs of schedules by this service. Without one, a configuration with schedules is a warning.

@@ -1,7 +1,5 @@
 //! The record of a change for undoing it, and the new text of a file.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teamster_core::provider::ConfigFormat;
@@ -48,15 +46,8 @@ pub(super) struct Journal {
     pub(super) written: Vec<String>,
 }
 
-/// Omits the contents, because they may have secrets of the user.
-impl fmt::Debug for Journal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Journal")
-            .field("file", &self.file)
-            .field("servers", &self.names())
-            .finish_non_exhaustive()
-    }
-}
+// Omits the contents, because they may have secrets of the user.
+teamster_core::debug_fields!(Journal |it| { file: it.file, servers: it.names() });
 
 /// Holder of a lease.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]

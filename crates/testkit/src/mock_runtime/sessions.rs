@@ -1,6 +1,5 @@
 //! Sessions without a CLI: turns that play scripts, and tools that need a permission.
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -144,13 +143,7 @@ impl SessionRuntime for MockSessions {
     }
 }
 
-impl fmt::Debug for MockSessions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MockSessions")
-            .field("runtime", &self.runtime)
-            .finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(MockSessions { runtime });
 
 struct MockSession {
     sessions: MockSessions,

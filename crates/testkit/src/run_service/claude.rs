@@ -1,6 +1,5 @@
 //! An agent for services that start processes.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -45,11 +44,7 @@ pub struct ScriptedClaude {
     repository: Option<PathBuf>,
 }
 
-impl fmt::Debug for ScriptedClaude {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScriptedClaude").finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(ScriptedClaude {});
 
 impl ScriptedClaude {
     /// Creates the subject of a service, whose machine has the program.

@@ -1,7 +1,6 @@
 //! A service whose runs are played in memory.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -71,11 +70,7 @@ struct Upload {
     parts: BTreeMap<u32, Vec<u8>>,
 }
 
-impl fmt::Debug for MemoryService {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("MemoryService").finish_non_exhaustive()
-    }
-}
+teamster_core::debug_fields!(MemoryService {});
 
 impl MemoryService {
     /// Creates a service with these agents. `script` returns what an agent does for a prompt.
