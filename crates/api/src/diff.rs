@@ -51,7 +51,7 @@ impl WorkspaceDiff {
 
 /// A changed file.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct DiffFile {
@@ -90,22 +90,15 @@ impl DiffFile {
         Self {
             status,
             path: path.into(),
-            old_path: None,
-            raw_path: None,
-            raw_old_path: None,
-            old_mode: None,
-            new_mode: None,
-            binary: false,
-            insertions: None,
-            deletions: None,
-            hunks: Vec::new(),
-            truncated: false,
+            ..Self::default()
         }
     }
 }
 
 /// What happened to a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum DiffStatus {
@@ -114,6 +107,7 @@ pub enum DiffStatus {
     /// It was deleted.
     Deleted,
     /// Its content was changed.
+    #[default]
     Modified,
     /// Its path was changed, and possibly its content.
     Renamed,

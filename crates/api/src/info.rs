@@ -9,7 +9,7 @@ use crate::Grants;
 
 /// Description of a run. It is written when the run is accepted and never changed.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunInfo {
@@ -44,26 +44,22 @@ impl RunInfo {
     pub fn new(run_id: impl Into<String>, provider: impl Into<String>) -> Self {
         Self {
             run_id: run_id.into(),
-            title: None,
-            kind: RunKind::Run,
             provider: provider.into(),
-            model: None,
-            directory: None,
-            submitted_from: None,
-            branch: None,
-            continues: None,
-            grants: None,
             accepted_at_ms: epoch_ms(),
+            ..Self::default()
         }
     }
 }
 
 /// Kind of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunKind {
     /// One prompt, from start to `done`.
+    #[default]
     Run,
     /// A live session: turns until it is closed.
     Session,

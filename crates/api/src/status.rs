@@ -5,7 +5,7 @@ use teamster_core::{CostSource, Id, PermissionMode, Usage};
 
 /// Status of a live run or session.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct LiveStatus {
@@ -42,26 +42,20 @@ impl LiveStatus {
         Self {
             state,
             since,
-            turns: 0,
-            turn: None,
-            provider: None,
-            model: None,
-            session_id: None,
-            usage: None,
-            cost_usd: None,
-            cost_source: None,
-            permission: None,
-            pid: None,
+            ..Self::default()
         }
     }
 }
 
 /// Status of a live run or session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum LiveState {
     /// The session waits for a prompt.
+    #[default]
     Idle,
     /// The agent is working.
     Running,

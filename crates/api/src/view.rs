@@ -8,13 +8,16 @@ use teamster_core::{AgentError, CostSource, RunResult, RunStatus, Usage, Workspa
 use crate::{LiveStatus, PendingRequest, QueueStatus, RunInfo, RunQuery, RunService, ServiceError};
 
 /// The state of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ViewState {
     /// The run waits in the queue of a fleet; `queue` has the reason.
     Queued,
     /// The run is live.
+    #[default]
     Running,
     /// The run is live, and one of its requests waits for an answer.
     Waiting,
@@ -26,7 +29,7 @@ pub enum ViewState {
 
 /// A run, without its events.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunSummary {
@@ -76,22 +79,7 @@ impl RunSummary {
         Self {
             info,
             state,
-            since: None,
-            queue: None,
-            machine: None,
-            status: None,
-            seq: 0,
-            changed_at_ms: None,
-            session_id: None,
-            usage: None,
-            cost_usd: None,
-            cost_source: None,
-            duration_ms: None,
-            attempts: None,
-            error: None,
-            workspace: None,
-            requests: Vec::new(),
-            live: None,
+            ..Self::default()
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The workspace of a run at its end: what the agent has changed, be it committed or not. A figure that could not be
 /// found out is absent, never 0; then [`error`](Self::error) has the reason.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -52,30 +52,20 @@ impl WorkspaceResult {
     pub fn new(kind: WorkspaceKind, base: impl Into<String>) -> Self {
         Self {
             kind,
-            directory: None,
-            branch: None,
             base: base.into(),
-            head: None,
-            commits: None,
-            files_changed: None,
-            insertions: None,
-            deletions: None,
-            dirty: None,
-            wip: None,
-            pushed: None,
-            unsaved: Vec::new(),
-            error: None,
+            ..Self::default()
         }
     }
 }
 
 /// Kind of a workspace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum WorkspaceKind {
     /// A folder of the machine.
+    #[default]
     Directory,
     /// A git worktree of a repository of the machine.
     Worktree,

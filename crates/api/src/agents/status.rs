@@ -69,7 +69,7 @@ impl SupervisorStatus {
 
 /// Status of an agent.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct AgentStatus {
@@ -123,25 +123,10 @@ impl AgentStatus {
     pub fn new(id: impl Into<String>, working_dir: impl Into<PathBuf>, state: AgentState) -> Self {
         Self {
             id: id.into(),
-            alias: None,
-            role: None,
-            runtime: None,
             working_dir: working_dir.into(),
             enabled: true,
             state,
-            pid: None,
-            started_at_ms: None,
-            removed: false,
-            adopted: false,
-            restarts: 0,
-            retry_at_ms: None,
-            reason: None,
-            stopped_in_order: false,
-            last_error: None,
-            heartbeat_ms: None,
-            last_tick: None,
-            status: None,
-            activity: None,
+            ..Self::default()
         }
     }
 }
@@ -172,7 +157,9 @@ impl LastError {
 }
 
 /// State of an agent's loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum AgentState {
@@ -191,6 +178,7 @@ pub enum AgentState {
     /// The loop crashed and is restarted after a delay.
     BackingOff,
     /// The loop was stopped, or never started.
+    #[default]
     Stopped,
     /// The loop ended cleanly without a request of this supervisor. It is not restarted automatically.
     Ended,

@@ -12,7 +12,7 @@ use crate::{Attempt, has_words};
 
 /// A run in the history. A figure that no CLI reported is absent, never 0.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunRecord {
@@ -77,28 +77,11 @@ impl RunRecord {
     ) -> Self {
         Self {
             run_id: run_id.into(),
-            title: None,
             status,
             provider: provider.into(),
-            model: None,
-            session_id: None,
-            conversation: None,
-            working_directory: None,
-            prompt_hash: String::new(),
             started_at,
-            ended_at: None,
-            duration_ms: None,
-            usage: None,
-            cost_usd: None,
-            cost_source: None,
-            num_turns: None,
-            error: None,
-            workspace: None,
-            attempts: 0,
-            attempt_log: Vec::new(),
-            host: String::new(),
-            pid: 0,
             heartbeat_at: started_at,
+            ..Self::default()
         }
     }
 

@@ -10,12 +10,15 @@ use teamster_core::RunStatus;
 /// The names of final states are those of `status` in `run:end`, also in the database and in
 /// `teamster runs --json`: `success` for [`Completed`](teamster_core::RunStatus::Completed), `aborted`, and `error`
 /// for every other [`RunStatus`](teamster_core::RunStatus), whose cause is in [`RunRecord::error`](super::RunRecord::error).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[schemars(rename = "HistoryStatus")]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RunState {
     /// The run has begun and not ended.
+    #[default]
     Running,
     /// The agent completed successfully.
     Success,
