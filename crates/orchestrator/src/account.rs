@@ -23,7 +23,7 @@ pub(crate) use spent::Spent;
 const CALL_BYTES: usize = 500;
 
 /// The ledger of one run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Account {
     run_id: Id,
     side_effects: SideEffects,
@@ -112,15 +112,7 @@ impl Account {
             run_id,
             side_effects,
             details,
-            started: false,
-            begun: None,
-            text: TextLedger::default(),
-            log: Vec::new(),
-            tools: ToolLedger::default(),
-            spent: Spent::default(),
-            changed: None,
-            cut_off: Vec::new(),
-            now: Current::default(),
+            ..Self::default()
         }
     }
 

@@ -49,7 +49,7 @@ impl Closed {
 ///     .budget(Budget::default().usd(0.5));
 /// # }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Default)]
 #[non_exhaustive]
 pub struct RunRequest {
     /// Id of the run. Default: a new UUID of version 7, which sorts by time. It must not be the id of an active run.
@@ -87,15 +87,8 @@ impl RunRequest {
     /// Creates a request with the default policy, no fallback and no budget.
     pub fn new(runtime: SharedRuntime, params: ExecuteParams) -> Self {
         Self {
-            id: None,
             candidates: vec![Candidate::new(runtime, params)],
-            retry: RetryPolicy::default(),
-            budget: Budget::default(),
-            queue: String::new(),
-            on_event: None,
-            observer: None,
-            holds: None,
-            closing: None,
+            ..Self::default()
         }
     }
 

@@ -46,9 +46,8 @@ impl Scripted {
         }
     }
 
-    fn record(&self, what: impl Into<String>) -> Result<(), AgentError> {
+    fn record(&self, what: impl Into<String>) {
         self.calls.lock().unwrap().push(what.into());
-        Ok(())
     }
 
     pub(crate) fn calls(&self) -> Vec<String> {
@@ -76,7 +75,7 @@ impl AgentSession for Scripted {
     }
 
     fn send(&self, turn: Turn) -> EventStream {
-        drop(self.record(turn.prompt));
+        self.record(turn.prompt);
         let events = self.turns.lock().unwrap().pop_front().unwrap();
         let abort = AbortHandle::new(&turn.cancel);
         let (stop, read) = (abort.clone(), self.read.clone());
@@ -99,19 +98,23 @@ impl AgentSession for Scripted {
     fn interrupt(&self) {}
 
     async fn steer(&self, text: String) -> Result<(), AgentError> {
-        self.record(format!("[steer {text}]"))
+        self.record(format!("[steer {text}]"));
+        Ok(())
     }
 
     async fn clear(&self) -> Result<(), AgentError> {
-        self.record("[clear]")
+        self.record("[clear]");
+        Ok(())
     }
 
     async fn set_model(&self, model: String) -> Result<(), AgentError> {
-        self.record(format!("[model {model}]"))
+        self.record(format!("[model {model}]"));
+        Ok(())
     }
 
     async fn set_permission(&self, _: PermissionMode) -> Result<(), AgentError> {
-        self.record("[permission]")
+        self.record("[permission]");
+        Ok(())
     }
 
     fn unasked(&self) -> Option<EventStream> {
@@ -119,7 +122,7 @@ impl AgentSession for Scripted {
     }
 
     async fn close(&self) {
-        drop(self.record("[close]"));
+        self.record("[close]");
     }
 
     fn is_live(&self) -> bool {

@@ -13,7 +13,7 @@ use crate::state::Shared;
 use crate::{Scope, auth};
 
 type State = Arc<Shared>;
-type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
 /// An operation: a method of a path.
 pub(crate) struct Operation {

@@ -77,7 +77,7 @@ impl Held {
 ///
 /// Each group has turns of its own. With one turn for each queue, a queue that is served repeatedly for one group would
 /// each time move to the end for another group, and would never be served there.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Schedule {
     limits: Limits,
     groups: HashMap<Key, Group>,
@@ -122,12 +122,7 @@ impl Schedule {
     pub(super) fn new(limits: Limits) -> Self {
         Self {
             limits,
-            groups: HashMap::new(),
-            queues: HashMap::new(),
-            next_turn: 0,
-            waiting: HashMap::new(),
-            granted: HashMap::new(),
-            holds: BTreeMap::new(),
+            ..Self::default()
         }
     }
 

@@ -11,7 +11,7 @@ use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use axum::routing::{get, post, put};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::value::StrDeserializer;
 use serde::de::{Error as _, IntoDeserializer};
 use serde::{Deserialize, Deserializer};
@@ -26,7 +26,7 @@ use crate::events::{self, EventsQuery};
 use crate::extract::{Json, Optional, Path, Query};
 use crate::fields::{Cursor, NewRunId, RunId, split_unquoted};
 use crate::keys::Caller;
-use crate::operation::{Header, Operation};
+use crate::operation::{Header, Operation, SchemaOf};
 use crate::schema::{Entry, event};
 use crate::start::{check_start, take_trace};
 use crate::state::Shared;
@@ -100,7 +100,7 @@ impl Operation {
 
     /// Adds the parameters and the replies of a log.
     pub(super) fn shows_log(self, ended: &'static str) -> Self {
-        let content: Vec<(&'static str, fn(&mut SchemaGenerator) -> Schema)> = vec![
+        let content: Vec<(&'static str, SchemaOf)> = vec![
             (
                 "application/x-ndjson",
                 SchemaGenerator::subschema_for::<Entry>,
