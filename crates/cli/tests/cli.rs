@@ -12,6 +12,7 @@ mod agent_loop;
 mod attempts;
 mod chat;
 mod completion;
+#[cfg(target_os = "linux")]
 mod container;
 mod demo;
 mod detached;

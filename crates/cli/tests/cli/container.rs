@@ -3,7 +3,8 @@
 use std::fs;
 use std::process::Command;
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use teamster::RunStatus;
 use teamster_testkit::fake_agent::Script;
 use teamster_testkit::proc::{KillOnDrop, wait_gone, wait_until};
@@ -83,7 +84,6 @@ fn container_of_the_owner_is_that_of_every_run() {
 
 /// The container outlives its client, as that of a real engine does.
 #[test]
-#[cfg(target_os = "linux")]
 fn killed_teamster_leaves_no_container() {
     let claude = Claude::new(&Script::new().play(recording("text").last(6)).forever());
     engine(&claude);
@@ -95,6 +95,23 @@ fn killed_teamster_leaves_no_container() {
     let agent = KillOnDrop::new(claude.report().pid);
     teamster.signal(Signal::SIGKILL);
     teamster.wait();
+    assert!(wait_gone(agent.pid(), LIMIT));
+    let is_removed = || calls(&claude).contains("\nrm\n--force\nteamster-");
+    assert!(wait_until(LIMIT, is_removed), "{}", calls(&claude));
+}
+
+#[test]
+fn killed_runner_leaves_no_container() {
+    let claude = Claude::new(&Script::new().play(recording("text").last(6)).forever());
+    engine(&claude);
+    let args = ["x", "--in=docker:agents:1", "--detach", "--ask-timeout=0"];
+    let mut command = contained(&claude, &args);
+    let started = run(command.env("XDG_STATE_HOME", claude.path("state")));
+    assert_eq!((started.code, &*started.stderr), (Some(0), ""));
+    let agent = KillOnDrop::new(claude.report().pid);
+    let runner = fs::read_to_string(claude.path("engine/owner")).unwrap();
+    let runner = Pid::from_raw(runner.trim_end().parse().unwrap());
+    kill(runner, Signal::SIGKILL).unwrap();
     assert!(wait_gone(agent.pid(), LIMIT));
     let is_removed = || calls(&claude).contains("\nrm\n--force\nteamster-");
     assert!(wait_until(LIMIT, is_removed), "{}", calls(&claude));

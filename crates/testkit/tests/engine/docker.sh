@@ -52,6 +52,7 @@ run)
     done
     shift
     command -v "$1" > /dev/null || fail 127 "docker: Error response from daemon: exec: \"$1\": executable file not found"
+    echo "$PPID" > "$dir/owner"
     exec 3<&0
     # Its parent ends at once. Its own shell waits for the program even if both get a signal.
     (setsid sh -c 'dir=$1; name=$2; shift 2
