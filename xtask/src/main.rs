@@ -3,7 +3,6 @@
 mod bench;
 mod capabilities;
 mod delegate;
-mod fleet;
 mod fuzz;
 mod generated;
 mod package;
@@ -11,7 +10,6 @@ mod prices;
 mod published;
 mod replay;
 mod schema;
-mod soak;
 mod surface;
 mod tidy;
 
@@ -43,13 +41,9 @@ enum Task {
     Capture(delegate::Args),
     /// Play every scenario with the real CLIs and compare their stories.
     Conformance(delegate::Args),
-    Fleet(fleet::Args),
     /// Play the scenarios with versions of the CLIs side by side, and report what they change.
     Follow(delegate::Args),
     Fuzz(fuzz::Args),
-    /// Kill processes that hold leases of files at every operation, and hundreds among others; it takes
-    /// minutes. The tests do it at some.
-    Leases,
     Package(package::Args),
     Prices(prices::Args),
     /// Run `teamster loop` with the real CLIs and see what the model is asked.
@@ -58,7 +52,6 @@ enum Task {
     /// Let runs of the real CLIs fail and go on: never a side effect twice.
     Resilience(delegate::Args),
     Schema(schema::Args),
-    Soak(soak::Args),
     Surface(surface::Args),
     Tidy(tidy::Args),
 }
@@ -88,17 +81,14 @@ fn main() -> ExitCode {
         Task::Capabilities(args) => capabilities::run(args, &mut out),
         Task::Capture(args) => delegate::run("capture", &args),
         Task::Conformance(args) => delegate::run("conformance", &args),
-        Task::Fleet(args) => fleet::run(&args),
         Task::Follow(args) => delegate::run("follow", &args),
         Task::Fuzz(args) => fuzz::run(&args, &mut out),
-        Task::Leases => soak::leases(),
         Task::Package(args) => package::run(args, &mut out),
         Task::Prices(args) => prices::run(&args, &mut out),
         Task::Loop(args) => delegate::run("loop", &args),
         Task::Replay(args) => replay::run(&args, &mut out),
         Task::Resilience(args) => delegate::run("resilience", &args),
         Task::Schema(args) => schema::run(args, &mut out),
-        Task::Soak(args) => soak::run(&args),
         Task::Surface(args) => surface::run(args, &mut out),
         Task::Tidy(args) => tidy::run(&args, &mut out),
     };

@@ -1,6 +1,5 @@
 //! Probe of an agent: checks that it speaks the protocol, and reads its self-description.
 
-use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
@@ -197,10 +196,6 @@ impl Decoder for Asking {
             ended_with_error: self.is_answered.then_some(false),
             ..DecodedResult::default()
         }
-    }
-
-    fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
-        teamster_core::text::without_colors(stderr)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `teamster loop` for a long time with agents that die, hang and leave processes behind, and is killed
 //! itself again and again: no flag is lost, no wake, no session, and nothing is left at the end.
 //!
-//! Thirty ticks each here; `cargo xtask soak ticks` plays more and prints what it counted. The agents are a stand-in
+//! Thirty ticks each here; `.ci/soak ticks` plays more and prints what it counted. The agents are a stand-in
 //! (`teamster_testkit::stand_in`), all processes are real.
 #![cfg(target_os = "linux")]
 #![expect(

@@ -13,7 +13,7 @@ mod property;
 mod rules;
 mod support;
 
-/// Returns whether all steps are tested, as in `cargo xtask leases`. That takes minutes.
+/// Returns whether all steps are tested, as in `.ci/soak leases`. That takes minutes.
 fn soak() -> bool {
     std::env::var_os("TEAMSTER_LEASE_SOAK").is_some()
 }

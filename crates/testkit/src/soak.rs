@@ -1,6 +1,6 @@
 //! Very many repetitions of one thing, and what a process holds after a tenth of them and at the end.
 //!
-//! A test repeats it a few times. With `TEAMSTER_TEST_SOAK=N` in the environment, as `cargo xtask soak` sets it, it is alone in
+//! A test repeats it a few times. With `TEAMSTER_TEST_SOAK=N` in the environment, as `.ci/soak` sets it, it is alone in
 //! its process, repeats it `N` times, and fails if the process has grown.
 #![expect(clippy::print_stdout, reason = "the report of a test")]
 

@@ -1,6 +1,6 @@
 //! Runs on workers, while workers, runners, agents, submitters and servers are killed and stopped at random.
 //!
-//! The test does it for some seconds; `cargo xtask fleet chaos` for as long as wanted. The seed decides what is done to
+//! The test does it for some seconds; `.ci/fleet chaos` for as long as wanted. The seed decides what is done to
 //! which process when; what the processes do at that moment is up to the machine.
 
 mod check;

@@ -1,5 +1,5 @@
 //! Many workers and many queued runs: what a fleet needs of its servers. The workers are real, and their machines are in
-//! memory: no agent, no runner. `cargo xtask fleet simulate` runs it; as a test, it is small.
+//! memory: no agent, no runner. `.ci/fleet simulate` runs it; as a test, it is small.
 
 use std::env;
 use std::path::Path;
