@@ -31,8 +31,8 @@ function current() {
   }
   if (Notification.permission === 'denied') return ['blocked', 'Blocked', 'This browser blocks notifications of this page. Allow them in its settings for this site, then load the page again.'];
   if (!registration) return ['off', 'Off', ''];
-  if (subscription) return ['on', 'On', 'This browser notifies you of each request and of the end of each run, also while the page is closed.'];
-  return ['on', 'On while the page is open', 'This browser notifies you of each request and of the end of each run while the page is open and has no focus.'];
+  if (subscription) return ['on', 'On', 'This browser notifies you of each request, of the end of each run and of a session that waits after a long turn, also while the page is closed.'];
+  return ['on', 'On while the page is open', 'This browser notifies you of each request, of the end of each run and of a session that waits after a long turn, while the page is open and has no focus.'];
 }
 
 const INSTEAD = ['An app such as ntfy can notify you too: ', h('code.wrap', 'teamster serve --callback URL'), ' calls it (docs/phone.md).'];
@@ -135,6 +135,23 @@ function render(push) {
 let live = new Set();
 let seen = new Set();
 let isKnown = false;
+/// The starts of turns in progress, by their session.
+const working = new Map();
+/// The milliseconds that a turn must have taken for its end to be worth a notification, as the server has it.
+const LONG_TURN = 10_000;
+
+/// The sessions that wait for a prompt since the last change, after a long turn.
+function rested() {
+  const found = [];
+  for (const run of runs()) {
+    const now = run.kind === 'session' && run.state !== 'ended' ? state.live.get(run.runId) : undefined;
+    if (now?.turn) working.set(run.runId, now.turn.beganAt);
+    if (now?.state !== 'idle' || !working.has(run.runId)) continue;
+    if (now.since - working.get(run.runId) >= LONG_TURN) found.push({runId: run.runId, title: nameOf(run), text: 'waits for a prompt'});
+    working.delete(run.runId);
+  }
+  return found;
+}
 
 /// Notes what there is, and is not new from now on.
 function note() {
@@ -152,7 +169,7 @@ function news() {
   });
   const isUseful = (run) => run.status !== 'aborted' && !(run.kind === 'tick' && run.status === 'completed');
   const ended = runs().filter((run) => run.state === 'ended' && live.has(run.runId) && isUseful(run));
-  return [...asked, ...ended.map((run) => ({runId: run.runId, title: nameOf(run), text: condition(run)[0]}))];
+  return [...asked, ...rested(), ...ended.map((run) => ({runId: run.runId, title: nameOf(run), text: condition(run)[0]}))];
 }
 
 /// What was chosen is done once more snapshots than these have come: it needs the login, and a server that was away, or a

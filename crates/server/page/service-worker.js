@@ -10,6 +10,22 @@ self.addEventListener('push', (event) => {
   })());
 });
 
+/// Tells the server of a subscription that the browser has replaced. Without a login, the page does so once it is open.
+self.addEventListener('pushsubscriptionchange', (event) => {
+  event.waitUntil((async () => {
+    const send = (method, path, body) => fetch(`v1/web-push${path}`, {method, body: body && JSON.stringify(body), headers: body ? {'Content-Type': 'application/json'} : {}, credentials: 'same-origin'});
+    let made = event.newSubscription;
+    if (!made) {
+      const response = await send('GET', '');
+      if (!response.ok) return;
+      const {key} = await response.json();
+      made = await self.registration.pushManager.subscribe({userVisibleOnly: true, applicationServerKey: key});
+    }
+    const {endpoint, keys} = made.toJSON();
+    await send('POST', '/subscriptions', {endpoint, keys});
+  })());
+});
+
 /// Shows what a page sends while it is open.
 self.addEventListener('message', (event) => event.waitUntil(show(event.data)));
 

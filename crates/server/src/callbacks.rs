@@ -8,8 +8,10 @@ mod delivery;
 mod message;
 mod records;
 mod secret;
+mod sessions;
 
 use std::collections::{HashMap, HashSet};
+use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,9 +30,14 @@ use delivery::Delivery;
 use message::{Message, due};
 use records::{Files, Record};
 use secret::Secret;
+use sessions::Sessions;
 
 /// The interval of checks when nothing changes.
 const LOOK: Duration = Duration::from_mins(1);
+
+/// The delay between two tries to be the server that delivers, and the number of them after which the reason is reported.
+const RETRY: Duration = Duration::from_secs(1);
+const TRIES: u32 = 3;
 
 /// The callbacks of a server.
 pub(crate) struct Callbacks {
@@ -134,6 +141,7 @@ pub(crate) async fn send_all(callbacks: Arc<Callbacks>) {
         records: callbacks.files.load(),
         seen: HashMap::new(),
         in_flight: HashMap::new(),
+        sessions: Sessions::default(),
         problem: None,
         poster: None,
         secret: None,
@@ -150,6 +158,11 @@ pub(crate) async fn send_all(callbacks: Arc<Callbacks>) {
             () = callbacks.ending.cancelled() => return,
         }
     }
+    let Some(_lock) = only_sender(&callbacks).await else {
+        return;
+    };
+    // Another server may have delivered some of it meanwhile.
+    sender.records = callbacks.files.load();
     loop {
         let error = match changes(&*callbacks.runs).await {
             Err(problem) => problem.0.detail,
@@ -162,6 +175,7 @@ pub(crate) async fn send_all(callbacks: Arc<Callbacks>) {
                         sender.apply(update);
                     }
                     sender.watch_all(&runs);
+                    sender.look_at_sessions(&runs).await;
                     sender.deliver_due(&runs).await;
                     tokio::select! {
                         () = callbacks.ending.cancelled() => return,
@@ -200,6 +214,30 @@ pub(crate) async fn send_all(callbacks: Arc<Callbacks>) {
     }
 }
 
+/// Waits until no other server delivers for the same folder, and returns the lock; `None` once the server ends. Both would
+/// deliver each message.
+async fn only_sender(callbacks: &Callbacks) -> Option<File> {
+    let mut tries = 0;
+    loop {
+        let problem = match callbacks.files.lock() {
+            Ok(Some(lock)) => return Some(lock),
+            Ok(None) => "another server with the same state folder sends callbacks and notifications; this one does so once \
+                         that one has ended"
+                .to_owned(),
+            Err(error) => format!("callbacks: {error}"),
+        };
+        tries += 1;
+        // The server before may be about to end.
+        if tries == TRIES {
+            callbacks.warn(&problem);
+        }
+        tokio::select! {
+            () = sleep(RETRY) => {}
+            () = callbacks.ending.cancelled() => return None,
+        }
+    }
+}
+
 /// The newest runs and all that have not ended, by their ids.
 type Runs = HashMap<String, Arc<Run>>;
 
@@ -226,6 +264,7 @@ struct Sender {
     seen: HashMap<String, HashSet<String>>,
     /// The deliveries in progress of each run, by the address and the key of the message.
     in_flight: HashMap<String, HashMap<(String, String), CancellationToken>>,
+    sessions: Sessions,
     /// Why the subscriptions of browsers cannot be read, which is reported once.
     problem: Option<String>,
     /// Created for the first message.
@@ -317,6 +356,13 @@ impl Sender {
         }
     }
 
+    /// Looks at sessions whose turns may have ended, if a browser is to be notified.
+    async fn look_at_sessions(&mut self, runs: &Runs) {
+        if self.seen.keys().any(|it| it.starts_with(BROWSER)) {
+            self.sessions.look(&self.callbacks.runs, runs).await;
+        }
+    }
+
     /// Delivers due messages of all runs with callbacks.
     async fn deliver_due(&mut self, runs: &Runs) {
         let ids: Vec<_> = self.records.keys().cloned().collect();
@@ -335,7 +381,7 @@ impl Sender {
                     Err(_) => continue,
                 },
             };
-            let messages = due(&run);
+            let messages = due(&run, self.sessions.rested(&id));
             self.cancel_outdated(&id, &messages);
             for (key, message) in messages {
                 self.send(&id, &key, &message);
@@ -367,6 +413,9 @@ impl Sender {
         };
         for target in record.targets.clone() {
             if target.settled.iter().any(|settled| settled == key) {
+                continue;
+            }
+            if message.is_for_people() && !target.url.starts_with(BROWSER) {
                 continue;
             }
             let own = (target.url.clone(), key.to_owned());

@@ -1,4 +1,5 @@
-//! What is worth a message: a request that waits, and the end of a run. The only place that decides it.
+//! What is worth a message: a request that waits, the end of a run, and the end of a session's long turn. With
+//! [`Sessions`](super::sessions::Sessions), the only place that decides it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +14,14 @@ use crate::web_push::Notification;
 
 /// The key of the message for the end of a run. Messages for requests have the request's id.
 pub(super) const END: &str = "end";
+/// The beginning of the key of the message for the end of a turn, whose number follows.
+pub(super) const TURN: &str = "turn ";
 /// The attempts to deliver the end of a run, over about an hour with exponential backoff.
 const ATTEMPTS: usize = 10;
 /// The attempts to deliver a request, over about two minutes: it may be answered by then.
 const REQUEST_ATTEMPTS: usize = 5;
+/// The type of the message for the end of a turn.
+const AT_REST: &str = "session.at_rest";
 /// The time for which a push service keeps a notification of a browser that it does not reach.
 const KEPT: Duration = Duration::from_hours(24);
 /// The maximum length of a notification's title, in characters. A message must fit a record.
@@ -36,8 +41,9 @@ pub(super) struct Message {
     request: Option<PendingRequest>,
 }
 
-/// Returns the messages due for the run's current state, each with its key.
-pub(super) fn due(run: &Arc<Run>) -> Vec<(String, Message)> {
+/// Returns the messages due for the run's current state, each with its key. `rested` is the number of turns of a session
+/// that waits for a prompt after a long turn.
+pub(super) fn due(run: &Arc<Run>, rested: Option<u64>) -> Vec<(String, Message)> {
     let message = |r#type, request| Message {
         r#type,
         at_ms: epoch_ms(),
@@ -56,15 +62,21 @@ pub(super) fn due(run: &Arc<Run>) -> Vec<(String, Message)> {
         let key = request.request_id.clone();
         (key, message("run.needs_answer", Some(request)))
     });
-    messages.collect()
+    let turn = rested.map(|count| (format!("{TURN}{count}"), message(AT_REST, None)));
+    messages.chain(turn).collect()
 }
 
 impl Message {
+    /// Returns whether it is only shown to people: the run goes on, and needs nothing.
+    pub(super) fn is_for_people(&self) -> bool {
+        self.r#type == AT_REST
+    }
+
     /// Returns how often its delivery is attempted.
     pub(super) fn attempts(&self) -> usize {
         match self.request {
-            Some(_) => REQUEST_ATTEMPTS,
-            None => ATTEMPTS,
+            None if !self.is_for_people() => ATTEMPTS,
+            _ => REQUEST_ATTEMPTS,
         }
     }
 
@@ -75,6 +87,7 @@ impl Message {
         let text = match (&self.request, self.run.status) {
             (Some(request), _) if request.schema.is_some() => "asks a question",
             (Some(_), _) => "asks for permission",
+            (None, _) if self.is_for_people() => "waits for a prompt",
             (None, Some(RunStatus::Aborted)) => return None,
             (None, Some(RunStatus::Completed)) if info.kind == RunKind::Tick => return None,
             (None, Some(RunStatus::Completed)) => "completed",
@@ -123,7 +136,7 @@ mod tests {
         info.title = Some("Fix the\u{202e} parser".to_owned());
         let mut run = Run::new(info, ViewState::Ended);
         change(&mut run);
-        let (_, message) = due(&Arc::new(run)).remove(0);
+        let (_, message) = due(&Arc::new(run), None).remove(0);
         let notification = message.notification()?;
         Some(serde_json::to_value(notification).unwrap())
     }
@@ -203,6 +216,22 @@ mod tests {
     }
 
     #[test]
+    fn session_at_rest_is_shown_once_a_turn_and_is_no_callback() {
+        let mut info = RunInfo::new("r", "claude");
+        info.kind = RunKind::Session;
+        let run = Arc::new(Run::new(info, ViewState::Running));
+        assert!(due(&run, None).is_empty());
+        let (key, message) = due(&run, Some(3)).remove(0);
+        assert_eq!(key, "turn 3");
+        assert!(message.is_for_people());
+        let shown = serde_json::to_value(message.notification().unwrap()).unwrap();
+        assert_eq!(
+            shown,
+            json!({"runId": "r", "title": "claude", "text": "waits for a prompt"})
+        );
+    }
+
+    #[test]
     fn notification_is_kept_as_long_as_its_request_waits() {
         let input = json!({"command": "ls"});
         let request = PermissionRequest::new(1, "Bash", ToolKind::Execute, input);
@@ -211,7 +240,7 @@ mod tests {
             let mut request = PendingRequest::new("r/1", "r", request.clone());
             request.expires_at_ms = left;
             run.requests = vec![request];
-            let (_, mut message) = due(&Arc::new(run)).remove(0);
+            let (_, mut message) = due(&Arc::new(run), None).remove(0);
             message.at_ms = 0;
             assert_eq!(message.notification().unwrap().ttl, kept, "{left:?}");
         }

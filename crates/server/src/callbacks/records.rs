@@ -1,7 +1,7 @@
 //! What was delivered of each run with callbacks, in a file that outlives the server.
 
 use std::collections::HashMap;
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use serde::{Deserialize, Serialize};
 use teamster_process::{FileMode, make_private_folder, replace_file};
 
-use super::message::END;
+use super::message::{END, TURN};
 
 /// The subfolder in the server's folder.
 const FOLDER: &str = "callbacks";
@@ -46,6 +46,10 @@ impl Record {
     pub(super) fn settle(&mut self, url: &str, key: &str) {
         let target = self.targets.iter_mut().find(|target| target.url == url);
         if let Some(target) = target {
+            if key.starts_with(TURN) {
+                // Only the newest turn of a session is due.
+                target.settled.retain(|it| !it.starts_with(TURN));
+            }
             target.settled.push(key.to_owned());
         }
     }
@@ -67,6 +71,22 @@ impl Files {
     pub(super) fn of(server: &Path) -> Self {
         Self {
             folder: server.join(FOLDER),
+        }
+    }
+
+    /// Locks the records for one server. `None` while another one has them.
+    pub(super) fn lock(&self) -> io::Result<Option<File>> {
+        let path = self.folder.with_extension("lock");
+        if let Some(folder) = path.parent() {
+            make_private_folder(folder)?;
+        }
+        let mut options = File::options();
+        options.create(true).truncate(false).write(true);
+        let file = options.open(path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
         }
     }
 
