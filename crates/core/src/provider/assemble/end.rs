@@ -106,8 +106,11 @@ impl RunAssembler {
         let stderr = stderr.trim();
         let kind = self.decoder.classify_stderr(stderr);
         let kind_of_code = || self.decoder.classify_exit_code(exit.code?);
+        // A process that is killed cannot write why.
+        let is_unexplained = exit.signal.as_deref() == Some("SIGKILL") && kind.is_none();
         if !stderr.is_empty()
             && by_itself
+            && !is_unexplained
             && (exit.is_failure() || self.diagnostics.lines == 0 || kind.is_some())
         {
             return Some(AgentError::new(
@@ -128,7 +131,10 @@ impl RunAssembler {
                 ..AgentError::new(
                     ErrorCode::CliExitError,
                     kind_of_code().unwrap_or(ErrorKind::Internal),
-                    format!("the CLI {how} before its run was over and said nothing about why"),
+                    format!(
+                        "the CLI {how} before its run was over and said nothing about why{}",
+                        stderr_note(stderr)
+                    ),
                 )
             });
         }

@@ -216,8 +216,18 @@ fn a_failure_becomes_one_error_with_the_best_evidence() {
         signal: Some("SIGKILL".into()),
         ..Exit::default()
     };
-    let (_, result) = run(&[], signal);
+    let (_, result) = run(&[], signal.clone());
     assert!(result.errors[0].message.contains("SIGKILL"));
+    // What it had written before is not why it was killed.
+    let signal = Exit {
+        stderr: "slow disk\n".into(),
+        ..signal
+    };
+    let (_, result) = run(&[], signal);
+    assert_eq!(codes(&result), [ErrorCode::CliExitError]);
+    assert!(result.errors[0].retryable);
+    let message = &result.errors[0].message;
+    assert!(message.ends_with("; stderr: slow disk"), "{message}");
 }
 
 #[test]
