@@ -23,6 +23,7 @@
 mod act;
 mod chance;
 mod claude;
+mod input;
 mod lines;
 mod plan;
 mod signals;
