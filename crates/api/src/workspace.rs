@@ -159,11 +159,8 @@ impl Workspace {
         matches!(self, Self::Continued {} | Self::Upload { stays: true, .. })
     }
 
-    /// Checks what can be checked without the machine that makes the workspace.
-    ///
-    /// # Errors
-    ///
-    /// Fails with the parameter `workspace` and the field that is wrong.
+    /// Checks what can be checked without the machine that makes the workspace. Fails with the parameter `workspace`
+    /// and the field that is wrong.
     pub(crate) fn check(&self) -> Result<(), AgentError> {
         let refuse = |problem: &str| Err(AgentError::refused("workspace", problem));
         let starts_wrong = |text: &str| text.is_empty() || text.starts_with('-');

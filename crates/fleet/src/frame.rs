@@ -134,11 +134,7 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// Adds a message. Returns the lines that are complete with it.
-    ///
-    /// # Errors
-    ///
-    /// Fails if a frame cannot be unpacked.
+    /// Adds a message. Returns the lines that are complete with it. Fails if a frame cannot be unpacked.
     pub(crate) fn add(&mut self, frame: Frame, run: &str) -> Result<Vec<LogLine>, ServiceError> {
         // A copier that was killed between parts begins its frame again.
         if frame.part == 0 {

@@ -111,11 +111,7 @@ impl Headings {
         Ok(headings)
     }
 
-    /// Waits for a change of a record. Cancel-safe.
-    ///
-    /// # Errors
-    ///
-    /// Fails if no more changes come: all must be read again.
+    /// Waits for a change of a record. Cancel-safe. Fails if no more changes come: all must be read again.
     pub(crate) async fn follow(&mut self) -> Result<(), ServiceError> {
         let message = self.messages.next().await?.ok_or_else(|| {
             ServiceError::unreachable("the fleet's server has ended the stream of records")

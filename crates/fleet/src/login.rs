@@ -21,11 +21,7 @@ const CERTIFICATE: &str = "-----BEGIN CERTIFICATE-----";
 /// What is before the JWT in a file of credentials.
 const JWT: &str = "BEGIN NATS USER JWT";
 
-/// Reads a file that has secrets.
-///
-/// # Errors
-///
-/// Fails with the reason if it cannot be read, or others can read it.
+/// Reads a file that has secrets. Fails with the reason if it cannot be read, or others can read it.
 pub(crate) fn read_private(file: &Path) -> Result<String, String> {
     // Before it is opened, because that waits for the writer of a pipe.
     let found = fs::metadata(file).map_err(|error| error.to_string())?;

@@ -34,11 +34,7 @@ const LONGEST: usize = 64;
 /// The class of all work, until there are others.
 const CLASS: &str = "n";
 
-/// Returns `name` if it can be a token: letters, digits, `-` and `_`.
-///
-/// # Errors
-///
-/// Refuses others by the name of the parameter.
+/// Returns `name` if it can be a token: letters, digits, `-` and `_`. Refuses others by the name of the parameter.
 pub(crate) fn token(parameter: &str, name: &str) -> Result<String, ServiceError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     if !name.is_empty() && name.len() <= LONGEST && name.bytes().all(is_plain) {

@@ -194,11 +194,7 @@ impl Record {
             result.filter(|result| serde_json::to_vec(result).is_ok_and(|json| json.len() <= most));
     }
 
-    /// Returns the spec.
-    ///
-    /// # Errors
-    ///
-    /// Fails if it is of a newer version, by the field that is not known.
+    /// Returns the spec. Fails if it is of a newer version, by the field that is not known.
     pub(crate) fn spec(&self) -> Result<Spec, ServiceError> {
         let spec = serde_json::from_value(self.spec.clone());
         spec.map_err(|error| {

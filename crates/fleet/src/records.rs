@@ -201,11 +201,7 @@ impl Fleet {
         }
     }
 
-    /// Publishes a hint that a run waits. Returns whether the queue has it.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the queue is full.
+    /// Publishes a hint that a run waits. Returns whether the queue has it. Fails if the queue is full.
     pub(crate) async fn hint(&self, subject: &str, key: &RunKey) -> Result<bool, ServiceError> {
         let message = PublishMessage::build().payload(key.key().into());
         match self.try_publish(subject, message).await {
@@ -368,11 +364,8 @@ impl Messages {
         }
     }
 
-    /// Waits for the next of those that were there already; `None` after the last of them.
-    ///
-    /// # Errors
-    ///
-    /// Fails if none comes for a minute: the rest may have aged out since they were counted.
+    /// Waits for the next of those that were there already; `None` after the last of them. Fails if none comes for a
+    /// minute: the rest may have aged out since they were counted.
     pub(crate) async fn next_pending(&mut self) -> Result<Option<Message>, ServiceError> {
         if self.pending == 0 {
             return Ok(None);

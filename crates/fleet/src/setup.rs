@@ -140,11 +140,8 @@ impl Fleet {
         }
     }
 
-    /// Refuses streams of another layout than that of this version.
-    ///
-    /// # Errors
-    ///
-    /// [`ProblemCode::Unsupported`] with what to do about it.
+    /// Refuses streams of another layout than that of this version, with [`ProblemCode::Unsupported`] and what to do
+    /// about it.
     pub(crate) async fn check_layout(&self) -> Result<(), ServiceError> {
         let found = self.look_at(names::HOST).await?;
         let found = found.ok_or_else(|| not_made(names::HOST))?;

@@ -208,11 +208,7 @@ fn shown(path: &Path) -> String {
     one_line(&printable(&OsStr::new(path).to_string_lossy()))
 }
 
-/// Checks that patterns stay in the directory and can be read.
-///
-/// # Errors
-///
-/// Fails with the reason if one does not.
+/// Checks that patterns stay in the directory and can be read. Fails with the reason if one does not.
 pub(crate) fn check(patterns: &[String]) -> Result<(), AgentError> {
     for pattern in patterns {
         let is_inside = (Path::new(pattern).components())

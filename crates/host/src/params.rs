@@ -139,11 +139,8 @@ pub fn absolute(directory: Option<&Path>) -> Option<PathBuf> {
     }
 }
 
-/// Returns the container of agents: that of the description, or of the machine's owner (`TEAMSTER_IN`).
-///
-/// # Errors
-///
-/// Fails if the variable is not valid.
+/// Returns the container of agents: that of the description, or of the machine's owner (`TEAMSTER_IN`). Fails if the
+/// variable is not valid.
 pub(crate) fn container(trusted: &Trusted) -> Result<Option<Container>, AgentError> {
     if trusted.container.is_some() {
         return Ok(trusted.container.clone());
@@ -168,11 +165,8 @@ fn owners_container(text: &str) -> Result<Container, AgentError> {
     Ok(container)
 }
 
-/// Checks that the engine of the container of agents answers, if they have one.
-///
-/// # Errors
-///
-/// Fails with the reason and the next step.
+/// Checks that the engine of the container of agents answers, if they have one. Fails with the reason and the next
+/// step.
 pub(crate) async fn check_container(trusted: &Trusted) -> Result<(), AgentError> {
     if let Some(container) = container(trusted)? {
         container_engine(container.engine, container.program.as_deref()).await?;

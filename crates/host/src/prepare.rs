@@ -424,11 +424,8 @@ impl PreparedRun {
 }
 
 impl PreparedSession {
-    /// Accepts the session: creates its folder.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the id is in use, or if the folder cannot be written. Then there is no session.
+    /// Accepts the session: creates its folder. Fails if the id is in use, or if the folder cannot be written. Then
+    /// there is no session.
     pub(crate) fn accept(&self, runs: &Runs) -> Result<AcceptedRun, AgentError> {
         accept(runs, &self.about, &self.common, self.kept.as_ref())
     }

@@ -28,12 +28,9 @@ use crate::{Answers, Host, RunOptions, SessionRunOptions, error_chain, orphans, 
 pub(crate) const ARGUMENT: &str = "--teamster-runner";
 
 impl Host {
-    /// Starts the runner of a run or session, and waits until it accepts or refuses it. Until then, its stderr is that of
-    /// this process. The runtime reaps it when it ends.
-    ///
-    /// # Errors
-    ///
-    /// Fails without a [program](Self::program), or if it cannot be started.
+    /// Starts the runner of a run or session, and waits until it accepts or refuses it. Until then, its stderr is that
+    /// of this process. The runtime reaps it when it ends. Fails without a [program](Self::program), or if it cannot be
+    /// started.
     pub(crate) async fn launch(&self, launch: &Launch) -> Result<Launched, AgentError> {
         let mut runner = (self.runner_command(launch)?.spawn()).map_err(not_started)?;
         let stdin = runner.stdin.take().map(ChildStdin::into_owned_fd);
@@ -73,11 +70,8 @@ enum Work {
     Session(Box<PreparedSession>),
 }
 
-/// Runs the runner of a detached run or session, to the result of the run.
-///
-/// # Errors
-///
-/// Fails with the reason of a refusal, which the starting process has got.
+/// Runs the runner of a detached run or session, to the result of the run. Fails with the reason of a refusal, which
+/// the starting process has got.
 pub(crate) fn main(host: Result<Host, AgentError>) -> Result<RunResult, AgentError> {
     launch::close_inherited();
     // Fails only for the leader of a process group, which is detached from the terminal as well.

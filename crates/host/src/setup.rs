@@ -68,11 +68,8 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// Returns the set-up of a workspace, if there is one to do. `directory` is the agent's.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the repository's own set-up is not trusted, or cannot be read.
+    /// Returns the set-up of a workspace, if there is one to do. `directory` is the agent's. Fails if the repository's
+    /// own set-up is not trusted, or cannot be read.
     pub(crate) fn of(
         trusted: &Trusted,
         directory: Option<&Path>,

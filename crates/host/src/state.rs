@@ -60,20 +60,12 @@ pub fn runs() -> Result<Runs, AgentError> {
     Ok(Runs::at(root))
 }
 
-/// Returns the files that runs take along.
-///
-/// # Errors
-///
-/// Fails without a state directory.
+/// Returns the files that runs take along. Fails without a state directory.
 pub(crate) fn uploads() -> Result<Uploads, AgentError> {
     file(UPLOADS).map(Uploads::at).ok_or_else(no_directory)
 }
 
-/// Returns the folder of mirrors of repositories.
-///
-/// # Errors
-///
-/// Fails without a state directory.
+/// Returns the folder of mirrors of repositories. Fails without a state directory.
 pub(crate) fn mirrors() -> Result<PathBuf, AgentError> {
     file(MIRRORS).ok_or_else(no_directory)
 }
@@ -111,11 +103,7 @@ pub fn retention() -> Result<Retention, AgentError> {
 }
 
 /// Returns the time for which git may print nothing while it uses a network: 5 minutes, or the value of
-/// `TEAMSTER_GIT_SILENCE`.
-///
-/// # Errors
-///
-/// Fails if that value is not valid.
+/// `TEAMSTER_GIT_SILENCE`. Fails if that value is not valid.
 pub(crate) fn git_silence() -> Result<Duration, AgentError> {
     match environment::text(GIT_SILENCE) {
         None => Ok(teamster_workspace::SILENCE),
@@ -129,11 +117,8 @@ pub(crate) fn kept(id: &str, spec: impl Into<Spec>) -> Result<KeptSpec, AgentErr
     Ok(kept_with(id, spec.into(), kept_texts()?))
 }
 
-/// Returns what is kept of prompts, also as titles: all of it, unless `TEAMSTER_KEEP_PROMPTS` is `off`.
-///
-/// # Errors
-///
-/// Fails if that value is not valid.
+/// Returns what is kept of prompts, also as titles: all of it, unless `TEAMSTER_KEEP_PROMPTS` is `off`. Fails if that
+/// value is not valid.
 pub(crate) fn kept_texts() -> Result<KeptTexts, AgentError> {
     match environment::text(KEEP_PROMPTS).as_deref() {
         None | Some("on") => Ok(KeptTexts::All),

@@ -72,11 +72,7 @@ type Shared = Arc<Mutex<State>>;
 pub(crate) struct Producer(Shared);
 
 impl Producer {
-    /// Sends all events.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the run must end. These events were still accepted, but no others will be.
+    /// Sends all events. Fails if the run must end. These events were still accepted, but no others will be.
     pub(crate) fn push(&self, events: &mut Events) -> Result<(), AgentError> {
         if events.is_empty() {
             return Ok(());

@@ -73,11 +73,8 @@ impl RunFolder {
         }
     }
 
-    /// Kills (SIGKILL) a runner that does not answer, and waits for its end.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the process is unknown, cannot be killed, or hangs in the kernel.
+    /// Kills (SIGKILL) a runner that does not answer, and waits for its end. Fails if the process is unknown, cannot be
+    /// killed, or hangs in the kernel.
     pub(crate) async fn kill_runner(&self) -> Result<(), RunsError> {
         // The run may be one of this process.
         let other = |it: &ProcessIdentity| it.pid() != std::process::id();

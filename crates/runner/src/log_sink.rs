@@ -137,11 +137,8 @@ impl LogSink {
         }
     }
 
-    /// Writes what can be written now, and returns the new position.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the log cannot be written, or if the reader is gone.
+    /// Writes what can be written now, and returns the new position. Fails if the log cannot be written, or if the
+    /// reader is gone.
     pub(crate) fn flush(&mut self) -> io::Result<Position> {
         match self {
             Self::Log(writer) => writer.flush(),
@@ -197,11 +194,8 @@ impl LogSink {
         }
     }
 
-    /// Makes what is written outlive a power failure; for a reader, waits until it has room for all entries.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`flush`](Self::flush) does.
+    /// Makes what is written outlive a power failure; for a reader, waits until it has room for all entries. Fails as
+    /// [`flush`](Self::flush) does.
     pub(crate) async fn finish(&mut self) -> io::Result<()> {
         while self.is_full() {
             self.room().await;

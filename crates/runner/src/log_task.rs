@@ -335,11 +335,7 @@ impl LogTask {
         self.push(entry);
     }
 
-    /// Writes the remaining entries. A log that was given up gets its end if possible.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the log is incomplete.
+    /// Writes the remaining entries. A log that was given up gets its end if possible. Fails if the log is incomplete.
     pub(crate) async fn end(&mut self, result: &mut RunResult) -> io::Result<()> {
         self.sink.end_frame();
         let continues = self.on_lost == OnLostLog::Continue;

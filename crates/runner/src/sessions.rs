@@ -85,11 +85,8 @@ impl SessionLocks {
         }
     }
 
-    /// Locks a session. Returns `None` without a lock if the folder cannot be used.
-    ///
-    /// # Errors
-    ///
-    /// Fails with the holder's name if the session is in use.
+    /// Locks a session. Returns `None` without a lock if the folder cannot be used. Fails with the holder's name if the
+    /// session is in use.
     fn lock(&self, provider: &str, session_id: &str) -> Result<Option<SessionLock>, AgentError> {
         let path = self.folder.join(file_name(provider, session_id));
         let is_own = |it: &mut Reserved| it.owner == self.owner && it.lock.path == path;

@@ -28,11 +28,8 @@ pub(crate) trait Demand {
     fn rights(&self) -> Vec<Right>;
 }
 
-/// Checks the rights of a request. This is the only place that does.
-///
-/// # Errors
-///
-/// Fails if the server or the caller's token does not have one of the rights.
+/// Checks the rights of a request. This is the only place that does. Fails if the server or the caller's token does not
+/// have one of the rights.
 pub(crate) fn check(
     demand: &impl Demand,
     config: &ServerConfig,

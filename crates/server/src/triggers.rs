@@ -118,11 +118,8 @@ struct RawTrigger {
 }
 
 impl Trigger {
-    /// Reads the triggers (`triggers`) of a configuration. `folder` is that of its file, from which paths count.
-    ///
-    /// # Errors
-    ///
-    /// Fails with the problem and its fix if a trigger or its secret cannot be used.
+    /// Reads the triggers (`triggers`) of a configuration. `folder` is that of its file, from which paths count. Fails
+    /// with the problem and its fix if a trigger or its secret cannot be used.
     pub(crate) fn of_config(json: &str, folder: &Path) -> Result<Vec<Self>, String> {
         let json = json.strip_prefix('\u{feff}').unwrap_or(json);
         let config: RawConfig = serde_json::from_str(json).map_err(|error| {

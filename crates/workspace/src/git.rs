@@ -271,11 +271,7 @@ fn version(printed: &str) -> Option<(u32, u32)> {
     Some((next()?, next()?))
 }
 
-/// Checks that git can be run.
-///
-/// # Errors
-///
-/// Fails if it is not installed, or cannot be started.
+/// Checks that git can be run. Fails if it is not installed, or cannot be started.
 pub(crate) fn check() -> anyhow::Result<()> {
     let started = Command::new("git").arg("--version").output();
     started.map(drop).map_err(not_started)

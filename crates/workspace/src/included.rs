@@ -138,11 +138,8 @@ impl Included {
 }
 
 /// Copies the files of such a bundle into a worktree, readable by the user alone, where git ignores them and there is
-/// nothing else. `folder` is one for a while. Returns warnings.
-///
-/// # Errors
-///
-/// Fails if the bundle is damaged or does not have the commit.
+/// nothing else. `folder` is one for a while. Returns warnings. Fails if the bundle is damaged or does not have the
+/// commit.
 pub(crate) fn unpack(
     bundle: &Path,
     commit: &str,

@@ -215,12 +215,9 @@ pub(crate) struct TakenOut {
     pub(crate) rest: PathBuf,
 }
 
-/// Takes the content out of a bundle into a store, if it has any. `folder` is one for a while. `known` is a repository that
-/// has the commits on which the bundle is based.
-///
-/// # Errors
-///
-/// Fails if the bundle is damaged, or what is in it is not what its hash names.
+/// Takes the content out of a bundle into a store, if it has any. `folder` is one for a while. `known` is a repository
+/// that has the commits on which the bundle is based. Fails if the bundle is damaged, or what is in it is not what its
+/// hash names.
 pub(crate) fn take_out(
     from: &Path,
     folder: &Path,

@@ -39,11 +39,8 @@ pub(crate) struct Stuck {
     is_idle: bool,
 }
 
-/// Runs a command that reads `input`, which has an end.
-///
-/// # Errors
-///
-/// Fails if it cannot be started, or is [stuck](Stuck): then it was ended, and its children where they can be read.
+/// Runs a command that reads `input`, which has an end. Fails if it cannot be started, or is [stuck](Stuck): then it
+/// was ended, and its children where they can be read.
 pub(crate) fn output(command: &mut Command, input: Option<&[u8]>) -> anyhow::Result<Output> {
     let limit = Duration::from_millis(LIMIT.load(Ordering::Relaxed));
     output_within(command, input, limit, limit.saturating_mul(LONGEST))

@@ -100,11 +100,7 @@ impl Mirror {
             .context("cannot lock the mirror of the repository")
     }
 
-    /// Opens a mirror that no other process works on; else `None`.
-    ///
-    /// # Errors
-    ///
-    /// As [`open`](Self::open).
+    /// Opens a mirror that no other process works on; else `None`. Fails as [`open`](Self::open) does.
     pub(crate) fn open_free(root: &Path, name: &str) -> anyhow::Result<Option<Self>> {
         Self::open_with(root, name, try_take)
     }

@@ -55,12 +55,8 @@ pub(crate) fn command(directory: &Path) -> Command {
 }
 
 /// Runs such a command, and returns its output without trailing newlines. It MUST print its progress, which is what
-/// `silence` is about.
-///
-/// # Errors
-///
-/// Fails with git's message, without users and passwords of URLs; also if it printed nothing for this time, or more to stdout
-/// than any answer is long. Then it and its children were ended.
+/// `silence` is about. Fails with git's message, without users and passwords of URLs; also if it printed nothing for
+/// this time, or more to stdout than any answer is long. Then it and its children were ended.
 pub(crate) fn run(command: &mut Command, silence: Duration) -> anyhow::Result<String> {
     let output = output(command, silence)?;
     if !output.status.success() {

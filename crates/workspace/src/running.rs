@@ -30,12 +30,9 @@ pub(crate) enum Seen {
     Running,
 }
 
-/// Follows a command to its end. What it leaves in the background neither holds it nor is ended. `see` gets what is seen of
-/// it; on its error, the command and its children are ended.
-///
-/// # Errors
-///
-/// Fails with the error of `see`, or if the output cannot be read.
+/// Follows a command to its end. What it leaves in the background neither holds it nor is ended. `see` gets what is
+/// seen of it; on its error, the command and its children are ended. Fails with the error of `see`, or if the output
+/// cannot be read.
 pub(crate) fn follow(
     child: &mut Child,
     mut see: impl FnMut(Seen, &mut Descendants) -> anyhow::Result<()>,

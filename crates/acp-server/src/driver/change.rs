@@ -6,11 +6,8 @@ use super::live::Live;
 use super::repeat::is_done;
 use crate::Setup;
 
-/// Applies a setup to a running session. Returns `false` if it needs a new process.
-///
-/// # Errors
-///
-/// Fails if the service cannot be reached: the session may still be there.
+/// Applies a setup to a running session. Returns `false` if it needs a new process. Fails if the service cannot be
+/// reached: the session may still be there.
 pub(super) async fn apply(live: &mut Live, setup: &Setup) -> Result<bool, ServiceError> {
     let begun = &live.setup;
     let is_there = begun.cwd == setup.cwd

@@ -50,11 +50,8 @@ impl Live {
         }
     }
 
-    /// Waits until a prompt can be sent again. Cancel-safe.
-    ///
-    /// # Errors
-    ///
-    /// Fails if it cannot be known whether a machine has the session.
+    /// Waits until a prompt can be sent again. Cancel-safe. Fails if it cannot be known whether a machine has the
+    /// session.
     pub(super) async fn idle(live: Option<&RunHandle>) -> Result<(), ServiceError> {
         if let Some(run) = live {
             queue::until_taken(run).await?;

@@ -23,11 +23,8 @@ pub(super) async fn is_queued(run: &RunHandle) -> bool {
     }
 }
 
-/// Waits until a session is no longer queued. Cancel-safe.
-///
-/// # Errors
-///
-/// Fails if the service cannot be reached for long, or does not have the session.
+/// Waits until a session is no longer queued. Cancel-safe. Fails if the service cannot be reached for long, or does not
+/// have the session.
 pub(super) async fn until_taken(run: &RunHandle) -> Result<(), ServiceError> {
     while repeated(|| run.outline()).await?.summary.state == ViewState::Queued {
         sleep(LOOK).await;

@@ -29,11 +29,8 @@ where
     }
 }
 
-/// Returns whether the session has done what it was asked to, rather than refused it.
-///
-/// # Errors
-///
-/// Fails if the service could not be reached.
+/// Returns whether the session has done what it was asked to, rather than refused it. Fails if the service could not be
+/// reached.
 pub(super) fn is_done<T>(reply: Result<T, ServiceError>) -> Result<bool, ServiceError> {
     match reply {
         Ok(_) => Ok(true),

@@ -17,11 +17,8 @@ const MAX_SIZE: u64 = 20 << 20;
 /// Maximum number of images of a message.
 const MAX_IMAGES: usize = 8;
 
-/// Reads the image of `/image FILE`. A relative path is one of the directory in which the program runs.
-///
-/// # Errors
-///
-/// Fails if the type of the file is not supported, or if it cannot be read.
+/// Reads the image of `/image FILE`. A relative path is one of the directory in which the program runs. Fails if the
+/// type of the file is not supported, or if it cannot be read.
 pub(crate) fn read(file: &str) -> anyhow::Result<Image> {
     let words = shell_words::split(file).ok();
     let file = match words.as_deref() {
@@ -32,11 +29,8 @@ pub(crate) fn read(file: &str) -> anyhow::Result<Image> {
     read_file(&path, MAX_SIZE)
 }
 
-/// Reads the image of a file that has at most `most` bytes.
-///
-/// # Errors
-///
-/// Fails if the type of the file is not supported, or if it is larger or cannot be read.
+/// Reads the image of a file that has at most `most` bytes. Fails if the type of the file is not supported, or if it is
+/// larger or cannot be read.
 pub(crate) fn read_file(path: &Path, most: u64) -> anyhow::Result<Image> {
     let image = params::image(path)?;
     let cannot = || format!("cannot read {}", path.display());

@@ -288,9 +288,6 @@ async fn has_right(shared: &Shared) -> Result<bool, ServiceError> {
 }
 
 /// Returns whether the right was taken, which this process had or not, and whose entry is certainly stored or not.
-///
-/// # Errors
-///
 /// Fails if this process may still have it: the answer may be lost, and what was seen so far still counts.
 fn is_taken(was_own: bool, is_stored: bool) -> Result<bool, ServiceError> {
     if was_own && !is_stored {

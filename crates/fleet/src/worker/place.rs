@@ -21,12 +21,8 @@ pub(super) fn is_allowed(place: Option<&Workspace>, allows: impl Fn(&Path) -> bo
     }
 }
 
-/// Refuses a run whose names have capitals, where a disk ignores the case of names: its folders might be those of another
-/// owner or run.
-///
-/// # Errors
-///
-/// By the name that has them.
+/// Refuses a run whose names have capitals, where a disk ignores the case of names: its folders might be those of
+/// another owner or run. Names the one that has them.
 pub(super) fn check_case(key: &RunKey) -> Result<(), ServiceError> {
     let names = [("owner", &key.owner), ("run_id", &key.run)];
     for (parameter, name) in names {

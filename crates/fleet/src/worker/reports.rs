@@ -149,11 +149,8 @@ impl Shared {
             .failed(&subject, "the worker's presence was not stored"))
     }
 
-    /// Returns the number of the last report under this name.
-    ///
-    /// # Errors
-    ///
-    /// [`ProblemCode::InvalidParams`] if it is that of another machine.
+    /// Returns the number of the last report under this name. Fails with [`ProblemCode::InvalidParams`] if it is that
+    /// of another machine.
     pub(super) async fn last_report(&self, subject: &str) -> Result<u64, ServiceError> {
         let Some(last) = self.fleet.last(WORKERS, subject).await? else {
             return Ok(0);

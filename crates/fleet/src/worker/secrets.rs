@@ -26,11 +26,8 @@ struct Secret {
 }
 
 impl Secrets {
-    /// Reads a file. It is read for each run, so a changed value counts at once.
-    ///
-    /// # Errors
-    ///
-    /// Fails if others can read it, and with the line if it is not valid. No error has a value.
+    /// Reads a file. It is read for each run, so a changed value counts at once. Fails if others can read it, and with
+    /// the line if it is not valid. No error has a value.
     pub(super) fn read(file: Option<&Path>) -> Result<Self, ServiceError> {
         let Some(path) = file else {
             return Ok(Self::default());
@@ -60,11 +57,8 @@ impl Secrets {
         may.then_some(&*secret.value)
     }
 
-    /// Gives the agent of a run of this owner the secrets that its spec names.
-    ///
-    /// # Errors
-    ///
-    /// Fails with the name of one that is not there, or that is not for this owner: which of the two is not shown.
+    /// Gives the agent of a run of this owner the secrets that its spec names. Fails with the name of one that is not
+    /// there, or that is not for this owner: which of the two is not shown.
     pub(super) fn give(&self, owner: &str, spec: &mut Spec) -> Result<(), ServiceError> {
         let names = spec.secrets().to_vec();
         let trusted = either!(spec, spec => &mut spec.trusted);

@@ -51,11 +51,8 @@ impl From<ForgetError> for ServiceError {
     }
 }
 
-/// Deletes the selected runs. Without a store, only logs are deleted.
-///
-/// # Errors
-///
-/// Fails if a selected run is unknown or live, or if a log or the store cannot be written.
+/// Deletes the selected runs. Without a store, only logs are deleted. Fails if a selected run is unknown or live, or if
+/// a log or the store cannot be written.
 pub(super) async fn forget_runs(
     request: &ForgetRuns,
     store: Option<&Store>,

@@ -23,11 +23,8 @@ const SHARED: &[u8] = b"WebPush: info\0";
 const CONTENT: &[u8] = b"Content-Encoding: aes128gcm\0";
 const NONCE: &[u8] = b"Content-Encoding: nonce\0";
 
-/// Encrypts a message for the browser with this public key and authentication secret.
-///
-/// # Errors
-///
-/// Fails if the key is no point of the curve, or the system has no random numbers.
+/// Encrypts a message for the browser with this public key and authentication secret. Fails if the key is no point of
+/// the curve, or the system has no random numbers.
 pub(crate) fn encrypt(public: &[u8], auth: &[u8], message: &[u8]) -> Result<Vec<u8>, Unspecified> {
     let random = SystemRandom::new();
     let mut salt = [0; SALT];

@@ -263,11 +263,8 @@ impl<'a> Change<'a> {
         }
     }
 
-    /// Moves all into place.
-    ///
-    /// # Errors
-    ///
-    /// Fails if something cannot be moved. All is as before then, unless the error names where it is.
+    /// Moves all into place. Fails if something cannot be moved. All is as before then, unless the error names where it
+    /// is.
     pub(super) fn carry_out(mut self) -> Result<(), TakeError> {
         let draft = self.folder.join("journal.new");
         let journal = serde_json::to_vec(&self.journal).map_err(io::Error::from)?;

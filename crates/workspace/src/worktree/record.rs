@@ -43,11 +43,8 @@ pub(super) fn folder(root: &Path, id: &str) -> PathBuf {
     root.with_extension("results").join(id)
 }
 
-/// Returns the records of all runs whose workspaces are in `root`, with the ids of the runs.
-///
-/// # Errors
-///
-/// Fails if one cannot be read, such as one of a later version.
+/// Returns the records of all runs whose workspaces are in `root`, with the ids of the runs. Fails if one cannot be
+/// read, such as one of a later version.
 pub(super) fn all(root: &Path) -> io::Result<Vec<(String, Record)>> {
     let mut records = Vec::new();
     for folder in entries(&root.with_extension("results"))? {
@@ -62,11 +59,7 @@ pub(super) fn all(root: &Path) -> io::Result<Vec<(String, Record)>> {
     Ok(records)
 }
 
-/// Returns the paths of what is in a folder, which may not exist.
-///
-/// # Errors
-///
-/// Fails if it cannot be read.
+/// Returns the paths of what is in a folder, which may not exist. Fails if it cannot be read.
 pub(super) fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     match fs::read_dir(folder) {
         Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect(),

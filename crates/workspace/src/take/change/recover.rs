@@ -16,9 +16,6 @@ use crate::step::before_change;
 const NAMED: usize = 10;
 
 /// Moves back what a killed process has moved in the worktree with this root. Returns what was done, for the user.
-///
-/// # Errors
-///
 /// Fails if that is not possible, such as because files were changed since. Nothing is moved then.
 pub(in crate::take) fn recover(top: &Path, git_dir: &Path) -> anyhow::Result<Option<String>> {
     let folder = folder(top, git_dir);
