@@ -4,16 +4,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use serde_json::{Value, json};
 use teamster::{
-    AgentSession, ErrorCode, EventStream, ExecuteParams, PermissionAnswer, PermissionPolicy,
-    PermissionRequest, RunResult, RunStatus, SessionOptions, Turn,
+    AgentSession, ErrorCode, EventStream, ExecuteParams, RunResult, RunStatus, SessionOptions, Turn,
 };
 use teamster_mock_model::{Part, Script, Tokens, Turn as Answer};
 use teamster_process::ProcessIdentity;
 
 use crate::accounts;
 use crate::agent::Agent;
+use crate::answer::answering;
 use crate::bench::Bench;
 use crate::place;
 use crate::play::{self, Before, Stage};
@@ -107,41 +106,6 @@ pub(crate) fn open(
         options.permissions = answering(answer);
     }
     Ok(runtime.open(options)?)
-}
-
-/// Returns the policy that gives this answer to all questions.
-pub(crate) fn answering(answer: &str) -> PermissionPolicy {
-    let answer = answer.to_owned();
-    PermissionPolicy::decide(move |request| answered(request, &answer))
-}
-
-/// Answers a request: a question in every field of its form, and anything else by permission.
-fn answered(request: &PermissionRequest, answer: &str) -> PermissionAnswer {
-    let fields = request
-        .schema
-        .as_ref()
-        .and_then(|schema| schema["properties"].as_object());
-    if let Some(fields) = fields {
-        let content = fields.iter().map(|(name, schema)| {
-            let value = match schema["type"].as_str() {
-                Some("boolean") => true.into(),
-                Some("array") => json!([answer]),
-                _ => answer.into(),
-            };
-            (name.clone(), value)
-        });
-        return PermissionAnswer::AllowWith(content.collect());
-    }
-    match request.input["questions"].as_array() {
-        // Claude Code's own form: the tool's input with the answers, by question.
-        Some(questions) if request.takes_input => {
-            let mut input = request.input.clone();
-            let asked = questions.iter().filter_map(|it| it["question"].as_str());
-            input["answers"] = asked.map(|it| (it, Value::from(answer))).collect();
-            PermissionAnswer::AllowWith(input)
-        }
-        _ => PermissionAnswer::Allow,
-    }
 }
 
 /// Plays one turn. If the provider reports when its session can be resumed, the turn is sent again then.
@@ -334,8 +298,6 @@ fn around(
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use teamster::ToolKind;
-
     use super::*;
 
     fn scenario(name: &str) -> Scenario {
@@ -395,21 +357,6 @@ mod tests {
         );
         let hot = story::expected_hot(&scenario("stalled"), 0);
         assert_eq!(hot["process"], "ended");
-    }
-
-    #[test]
-    fn an_answer_has_the_form_of_its_question() {
-        let mut form = PermissionRequest::new(1, "x", ToolKind::Other, json!(null));
-        form.schema =
-            Some(json!({"properties": {"a": {"type": "string"}, "b": {"type": "boolean"}}}));
-        let content = json!({"a": "Yes", "b": true});
-        assert_eq!(answered(&form, "Yes"), PermissionAnswer::AllowWith(content));
-        let asked = json!({"questions": [{"question": "Why?"}]});
-        let mut tool = PermissionRequest::new(2, "x", ToolKind::Other, asked);
-        assert_eq!(answered(&tool, "Yes"), PermissionAnswer::Allow);
-        tool.takes_input = true;
-        let input = json!({"questions": [{"question": "Why?"}], "answers": {"Why?": "Yes"}});
-        assert_eq!(answered(&tool, "Yes"), PermissionAnswer::AllowWith(input));
     }
 
     #[test]

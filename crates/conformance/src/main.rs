@@ -9,6 +9,7 @@ mod accounts;
 mod acp;
 mod agent;
 mod agent_loop;
+mod answer;
 mod bench;
 mod capture;
 mod column;

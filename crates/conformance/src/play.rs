@@ -12,9 +12,9 @@ use teamster_mock_model::{Cli, MockModel, MockModelSettings, Part, Pointing, Req
 
 use crate::accounts;
 use crate::agent::Agent;
+use crate::answer::answering;
 use crate::bench::{Bench, COPILOT_PACKAGES};
 use crate::conversation;
-use crate::hot;
 use crate::image;
 use crate::install;
 use crate::json::holds;
@@ -121,7 +121,7 @@ pub(crate) async fn play(
         let mut params = params(bench, agent, run, &stage.place, &stage.pointing, session)?;
         let mut config = config(bench, agent);
         if let Some(answer) = run.answer.as_deref().filter(|_| run.answers_cold) {
-            params.permissions = Some(hot::answering(answer));
+            params.permissions = Some(answering(answer));
         } else if let Some(folder) = &bench.record {
             let folder = folder.join(agent.id());
             let folder = folder.join(recorded_name(&scenario.name, number));
