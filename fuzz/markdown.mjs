@@ -1,4 +1,4 @@
-// Changes texts and reads them as Markdown, as the page does. `cargo xtask fuzz markdown` runs it:
+// Changes texts and reads them as Markdown, as the page does. `.ci/fuzz markdown` runs it:
 //
 //   node markdown.mjs SECONDS FOUND PAGE TEXTS…
 //

@@ -1,7 +1,7 @@
 //! Coverage-guided tests of what reads the output of others: CLIs, editors, services, files of users and logs.
 //!
 //! One program has all targets, so that it is linked once: the variable `TEAMSTER_FUZZ` names the target, and `list`
-//! prints all of them with their seeds. `cargo xtask fuzz` builds and runs it.
+//! prints all of them with their seeds. `.ci/fuzz` builds and runs it.
 //!
 //! A target is a function that takes bytes and panics if what came of them is not as it must be.
 #![no_main]

@@ -3,7 +3,6 @@
 mod bench;
 mod capabilities;
 mod delegate;
-mod fuzz;
 mod generated;
 mod package;
 mod prices;
@@ -43,7 +42,6 @@ enum Task {
     Conformance(delegate::Args),
     /// Play the scenarios with versions of the CLIs side by side, and report what they change.
     Follow(delegate::Args),
-    Fuzz(fuzz::Args),
     Package(package::Args),
     Prices(prices::Args),
     /// Run `teamster loop` with the real CLIs and see what the model is asked.
@@ -82,7 +80,6 @@ fn main() -> ExitCode {
         Task::Capture(args) => delegate::run("capture", &args),
         Task::Conformance(args) => delegate::run("conformance", &args),
         Task::Follow(args) => delegate::run("follow", &args),
-        Task::Fuzz(args) => fuzz::run(&args, &mut out),
         Task::Package(args) => package::run(args, &mut out),
         Task::Prices(args) => prices::run(&args, &mut out),
         Task::Loop(args) => delegate::run("loop", &args),
