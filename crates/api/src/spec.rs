@@ -57,11 +57,7 @@ pub struct RunSpec {
     #[schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))]
     pub denied_tools: Vec<String>,
     /// The agent's working directory, an absolute path. Default: that of the server.
-    #[serde(
-        default,
-        with = "crate::path::optional",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, with = "crate::path::optional")]
     #[schemars(with = "Option<PathBuf>", regex(pattern = "^/"))]
     pub working_directory: Option<PathBuf>,
     /// Run in a new git worktree: `true`, or the name of its branch.

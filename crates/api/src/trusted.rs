@@ -19,13 +19,9 @@ use teamster_core::{Container, McpDelivery, McpServer, SubAgent, Timeouts};
 #[non_exhaustive]
 pub struct Trusted {
     /// The CLI's program, if not the one on `PATH`.
-    #[serde(
-        with = "crate::path::optional",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(with = "crate::path::optional")]
     pub program: Option<PathBuf>,
     /// The container in which the agents' CLIs run. Default: that of the machine's owner, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<Container>,
     /// Environment variables for the agent.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -58,19 +54,12 @@ pub struct Trusted {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sub_agents: Vec<SubAgent>,
     /// Hooks, in addition to the user's: an object in the CLI's own words.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hooks: Option<Value>,
     /// A file that gets the last message of a run.
-    #[serde(
-        with = "crate::path::optional",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(with = "crate::path::optional")]
     pub output_file: Option<PathBuf>,
     /// A folder that gets a recording.
-    #[serde(
-        with = "crate::path::optional",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(with = "crate::path::optional")]
     pub record_to: Option<PathBuf>,
     /// The name of the remote, and the branch after a `:`, that the commits of a run are pushed to at its end. Without a
     /// branch, it is that of the run's worktree.

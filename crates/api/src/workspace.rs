@@ -28,11 +28,7 @@ pub enum Workspace {
     /// A new git worktree of a directory's repository.
     Worktree {
         /// The directory, an absolute path. Default: that of the server.
-        #[serde(
-            default,
-            with = "crate::path::optional",
-            skip_serializing_if = "Option::is_none"
-        )]
+        #[serde(default, with = "crate::path::optional")]
         #[schemars(with = "Option<PathBuf>", regex(pattern = "^/"))]
         directory: Option<PathBuf>,
         /// The commit at which the worktree starts, as git names it. Default: `HEAD`.

@@ -67,11 +67,7 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open_tool_ids: Vec<Id>,
     /// The answer in the shape of `output_schema`.
-    #[serde(
-        default,
-        deserialize_with = "present",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "present")]
     pub structured_output: Option<Value>,
     /// What the run leaves in its workspace. Absent if it had none of its own.
     pub workspace: Option<WorkspaceResult>,
