@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use teamster_core::AgentError;
 
+use crate::history::RunCursor;
 use crate::{RunInfo, RunKind, RunSummary, ViewState, has_words};
 
 /// A selection of runs.
@@ -44,6 +46,22 @@ pub struct RunQuery {
 }
 
 impl RunQuery {
+    /// Returns the number of runs in a page.
+    pub fn page_size(&self) -> usize {
+        self.limit.unwrap_or(50).clamp(1, 1000)
+    }
+
+    /// Returns the position of the last run of the previous page.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the parameter `cursor` if it is none.
+    pub fn before(&self) -> Result<Option<RunCursor>, AgentError> {
+        let read = self.cursor.as_deref().map(str::parse::<RunCursor>);
+        read.transpose()
+            .map_err(|error| AgentError::refused("cursor", error))
+    }
+
     /// Returns whether the run is of the kind, the thread, the agent, the directory and the time that are wanted, which do not
     /// change.
     pub fn selects(&self, run: &RunInfo) -> bool {

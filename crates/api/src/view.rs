@@ -154,6 +154,17 @@ impl RunList {
     pub fn new(runs: Vec<Arc<RunSummary>>) -> Self {
         Self { runs, next: None }
     }
+
+    /// Adds a run. Returns `false` if the page has this many already: then there is a next one.
+    pub fn add(&mut self, run: Arc<RunSummary>, page_size: usize) -> bool {
+        if self.runs.len() < page_size {
+            self.runs.push(run);
+            return true;
+        }
+        let last = self.runs.last().map(|run| &run.info);
+        self.next = last.map(|last| format!("{}.{}", last.accepted_at_ms, last.run_id));
+        false
+    }
 }
 
 /// Returns all runs of a query, newest first, page by page.

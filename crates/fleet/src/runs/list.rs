@@ -3,9 +3,8 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use teamster_api::history::{ForgetRuns, Forgotten, RunCursor};
+use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{ProblemCode, RunInfo, RunList, RunQuery, RunSummary, ServiceError};
-use teamster_core::AgentError;
 
 use super::FleetRuns;
 use crate::names::{FILE, LOG, RunKey, records_of};
@@ -13,10 +12,6 @@ use crate::protocol::{Seen, State};
 use crate::record::Record;
 use crate::records::not_found;
 
-/// The default number of runs in a page.
-const PAGE: usize = 50;
-/// The maximum number of runs in a page.
-const LARGEST_PAGE: usize = 1000;
 /// The number of machines that are asked at once.
 const AT_ONCE: usize = 32;
 
@@ -59,14 +54,7 @@ impl FleetRuns {
     }
 
     pub(super) async fn page(&self, query: RunQuery) -> Result<RunList, ServiceError> {
-        let before: Option<RunCursor> = match &query.cursor {
-            Some(cursor) => {
-                let read = cursor.parse();
-                Some(read.map_err(|error: String| AgentError::refused("cursor", error))?)
-            }
-            None => None,
-        };
-        let limit = query.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+        let before = query.before()?;
         let mut all = self.all().await?;
         all.retain(|(key, _, record)| {
             let order = (record.times.queued, &key.run);
@@ -88,16 +76,12 @@ impl FleetRuns {
                 if !query.shows(&summary) || !query.has_text(title, prompt) {
                     continue;
                 }
-                if page.runs.len() == limit {
-                    let last = page.runs.last().map(|run| &run.info);
-                    page.next = last
-                        .map(|last| RunCursor::new(last.accepted_at_ms, &*last.run_id).to_string());
-                    return Ok(page);
-                }
                 if !(query.live || query.live_status) && summary.live.is_some() {
                     Arc::make_mut(&mut summary).live = None;
                 }
-                page.runs.push(summary);
+                if !page.add(summary, query.page_size()) {
+                    return Ok(page);
+                }
             }
         }
         Ok(page)

@@ -1,8 +1,6 @@
 //! Lists of runs, and titles that are given later.
 
-use teamster_api::history::RunCursor;
 use teamster_api::{ProblemCode, RunList, RunQuery, ServiceError, check_title};
-use teamster_core::AgentError;
 use teamster_runner::{RunFolder, RunsError};
 use teamster_store::Store;
 
@@ -10,21 +8,9 @@ use super::index::{AT_ONCE, order, prompt};
 use super::{LocalRuns, blocking};
 use crate::machine::store_error;
 
-/// The default number of runs in a page.
-const PAGE: usize = 50;
-/// The maximum number of runs in a page.
-const LARGEST_PAGE: usize = 1000;
-
 impl LocalRuns {
     pub(super) async fn page(&self, query: RunQuery) -> Result<RunList, ServiceError> {
-        let before: Option<RunCursor> = match &query.cursor {
-            Some(cursor) => {
-                let read = cursor.parse();
-                Some(read.map_err(|error: String| AgentError::refused("cursor", error))?)
-            }
-            None => None,
-        };
-        let limit = query.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+        let before = query.before()?;
         let mut folders = self.index.folders().await?;
         let mut page = RunList::new(Vec::new());
         folders.retain(|folder| {
@@ -37,16 +23,9 @@ impl LocalRuns {
             // A page reads no more titles than it needs.
             let folders = with_text(&query, folders).await?;
             for summary in self.index.summaries(&folders, wants_status).await {
-                if !query.shows(&summary) {
-                    continue;
-                }
-                if page.runs.len() == limit {
-                    let last = page.runs.last().map(|run| &run.info);
-                    page.next = last
-                        .map(|last| RunCursor::new(last.accepted_at_ms, &*last.run_id).to_string());
+                if query.shows(&summary) && !page.add(summary, query.page_size()) {
                     return Ok(page);
                 }
-                page.runs.push(summary);
             }
         }
         Ok(page)

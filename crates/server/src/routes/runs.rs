@@ -34,10 +34,6 @@ use crate::{ApiError, Scope};
 
 pub(super) use once::{LONGEST_KEY, Started, key, key_reused, start_once, start_with_id};
 
-/// The default number of runs in a page.
-const PAGE: usize = 50;
-/// The maximum number of runs in a page.
-const LARGEST_PAGE: usize = 1000;
 /// The longest wait of `Prefer: wait=N`.
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
 
@@ -274,7 +270,7 @@ async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {
     runs.live = query.live;
     runs.live_status = query.live_status;
     runs.since = query.since;
-    runs.limit = Some(query.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE));
+    runs.limit = query.limit;
     runs.cursor = query.cursor.map(|cursor| cursor.0.to_string());
     json(StatusCode::OK, &shared.runs.list(runs).await?)
 }

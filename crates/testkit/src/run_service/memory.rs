@@ -18,11 +18,6 @@ use tokio::sync::watch;
 
 use super::play::MemoryRun;
 
-/// The number of runs of a page without a limit.
-const PAGE: usize = 50;
-/// The largest page.
-const LARGEST_PAGE: usize = 1000;
-
 /// Steps of an agent in a run of a [`MemoryService`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -188,14 +183,13 @@ impl MemoryService {
     }
 
     fn page(&self, query: &RunQuery) -> Result<RunList, ServiceError> {
-        let before = query.cursor.as_deref().map(cursor).transpose()?;
-        let limit = query.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+        let before = query.before()?;
         let mut page = RunList::new(Vec::new());
         for run in self.all() {
             let (at, id) = order(&run);
             if before
                 .as_ref()
-                .is_some_and(|before| (at, &id) >= (before.0, &before.1))
+                .is_some_and(|before| (at, &id) >= (before.started_at, &before.run_id))
                 || !query.selects(&run.info)
             {
                 continue;
@@ -205,13 +199,9 @@ impl MemoryService {
             if !query.shows(&summary) || !query.has_text(title, || run.prompt()) {
                 continue;
             }
-            if page.runs.len() == limit {
-                let last = page.runs.last();
-                page.next =
-                    last.map(|run| format!("{}.{}", run.info.accepted_at_ms, run.info.run_id));
+            if !page.add(Arc::new(summary), query.page_size()) {
                 break;
             }
-            page.runs.push(Arc::new(summary));
         }
         Ok(page)
     }
@@ -283,13 +273,6 @@ impl MemoryService {
 /// Returns the sort key of a run. Lists are in descending order.
 fn order(run: &MemoryRun) -> (u64, String) {
     (run.info.accepted_at_ms, run.info.run_id.clone())
-}
-
-fn cursor(text: &str) -> Result<(u64, String), ServiceError> {
-    let parts = text.split_once('.');
-    parts
-        .and_then(|(at, id)| Some((at.parse().ok()?, id.to_owned())))
-        .ok_or_else(|| AgentError::refused("cursor", "expected the `next` of a page").into())
 }
 
 pub(super) fn exists(id: &str) -> ServiceError {
