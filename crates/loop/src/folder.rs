@@ -391,7 +391,7 @@ fn is_same(file: &File, path: &Path) -> bool {
 }
 
 /// Locks a directory. Also returns the process id of a previous holder that was killed.
-fn lock(path: &Path, directory: &Path) -> Result<(File, Option<u32>), FolderError> {
+fn lock(path: &Path, directory: &Path) -> Result<(File, Pid), FolderError> {
     let mut options = OpenOptions::new();
     let options = options.create(true).truncate(false).read(true).write(true);
     let locked = options.open(path).and_then(lock_as_process);
@@ -405,11 +405,12 @@ fn lock(path: &Path, directory: &Path) -> Result<(File, Option<u32>), FolderErro
     })
 }
 
+/// The id of a process, if its lock file has one.
+pub(crate) type Pid = Option<u32>;
+
 /// Locks a file and writes the own process id to it. Returns it with the id of a previous holder that was killed, or only
 /// the id of the process that holds the lock.
-pub(crate) fn lock_as_process(
-    mut file: File,
-) -> io::Result<Result<(File, Option<u32>), Option<u32>>> {
+pub(crate) fn lock_as_process(mut file: File) -> io::Result<Result<(File, Pid), Pid>> {
     let locked = try_lock_past_probes(&file);
     let mut pid = String::new();
     // Longer content is no process id.

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::state_folder::private_folder;
 use super::updates::{Lines, QUEUE_CAPACITY};
-use crate::folder::lock_as_process;
+use crate::folder::{Pid, lock_as_process};
 
 /// Maximum number of connections. A further one replaces the oldest idle one.
 const MAX_CONNECTIONS: usize = 64;
@@ -47,7 +47,7 @@ pub(crate) struct Lock(File);
 
 impl Lock {
     /// Takes the lock. If another process holds it, returns that process's id, if the lock file has it.
-    pub(crate) fn take(path: &Path) -> io::Result<Result<Self, Option<u32>>> {
+    pub(crate) fn take(path: &Path) -> io::Result<Result<Self, Pid>> {
         let file = OpenOptions::new()
             .create(true)
             .truncate(false)

@@ -19,7 +19,7 @@ const NOT_FOR_ONE_PROVIDER: &[&str] = &[
 ];
 
 /// The most packages of a build on Linux, with itself: (package, its arguments, packages). As measured: each one more is
-/// a decision. Of those of a provider, twelve only build: the macros of serde, serde_with and async-trait, and what these
+/// a decision. Of those of a provider, twelve only build: the macros of serde, `serde_with` and async-trait, and what these
 /// need.
 #[cfg(target_os = "linux")]
 const MOST: &[(&str, &[&str], usize)] = &[
