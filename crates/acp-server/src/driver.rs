@@ -21,7 +21,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::Catalog;
 pub use folders::{FolderTransfer, SentFolder};
-pub use own::{OwnMessage, OwnSession, OwnSessions};
+pub use own::{CliFiles, OwnMessage, OwnSession};
 
 /// A server of sessions to an editor.
 ///
@@ -48,8 +48,8 @@ struct Shared {
     has_files: bool,
     /// The editor's folder goes along to the service's machine by this.
     folders: Option<Arc<dyn FolderTransfer>>,
-    /// Reads the sessions that the agents' CLIs have on disk.
-    own: Option<Arc<dyn OwnSessions>>,
+    /// Reads what the agents' CLIs have on disk.
+    own: Option<Arc<dyn CliFiles>>,
     /// Removes the login of an agent.
     log_out: Option<Arc<dyn LogOut>>,
     hint: fn(ProblemCode) -> Option<&'static str>,
@@ -131,9 +131,10 @@ impl EditorServer {
         self
     }
 
-    /// Lists the sessions that the agents' CLIs have on disk beside the threads, and continues them.
+    /// Lists the sessions that the agents' CLIs have on disk beside the threads, and continues them. Completes the commands on
+    /// disk until a CLI has reported its own.
     #[must_use]
-    pub fn with_own_sessions(mut self, own: Arc<dyn OwnSessions>) -> Self {
+    pub fn with_cli_files(mut self, own: Arc<dyn CliFiles>) -> Self {
         Arc::make_mut(&mut self.shared).own = Some(own);
         self
     }

@@ -28,8 +28,7 @@ pub use action::{
 };
 pub use catalog::{AgentEntry, Catalog, Choice};
 pub use driver::{
-    Disconnect, EditorServer, FolderTransfer, LogOut, OwnMessage, OwnSession, OwnSessions,
-    SentFolder,
+    CliFiles, Disconnect, EditorServer, FolderTransfer, LogOut, OwnMessage, OwnSession, SentFolder,
 };
 pub use output::Output;
 pub use server::AcpServer;

@@ -59,6 +59,10 @@ pub struct CliInfo {
     pub instructions: &'static [&'static str],
     /// Configuration files of the user that a run may lease, and further ones that the CLI reads with them.
     pub config_files: &'static [FileLocation],
+    /// Folders with its commands, one a Markdown file. Those of the project come before those of the user.
+    pub commands: &'static [FileLocation],
+    /// Folders with skills, one a folder with a `SKILL.md`.
+    pub skills: &'static [FileLocation],
     /// Support for unattended agent loops.
     pub agent_loop: LoopSupport,
 }
@@ -81,6 +85,8 @@ impl CliInfo {
             choose_session_id: false,
             instructions: &[COMMON_INSTRUCTIONS],
             config_files: &[],
+            commands: &[],
+            skills: &[],
             agent_loop: LoopSupport::new(),
         }
     }

@@ -4,6 +4,7 @@
 mod accounts;
 mod artifacts;
 mod changed_files;
+mod cli_commands;
 mod closing;
 mod depth;
 mod environment;
@@ -45,6 +46,7 @@ mod warning;
 
 pub use accounts::Account;
 pub use changed_files::{ChangedFile, changed_files, config_files};
+pub use cli_commands::cli_commands;
 pub use depth::agent_depth;
 pub use environment::{REMOTE_TOKEN_VARIABLE, STORE_VARIABLE, program_variable};
 pub use guard::Guard;

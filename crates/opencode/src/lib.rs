@@ -13,7 +13,7 @@ mod launch;
 mod session;
 mod tool_names;
 
-use teamster_core::provider::{Decoder, Launch};
+use teamster_core::provider::{Decoder, FileLocation, Launch};
 use teamster_core::{
     AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery, PermissionMode,
     SystemPromptSupport,
@@ -35,6 +35,20 @@ static INFO: CliInfo = {
         "log in with `opencode auth login`, or set the model provider's key in the environment";
     info.credentials = credentials::CREDENTIALS;
     info.config_files = launch::CONFIG_FILES;
+    info.commands = &[
+        FileLocation::Project(".opencode/command"),
+        FileLocation::Project(".opencode/commands"),
+    ];
+    info.skills = &[
+        FileLocation::Project(".opencode/skill"),
+        FileLocation::Project(".agents/skills"),
+        FileLocation::Project(".claude/skills"),
+        FileLocation::User {
+            variable: "",
+            folder: ".claude",
+            path: "skills",
+        },
+    ];
     info
 };
 

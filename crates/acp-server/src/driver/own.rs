@@ -1,20 +1,23 @@
-//! Sessions that the agents' CLIs have on disk beside the threads, such as those of their own screens.
+//! What the agents' CLIs have on disk: commands, and sessions beside the threads, such as those of their own screens.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use teamster_api::{RunEvent, RunLogEntry, RunSummary};
-use teamster_core::{AgentEvent, LifecycleEntry, LogEntry, Text};
+use teamster_core::{AgentEvent, LifecycleEntry, LogEntry, SlashCommand, Text};
 
 use super::Shared;
 use crate::Found;
 
-/// Reads the sessions in the files of the agents' CLIs.
+/// Reads the files of the agents' CLIs.
 ///
 /// [`EditorServer`](crate::EditorServer) knows no CLI: the program around it gives it this.
 #[async_trait::async_trait]
-pub trait OwnSessions: Send + Sync {
+pub trait CliFiles: Send + Sync {
+    /// Returns the agent's commands and skills in this folder, as far as they are known before the CLI is started.
+    async fn commands(&self, agent: &str, folder: &Path) -> Vec<SlashCommand>;
+
     /// Returns sessions of the agent: those of this folder, or all.
     async fn list(&self, agent: &str, folder: Option<&Path>) -> Vec<OwnSession>;
 

@@ -123,12 +123,18 @@ pub(super) async fn find(shared: &Shared, session_id: &str) -> Result<Found, Age
     Ok(Found::new(provider, newest, entries))
 }
 
-/// Returns what the newest session of this agent offered, preferably one in the same folder. Empty if there is none that can
-/// be read soon.
+/// Returns what the newest session of this agent offered, preferably one in the same folder, else the commands on disk. Empty
+/// if there is none that can be read soon.
 pub(super) async fn offers(shared: &Shared, setup: &Setup) -> Offers {
-    timeout(OFFERS_LIMIT, find_offers(shared, setup))
-        .await
-        .unwrap_or_default()
+    let found = timeout(OFFERS_LIMIT, find_offers(shared, setup)).await;
+    let mut offers = found.unwrap_or_default();
+    if offers.commands.is_none()
+        && let (Some(files), Some(agent)) = (&shared.own, &setup.agent)
+    {
+        let commands = files.commands(agent, &setup.cwd).await;
+        offers.commands = Some(commands).filter(|it| !it.is_empty());
+    }
+    offers
 }
 
 async fn find_offers(shared: &Shared, setup: &Setup) -> Offers {

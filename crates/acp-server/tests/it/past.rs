@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::json;
-use teamster_acp_server::{Catalog, EditorServer, OwnMessage, OwnSession, OwnSessions};
+use serde_json::{Value, json};
+use teamster_acp_server::{Catalog, CliFiles, EditorServer, OwnMessage, OwnSession};
 use teamster_api::{RunHandle, RunQuery, RunService, SessionSpec};
+use teamster_core::SlashCommand;
 
 use crate::{Editor, entry, memory, server, session};
 
@@ -57,7 +58,11 @@ async fn a_thread_is_listed_and_loaded_by_another_editor() {
 struct OnDisk;
 
 #[async_trait::async_trait]
-impl OwnSessions for OnDisk {
+impl CliFiles for OnDisk {
+    async fn commands(&self, agent: &str, folder: &Path) -> Vec<SlashCommand> {
+        vec![SlashCommand::new(format!("{agent}{}", folder.display()))]
+    }
+
     async fn list(&self, agent: &str, folder: Option<&Path>) -> Vec<OwnSession> {
         let ids = ["own", "session-in-memory"];
         let sessions = ids.map(|id| OwnSession::new(id, agent, "/w", "from the terminal"));
@@ -75,14 +80,18 @@ impl OwnSessions for OnDisk {
 #[tokio::test]
 async fn a_session_of_the_cli_is_listed_once_and_continued() {
     let service = memory();
-    let own = || server(&service).with_own_sessions(Arc::new(OnDisk));
-    let mut editor = Editor::start(own()).await;
+    let mut editor = Editor::start(server(&service).with_cli_files(Arc::new(OnDisk))).await;
     let thread = editor.begin().await;
+    let is_commands =
+        |it: &Value| it["params"]["update"]["sessionUpdate"] == "available_commands_update";
+    let commands = editor.wait("commands", is_commands).await;
+    let commands = &commands["params"]["update"]["availableCommands"];
+    assert_eq!(commands[0]["name"], "mock/w", "{commands}");
     editor.turn(&thread, "first words").await;
     let listed = editor.call("session/list", &json!({"cwd": "/w"})).await;
-    let ids = |listed: &serde_json::Value| {
+    let ids = |listed: &Value| {
         let sessions = listed["result"]["sessions"].as_array().unwrap().clone();
-        let id = |it: &serde_json::Value| it["sessionId"].as_str().unwrap().to_owned();
+        let id = |it: &Value| it["sessionId"].as_str().unwrap().to_owned();
         sessions.iter().map(id).collect::<Vec<_>>()
     };
     assert_eq!(ids(&listed), [&*thread, "own"], "{listed}");

@@ -94,7 +94,7 @@ fn here(runtime: &Runtime, mut session: SessionSpec) -> anyhow::Result<u8> {
         let catalog = Catalog::of_machine(&machine, &session).await?;
         let mut server = EditorServer::new(Arc::new(runs), catalog, session);
         if has_own {
-            server = server.with_own_sessions(Arc::new(OfFiles));
+            server = server.with_cli_files(Arc::new(OfFiles));
         }
         if has_logout {
             server = server.with_log_out(Arc::new(ByCli));

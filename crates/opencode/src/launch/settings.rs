@@ -4,6 +4,7 @@
 //! merged over its permissions. No file is changed. The caller may use both variables, so our settings are added to
 //! the caller's.
 
+mod plan;
 mod skills;
 mod sub_agents;
 mod withheld;
@@ -39,9 +40,6 @@ const CHANGES: &[&str] = &["edit", "bash", "task"];
 
 /// Agents that every user has and that run tools.
 const AGENTS: &[&str] = &["build", "plan", "general", "explore"];
-
-/// The agent that makes a plan.
-const PLAN: &str = "plan";
 
 /// Agents of these with which a run may start; the others only work for them. The CLI treats any agent under its old
 /// key `mode` as one to start with.
@@ -188,32 +186,6 @@ impl Settings {
                     .or_insert(Value::Bool(true));
             }
         }
-        Ok(())
-    }
-
-    /// Makes the CLI's agent for plans the one that runs. It may change no files but its plans; what else changes something
-    /// needs permission.
-    fn plan(&mut self, params: &ExecuteParams) -> Result<(), AgentError> {
-        self.must_be_readable("permission")?;
-        if option(params, "--agent").is_some_and(|agent| agent != PLAN) {
-            let problem = "OpenCode plans with its agent `plan`; leave out --agent";
-            return Err(AgentError::refused("permission", problem));
-        }
-        self.agent = None;
-        let agent = self.fix_agent_to(PLAN);
-        let is_allowed = |tool: &str| {
-            params
-                .allowed_tools
-                .iter()
-                .any(|it| permission_of(it) == tool)
-        };
-        for tool in CHANGES {
-            // The agent's own rules deny edits.
-            if *tool != "edit" && !is_allowed(tool) {
-                self.set(&agent, tool, "ask");
-            }
-        }
-        self.agent = Some(agent);
         Ok(())
     }
 

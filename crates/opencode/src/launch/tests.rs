@@ -204,7 +204,7 @@ fn read_only_is_stronger_than_allowed_tools_and_the_users_agent() {
 }
 
 #[test]
-fn a_plan_is_made_by_the_agent_for_plans_whose_commands_need_permission() {
+fn a_plan_has_an_agent_whose_commands_need_permission() {
     let mut params = params("hi");
     params.permission = PermissionMode::Plan;
     params.allowed_tools = vec!["task".into()];

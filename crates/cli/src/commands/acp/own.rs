@@ -1,4 +1,4 @@
-//! The sessions that the agents' CLIs have on this machine.
+//! The sessions and commands that the agents' CLIs have on this machine.
 
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -6,14 +6,28 @@ use std::time::UNIX_EPOCH;
 use teamster::usage::{
     Locations, Provider, StoredMessage, StoredSession, stored_session, stored_sessions,
 };
-use teamster_acp_server::{OwnMessage, OwnSession, OwnSessions};
+use teamster_acp_server::{CliFiles, OwnMessage, OwnSession};
+use teamster_core::SlashCommand;
 use teamster_core::time::millis;
+use teamster_host::cli_commands;
+use tokio::task::spawn_blocking;
+
+use crate::global::host;
 
 /// Reads them in the places that the environment names.
 pub(super) struct OfFiles;
 
 #[async_trait::async_trait]
-impl OwnSessions for OfFiles {
+impl CliFiles for OfFiles {
+    async fn commands(&self, agent: &str, folder: &Path) -> Vec<SlashCommand> {
+        let Ok(info) = host().agent(agent) else {
+            return Vec::new();
+        };
+        let folder = folder.to_owned();
+        let commands = spawn_blocking(move || cli_commands(info, &folder));
+        commands.await.unwrap_or_default()
+    }
+
     async fn list(&self, agent: &str, folder: Option<&Path>) -> Vec<OwnSession> {
         let folder = folder.map(PathBuf::from);
         let sessions = read(agent, move |provider, locations| {
@@ -47,7 +61,7 @@ async fn read<T: Send + 'static>(
 ) -> Option<T> {
     let provider = agent.parse::<Provider>().ok()?;
     let read = move || read(provider, &Locations::from_env());
-    tokio::task::spawn_blocking(read).await.ok()?
+    spawn_blocking(read).await.ok()?
 }
 
 fn own(agent: &str, stored: StoredSession) -> OwnSession {
