@@ -39,43 +39,9 @@ pub(crate) fn next_step(
             .map(|ms| format!("wait {} and try again", words::duration_ms(ms)))
     };
     let step = match (error.code, error.kind) {
-        // The message already has the install command.
-        (ErrorCode::CliNotFound, _)
-            if matches!(
-                error.detail.as_deref(),
-                Some(ErrorDetail::MissingProgram { install, .. }) if !install.is_empty()
-            ) =>
-        {
-            format!("if it is installed, set its path with {bin}; `teamster doctor` lists the agents that it finds")
-        }
-        (ErrorCode::CliNotFound, _)
-            if matches!(
-                error.detail.as_deref(),
-                Some(ErrorDetail::MissingProgram { program, .. }) if program == "node"
-            ) =>
-        {
-            format!("install a newer Node.js, or set {bin} to a program that starts with one")
-        }
-        // The user has named the command.
-        (ErrorCode::CliNotFound, _) if info.install.is_empty() => {
-            "check the command: its program is neither there nor on PATH".to_owned()
-        }
-        (ErrorCode::CliNotFound, _)
-            if std::env::var(info.program_variable())
-                .is_ok_and(|it| !it.is_empty() && error.message.contains(&it)) =>
-        {
-            let variable = info.program_variable();
-            format!("correct {variable}, or unset it; `teamster doctor` lists the agents that it finds")
-        }
-        (ErrorCode::CliNotFound, _) => format!(
-            "install it with `{}`, or set its path with {bin}; `teamster doctor` lists the agents that it finds",
-            info.install
-        ),
+        (ErrorCode::CliNotFound, _) => not_found(error, info, bin),
         (ErrorCode::StartupTimeout, _)
-            if matches!(
-                error.detail.as_deref(),
-                Some(ErrorDetail::NotRetried { .. })
-            ) =>
+            if matches!(error.detail.as_deref(), Some(ErrorDetail::NotRetried { .. })) =>
         {
             return None;
         }
@@ -168,6 +134,34 @@ pub(crate) fn next_step(
         _ => return None,
     };
     Some(step)
+}
+
+/// Returns the next step after the error of a CLI that is not there.
+fn not_found(error: &AgentError, info: &CliInfo, bin: &str) -> String {
+    let doctor = "`teamster doctor` lists the agents that it finds";
+    let variable = info.program_variable();
+    match error.detail.as_deref() {
+        // The message already has the install command.
+        Some(ErrorDetail::MissingProgram { install, .. }) if !install.is_empty() => {
+            format!("if it is installed, set its path with {bin}; {doctor}")
+        }
+        Some(ErrorDetail::MissingProgram { program, .. }) if program == "node" => {
+            format!("install a newer Node.js, or set {bin} to a program that starts with one")
+        }
+        // The user has named the command.
+        _ if info.install.is_empty() => {
+            "check the command: its program is neither there nor on PATH".to_owned()
+        }
+        _ if std::env::var(&variable)
+            .is_ok_and(|it| !it.is_empty() && error.message.contains(&it)) =>
+        {
+            format!("correct {variable}, or unset it; {doctor}")
+        }
+        _ => format!(
+            "install it with `{}`, or set its path with {bin}; {doctor}",
+            info.install
+        ),
+    }
 }
 
 fn can_be_private(info: &CliInfo) -> bool {
