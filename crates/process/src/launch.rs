@@ -276,15 +276,9 @@ pub(crate) fn make_absolute(params: &mut ExecuteParams) {
             *skill = absolute;
         }
     }
-    if params
-        .add_dirs
-        .iter()
-        .all(|directory| directory.is_absolute())
-    {
-        return;
-    }
     let base = params.working_directory.clone().unwrap_or_default();
-    for directory in &mut params.add_dirs {
+    let relative = |directory: &&mut PathBuf| directory.is_relative();
+    for directory in params.add_dirs.iter_mut().filter(relative) {
         // Only an empty path has no absolute form. It is refused later.
         if let Ok(absolute) = std::path::absolute(base.join(&*directory)) {
             *directory = absolute;
