@@ -39,6 +39,8 @@ pub(crate) fn next_step(
             .map(|ms| format!("wait {} and try again", words::duration_ms(ms)))
     };
     let step = match (error.code, error.kind) {
+        // The message has the next step: what is installed here does not count.
+        (ErrorCode::CliNotFound, _) if error.parameter() == Some("container") => return None,
         (ErrorCode::CliNotFound, _) => not_found(error, info, bin),
         (ErrorCode::StartupTimeout, _)
             if matches!(error.detail.as_deref(), Some(ErrorDetail::NotRetried { .. })) =>
@@ -261,6 +263,9 @@ mod tests {
             AgentError::new(ErrorCode::CliNotFound, ErrorKind::NotFound, "x").detail(detail);
         let missing = next_step(&error, info(), "--bin", None, None, 0).unwrap();
         assert!(missing.starts_with("if it is installed"), "{missing}");
+        let error = AgentError::new(ErrorCode::CliNotFound, ErrorKind::NotFound, "x");
+        let contained = next_step(&error.about("container"), info(), "--bin", None, None, 0);
+        assert_eq!(contained, None);
         let start = step(ErrorCode::StartupTimeout, ErrorKind::Timeout).unwrap();
         assert!(start.contains("--startup-timeout"), "{start}");
         let lease = step(ErrorCode::ConfigLease, ErrorKind::Mcp).unwrap();

@@ -150,7 +150,8 @@ pub(crate) fn container(trusted: &Trusted) -> Result<Option<Container>, AgentErr
     };
     let own = owners_container(&text.to_string_lossy());
     let own = own.map_err(|error| {
-        AgentError::refused("container", format!("{CONTAINER_VARIABLE}: {error}"))
+        let problem = error.message.trim_start_matches("container: ");
+        AgentError::refused_item("container", CONTAINER_VARIABLE, problem)
     });
     own.map(Some)
 }

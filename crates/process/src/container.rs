@@ -18,10 +18,11 @@ use teamster_core::{
 };
 
 use crate::config::RuntimeConfig;
-use crate::launch::{Plan, RunId};
+use crate::launch::Plan;
 use crate::notice::Notice;
 use crate::os::RUN_ID_VAR;
 use crate::program::not_found;
+use crate::run_id::RunId;
 
 pub use engine::container_engine;
 pub(crate) use engine::{NamedContainer, end};
@@ -188,7 +189,25 @@ impl Contained {
 
     /// Returns the error of a container that was not started, by the exit code of the client and what it has printed.
     pub(crate) fn not_started(&self, code: i32, stderr: &str) -> Option<AgentError> {
+        let (program, image) = (self.program.to_string_lossy(), &self.image);
+        let missing = |reason: &str| {
+            format!(
+                "the image {image} has no program `{program}`: {reason}; choose an image in which the CLI is installed"
+            )
+        };
+        let unusable = |reason: &str| {
+            format!("the program `{program}` of the image {image} cannot be started: {reason}")
+        };
         let mut lines = stderr.lines().map(str::trim);
+        if let Some(reason) = lines.clone().find_map(of_init) {
+            let is_missing = reason.starts_with("No such file");
+            let message = if is_missing {
+                missing(reason)
+            } else {
+                unusable(reason)
+            };
+            return Some(not_found(message).about("container"));
+        }
         let reason = lines.find_map(|line| {
             let line = line
                 .strip_prefix("docker: ")
@@ -198,9 +217,7 @@ impl Contained {
                     .unwrap_or(line),
             )
         })?;
-        let program = self.program.to_string_lossy();
-        let image = &self.image;
-        Some(match code {
+        let error = match code {
             125 => AgentError::new(
                 ErrorCode::Io,
                 ErrorKind::Internal,
@@ -209,15 +226,23 @@ impl Contained {
                     self.engine.name()
                 ),
             ),
-            126 => not_found(format!(
-                "the program `{program}` of the image {image} cannot be started: {reason}"
-            )),
-            127 => not_found(format!(
-                "the image {image} has no program `{program}`: {reason}; choose an image in which the CLI is installed"
-            )),
+            126 => not_found(unusable(reason)),
+            127 => not_found(missing(reason)),
             _ => return None,
-        })
+        };
+        Some(error.about("container"))
     }
+}
+
+/// Returns the reason of an engine's init that could not start the program: tini's (Docker) or catatonit's (Podman).
+fn of_init(line: &str) -> Option<&str> {
+    let (before, reason) = if line.starts_with("[FATAL tini") {
+        line.rsplit_once(" failed: ")?
+    } else {
+        line.split_once(": failed to exec pid1: ")?
+    };
+    let is_init = before.starts_with("[FATAL tini") || before.contains("catatonit");
+    is_init.then_some(reason)
 }
 
 impl Plan {
@@ -370,126 +395,4 @@ fn mounts(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn contained() -> Contained {
-        Contained {
-            engine: ContainerEngine::Docker,
-            image: "agents:1".to_owned(),
-            client: "/usr/bin/docker".into(),
-            name: "teamster-1-2-3".to_owned(),
-            run_id: "1-2-3".to_owned(),
-            program: "cli".into(),
-            directory: "/w".into(),
-            mounts: vec![Mount::new("/w", "/w"), Mount::new("/a", "/b").read_only()],
-            user: vec!["--user".into(), "7:8".into()],
-            has_home: false,
-        }
-    }
-
-    #[test]
-    fn values_of_variables_are_not_in_the_command_line() {
-        let variables = [
-            ("API_KEY", "secret"),
-            ("HOME", "/h"),
-            ("TEAMSTER_RUN_ID", "1-2-3"),
-            ("XDG_CONFIG_HOME", "/x"),
-        ];
-        let variables =
-            variables.map(|(name, value)| (OsString::from(name), OsString::from(value)));
-        let (line, client) = contained().command_line(BTreeMap::from(variables), vec!["-p".into()]);
-        let line: Vec<_> = line.iter().map(|it| it.to_str().unwrap()).collect();
-        let line: Vec<_> = line
-            .into_iter()
-            // On a machine with SELinux.
-            .filter(|it| !["--security-opt", "label=disable"].contains(it))
-            .collect();
-        let expected = [
-            "run",
-            "--rm",
-            "--interactive",
-            "--init",
-            "--pull=never",
-            "--name",
-            "teamster-1-2-3",
-            "--label",
-            "teamster.run=1-2-3",
-            "--workdir",
-            "/w",
-            "--user",
-            "7:8",
-            "--mount",
-            "type=bind,source=/w,target=/w",
-            "--mount",
-            "type=bind,source=/a,target=/b,readonly",
-            "--env",
-            "API_KEY",
-            "--env",
-            "HOME=/h",
-            "--env",
-            "XDG_CONFIG_HOME=/x",
-            "agents:1",
-            "cli",
-            "-p",
-        ];
-        assert_eq!(line, expected);
-        let expected = BTreeMap::from([(OsString::from("API_KEY"), OsString::from("secret"))]);
-        assert_eq!(client, expected);
-    }
-
-    #[test]
-    fn user_of_the_files_is_the_user_in_the_container() {
-        let mut own: Vec<OsString> = vec!["--user".into()];
-        own.push(format!("{}:{}", getuid(), getgid()).into());
-        assert_eq!(user(ContainerEngine::Docker, false), own);
-        assert_eq!(user(ContainerEngine::Docker, true), [""; 0]);
-        assert_eq!(user(ContainerEngine::Podman, false), own);
-        own.push("--userns=keep-id".into());
-        assert_eq!(user(ContainerEngine::Podman, true), own);
-    }
-
-    /// The texts are those of Docker 28.2 and Podman 4.3.
-    #[test]
-    fn exit_codes_of_the_client_are_errors_of_the_start() {
-        let error = |code, stderr| contained().not_started(code, stderr);
-        let podman = "Error: crun: executable file `cli` not found in $PATH: No such file or directory: OCI runtime \
-                      attempted to invoke a command that was not found\n";
-        let missing = error(127, podman).unwrap();
-        assert_eq!(missing.code, ErrorCode::CliNotFound);
-        let begin =
-            "the image agents:1 has no program `cli`: crun: executable file `cli` not found";
-        assert!(missing.message.starts_with(begin), "{missing}");
-        let docker = "docker: Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon \
-                      running?\n\nRun 'docker run --help' for more information\n";
-        let failed = error(125, docker).unwrap();
-        assert_eq!(
-            failed.message,
-            "Docker could not start a container of agents:1: Cannot connect to the Docker daemon at \
-             unix:///var/run/docker.sock. Is the docker daemon running?"
-        );
-        // Those of the CLI itself.
-        assert_eq!(error(127, "sh: nothing: not found\n"), None);
-        assert_eq!(error(1, podman), None);
-    }
-
-    #[test]
-    fn an_address_of_loopback_is_known() {
-        for url in [
-            "http://127.0.0.1:80/mcp",
-            "http://localhost/",
-            "https://u:p@LOCALHOST:1",
-            "http://[::1]:8/x",
-            "http://127.1.2.3?x",
-        ] {
-            assert!(is_loopback(url), "{url}");
-        }
-        for url in [
-            "https://example.com/127.0.0.1",
-            "http://[fe80::1]:8",
-            "http://localhost.example.com",
-        ] {
-            assert!(!is_loopback(url), "{url}");
-        }
-    }
-}
+mod tests;

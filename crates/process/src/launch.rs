@@ -2,11 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use teamster_core::provider::Launch;
 use teamster_core::{
@@ -22,6 +19,7 @@ use crate::os;
 use crate::program::{
     SHIM_GUARDS, check_program, find_cli, find_program, native_program, not_found, on_path,
 };
+use crate::run_id::RunId;
 
 /// Limit of one argument or variable on Linux, in bytes (`MAX_ARG_STRLEN`): each must be shorter. It is independent
 /// of the limit for all of them together.
@@ -396,56 +394,6 @@ fn check_variable_size(name: &str, bytes: usize) -> Result<(), AgentError> {
 
 fn too_large(message: String) -> AgentError {
     AgentError::new(ErrorCode::PromptTooLarge, ErrorKind::Invalid, message)
-}
-
-/// Returns a mark for processes that a program starts by itself, as an environment variable and its value.
-/// [`leftovers`](crate::leftovers()) finds marked processes after the death of this process.
-///
-/// ```
-/// let (variable, value) = teamster_process::run_mark();
-/// std::process::Command::new("true").env(variable, value).status()?;
-/// # Ok::<(), std::io::Error>(())
-/// ```
-pub fn run_mark() -> (&'static str, String) {
-    (os::RUN_ID_VAR, RunId::new(None).within_ours())
-}
-
-/// Mark of the processes of one run: owner's process id, owner's start time, counter, and the directory
-/// (see [`leftovers::directory_hash`]) unless background processes may outlive the owner.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct RunId(String);
-
-impl RunId {
-    /// Returns the value of the variable: the ids of the enclosing runs, then this one. Ending an enclosing run ends
-    /// this one with all of its processes.
-    fn within_ours(&self) -> String {
-        /// Limit of nested runs. It bounds values from outside.
-        const LEVELS: usize = 8;
-        let outer = std::env::var(os::RUN_ID_VAR).unwrap_or_default();
-        let mut ids: Vec<&str> = outer.split(',').filter(|id| !id.is_empty()).collect();
-        ids.push(&self.0);
-        ids[ids.len().saturating_sub(LEVELS)..].join(",")
-    }
-
-    fn new(directory: Option<String>) -> Self {
-        static OWNER: OnceLock<String> = OnceLock::new();
-        static COUNTER: AtomicU64 = AtomicU64::new(1);
-        let owner = OWNER.get_or_init(|| {
-            let pid = std::process::id();
-            format!("{pid}-{}", os::start_time(pid).unwrap_or(0))
-        });
-        let count = COUNTER.fetch_add(1, Ordering::Relaxed);
-        Self(match directory {
-            Some(directory) => format!("{owner}-{count}-{directory}"),
-            None => format!("{owner}-{count}"),
-        })
-    }
-}
-
-impl fmt::Display for RunId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
 }
 
 /// Adds advice to the errors for too many open files, processes or threads.

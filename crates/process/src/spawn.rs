@@ -16,8 +16,9 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::launch::{Plan, RunId};
+use crate::launch::Plan;
 use crate::os;
+use crate::run_id::RunId;
 use crate::stop::Tree;
 
 /// Output pipe of the child.

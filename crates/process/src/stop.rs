@@ -15,8 +15,8 @@ use tokio::process::Child;
 use tokio::time::Instant;
 
 use crate::config::RuntimeConfig;
-use crate::launch::RunId;
 use crate::os::{self, Relative};
+use crate::run_id::RunId;
 use crate::session::commands::CommandTimes;
 use crate::trace::trace;
 

@@ -59,7 +59,7 @@ async fn refused(run: Run) -> (ErrorCode, ErrorKind, String) {
 }
 
 #[tokio::test]
-async fn cli_runs_in_the_container_with_the_files_and_variables_of_the_run() {
+async fn cli_in_a_container_has_the_files_and_variables_of_its_run() {
     let scratch = Scratch::new();
     fs::create_dir(scratch.path("login")).unwrap();
     let script = Script::new()
@@ -165,7 +165,7 @@ async fn cli_in_a_container_gets_the_signal_and_its_prompt() {
 }
 
 #[tokio::test]
-async fn container_of_an_agent_that_ignores_signals_is_removed_before_the_end() {
+async fn container_of_a_deaf_agent_is_removed_before_the_end() {
     let scratch = Scratch::new();
     let script = format!(
         "trap '' TERM INT; echo '{{\"t\":\"x\"}}'; echo $$ > {}; while :; do sleep 0.02; done",
@@ -282,7 +282,7 @@ async fn aborted_pull_starts_nothing() {
 }
 
 #[tokio::test]
-async fn engine_or_image_that_is_missing_is_named_before_anything_starts() {
+async fn missing_engine_or_image_is_named_before_the_start() {
     let scratch = Scratch::new();
     let run = contained(shell("true"), &scratch);
     fs::remove_file(scratch.path("engine/image")).unwrap();
@@ -330,7 +330,7 @@ async fn program_that_the_image_does_not_have_is_named() {
 }
 
 #[tokio::test]
-async fn what_a_container_does_not_have_is_refused_by_its_name() {
+async fn parameter_that_needs_this_machine_is_refused_by_its_name() {
     let scratch = Scratch::new();
     let run = contained(shell("true"), &scratch);
     let message = async |change: fn(&mut teamster_core::ExecuteParams)| {
