@@ -4,7 +4,6 @@ mod bench;
 mod capabilities;
 mod delegate;
 mod generated;
-mod package;
 mod prices;
 mod published;
 mod replay;
@@ -42,7 +41,6 @@ enum Task {
     Conformance(delegate::Args),
     /// Play the scenarios with versions of the CLIs side by side, and report what they change.
     Follow(delegate::Args),
-    Package(package::Args),
     Prices(prices::Args),
     /// Run `teamster loop` with the real CLIs and see what the model is asked.
     Loop(delegate::Args),
@@ -80,7 +78,6 @@ fn main() -> ExitCode {
         Task::Capture(args) => delegate::run("capture", &args),
         Task::Conformance(args) => delegate::run("conformance", &args),
         Task::Follow(args) => delegate::run("follow", &args),
-        Task::Package(args) => package::run(args, &mut out),
         Task::Prices(args) => prices::run(&args, &mut out),
         Task::Loop(args) => delegate::run("loop", &args),
         Task::Replay(args) => replay::run(&args, &mut out),

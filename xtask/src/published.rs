@@ -62,24 +62,6 @@ pub(crate) fn features() -> anyhow::Result<Vec<String>> {
     Ok(features)
 }
 
-/// Returns the version of all published crates.
-pub(crate) fn version() -> anyhow::Result<String> {
-    #[derive(Deserialize)]
-    struct Root {
-        workspace: Workspace,
-    }
-    #[derive(Deserialize)]
-    struct Workspace {
-        package: Common,
-    }
-    #[derive(Deserialize)]
-    struct Common {
-        version: String,
-    }
-    let manifest: Root = read(&root().join("Cargo.toml"))?;
-    Ok(manifest.workspace.package.version)
-}
-
 fn read<T: for<'de> Deserialize<'de>>(manifest: &Path) -> anyhow::Result<T> {
     let text = fs::read_to_string(manifest).with_context(|| manifest.display().to_string())?;
     toml::from_str(&text).with_context(|| manifest.display().to_string())
