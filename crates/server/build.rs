@@ -1,5 +1,6 @@
-//! Compresses the files of the page, which the server sends as they are built.
+//! Compresses the files of the page, which the server sends as they are built, and lists them.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -12,13 +13,38 @@ fn main() -> io::Result<()> {
     println!("cargo::rerun-if-changed=page");
     let variable = |name| env::var_os(name).map(PathBuf::from).unwrap_or_default();
     let (from, to) = (variable("CARGO_MANIFEST_DIR"), variable("OUT_DIR"));
-    for file in fs::read_dir(from.join("page"))? {
-        let file = file?;
-        let mut name = file.file_name();
-        name.push(".gz");
-        compress(&file.path(), &to.join(name))?;
+    let files = fs::read_dir(from.join("page"))?.map(|file| file.map(|file| file.path()));
+    let mut files = files.collect::<io::Result<Vec<_>>>()?;
+    files.sort_unstable();
+    let mut list = String::from("[\n");
+    for file in files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let Some(media) = media(&file) else { continue };
+        let path = match &*name {
+            "index.html" => "/".to_owned(),
+            // Beside the page, because that is what it is for.
+            "service-worker.js" => format!("/{name}"),
+            _ => format!("/page/{name}"),
+        };
+        let compressed = to.join(format!("{name}.gz"));
+        compress(&file, &compressed)?;
+        let contents = format!("include_bytes!({file:?}), include_bytes!({compressed:?})");
+        writeln!(list, "({path:?}, {media:?}, {contents}),").map_err(io::Error::other)?;
     }
-    Ok(())
+    fs::write(to.join("files.rs"), list + "]")
+}
+
+/// Returns the media type of a file of the page.
+fn media(file: &Path) -> Option<&'static str> {
+    Some(match file.extension()?.to_str()? {
+        "html" => "text/html; charset=utf-8",
+        "css" => "text/css; charset=utf-8",
+        "js" => "text/javascript; charset=utf-8",
+        "svg" => "image/svg+xml",
+        "png" => "image/png",
+        "webmanifest" => "application/manifest+json",
+        _ => return None,
+    })
 }
 
 fn compress(from: &Path, to: &Path) -> io::Result<()> {

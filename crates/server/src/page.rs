@@ -13,13 +13,6 @@ use axum::routing::get;
 
 use crate::state::Shared;
 
-const HTML: &str = "text/html; charset=utf-8";
-const CSS: &str = "text/css; charset=utf-8";
-const SCRIPT: &str = "text/javascript; charset=utf-8";
-const SVG: &str = "image/svg+xml";
-const PNG: &str = "image/png";
-const MANIFEST: &str = "application/manifest+json";
-
 /// Forbids resources of other origins, inline scripts, and embedding in frames.
 const POLICY: &str =
     "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -27,77 +20,8 @@ const POLICY: &str =
 /// A file: path, media type, content, content compressed by `gzip`.
 type File = (&'static str, &'static str, &'static [u8], &'static [u8]);
 
-macro_rules! compressed {
-    ($name:literal) => {
-        include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".gz"))
-    };
-}
-
-macro_rules! file {
-    ($name:literal, $media:expr) => {
-        (
-            concat!("/page/", $name),
-            $media,
-            include_bytes!(concat!("../page/", $name)),
-            compressed!($name),
-        )
-    };
-}
-
-const FILES: &[File] = &[
-    (
-        "/",
-        HTML,
-        include_bytes!("../page/index.html"),
-        compressed!("index.html"),
-    ),
-    // Beside the page, because that is what it is for.
-    (
-        "/service-worker.js",
-        SCRIPT,
-        include_bytes!("../page/service-worker.js"),
-        compressed!("service-worker.js"),
-    ),
-    file!("style.css", CSS),
-    file!("changes.css", CSS),
-    file!("icon.svg", SVG),
-    file!("icon-waiting.svg", SVG),
-    file!("icons.svg", SVG),
-    file!("icon-180.png", PNG),
-    file!("icon-192.png", PNG),
-    file!("icon-512.png", PNG),
-    file!("manifest.webmanifest", MANIFEST),
-    file!("agents.js", SCRIPT),
-    file!("api.js", SCRIPT),
-    file!("attention.js", SCRIPT),
-    file!("bell.js", SCRIPT),
-    file!("changes.js", SCRIPT),
-    file!("comment.js", SCRIPT),
-    file!("cost.js", SCRIPT),
-    file!("diff.js", SCRIPT),
-    file!("dom.js", SCRIPT),
-    file!("edit.js", SCRIPT),
-    file!("entries.js", SCRIPT),
-    file!("fleet.js", SCRIPT),
-    file!("follow.js", SCRIPT),
-    file!("form.js", SCRIPT),
-    file!("history.js", SCRIPT),
-    file!("inline.js", SCRIPT),
-    file!("main.js", SCRIPT),
-    file!("markdown.js", SCRIPT),
-    file!("marks.js", SCRIPT),
-    file!("now.js", SCRIPT),
-    file!("prose.js", SCRIPT),
-    file!("request.js", SCRIPT),
-    file!("run.js", SCRIPT),
-    file!("search.js", SCRIPT),
-    file!("session.js", SCRIPT),
-    file!("settings.js", SCRIPT),
-    file!("settle.js", SCRIPT),
-    file!("start.js", SCRIPT),
-    file!("state.js", SCRIPT),
-    file!("text.js", SCRIPT),
-];
+/// The files of the page, as the build script has listed them.
+const FILES: &[File] = &include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// Adds the routes of the page. They need no token: the files contain no user data.
 pub(crate) fn mount(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
@@ -218,7 +142,7 @@ mod tests {
 
     /// The files that are text.
     fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
-        let texts = FILES.iter().filter(|(_, media, ..)| *media != PNG);
+        let texts = FILES.iter().filter(|(_, media, ..)| *media != "image/png");
         texts.map(|(path, _, content, _)| (*path, std::str::from_utf8(content).unwrap()))
     }
 
