@@ -35,6 +35,13 @@ impl Transfer {
     fn calls(&self) -> Vec<String> {
         self.calls.lock().unwrap().clone()
     }
+
+    /// Waits until so many calls have begun.
+    async fn begun(&self, calls: usize) {
+        while self.calls().len() < calls {
+            tokio::task::yield_now().await;
+        }
+    }
 }
 
 /// The workspace that a folder becomes.
@@ -213,6 +220,7 @@ async fn a_cancel_stops_the_sending_and_the_next_prompt_sends_again() {
     let mut editor = Editor::start(with_folders(&service, &transfer)).await;
     let thread = editor.begin().await;
     let id = editor.prompt(&thread, "hello").await;
+    transfer.begun(2).await;
     editor
         .notify("session/cancel", &json!({"sessionId": thread}))
         .await;
@@ -226,6 +234,7 @@ async fn a_cancel_stops_the_sending_and_the_next_prompt_sends_again() {
     transfer.is_slow.store(true, Ordering::Relaxed);
     let other = editor.begin().await;
     editor.prompt(&other, "hello").await;
+    transfer.begun(5).await;
     editor
         .call("session/close", &json!({"sessionId": other}))
         .await;
