@@ -194,7 +194,10 @@ impl Client {
         let mut kept = lock(&self.connection);
         let connection = match &mut *kept {
             Some(connection) => connection,
-            none => none.insert(Connection::new(self.timeout)?),
+            none => {
+                let is_encrypted = request.uri().scheme_str() == Some("https");
+                none.insert(Connection::new(self.timeout, is_encrypted)?)
+            }
         };
         let sent = connection.http.send_bytes(request);
         connection.runtime.block_on(sent)
@@ -202,9 +205,9 @@ impl Client {
 }
 
 impl Connection {
-    fn new(timeout: Duration) -> Result<Self, HttpError> {
+    fn new(timeout: Duration, is_encrypted: bool) -> Result<Self, HttpError> {
         let http = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls()?)
+            .tls_backend_preconfigured(tls(is_encrypted)?)
             .timeout(timeout)
             // A redirect would send the headers, with their secrets, to another host.
             .redirect(Policy::none())
@@ -241,18 +244,17 @@ impl HttpClient for Client {
     }
 }
 
-/// Returns the settings of TLS, with the system's certificates. Where there are none, only addresses without TLS work.
-fn tls() -> Result<ClientConfig, rustls::Error> {
+/// Returns the settings of TLS, with the system's certificates if they are needed: to read them takes a while.
+fn tls(is_encrypted: bool) -> Result<ClientConfig, HttpError> {
     // The process's default provider is not used, because an application may have set it or not.
-    let builder = || {
-        ClientConfig::builder_with_provider(ring::default_provider().into())
-            .with_safe_default_protocol_versions()
+    let builder = ClientConfig::builder_with_provider(ring::default_provider().into())
+        .with_safe_default_protocol_versions()?;
+    let builder = if is_encrypted {
+        builder.with_native_roots()?
+    } else {
+        builder.with_root_certificates(RootCertStore::empty())
     };
-    let with_roots = match builder()?.with_native_roots() {
-        Ok(with_roots) => with_roots,
-        Err(_) => builder()?.with_root_certificates(RootCertStore::empty()),
-    };
-    Ok(with_roots.with_no_client_auth())
+    Ok(builder.with_no_client_auth())
 }
 
 /// Returns the innermost reason of an error. Those around it have the address, which may contain a password.
