@@ -125,10 +125,11 @@ pub(crate) fn run(
     ));
     let begun = Instant::now();
     let is_part = named || !ways.cold || !ways.hot;
-    let mut row = match &args.save {
-        Some(name) if is_part => Row::kept(name)?,
-        _ => Row::new(&name, command, network),
+    let kept = match &args.save {
+        Some(name) if is_part => Row::find(name)?,
+        _ => None,
     };
+    let mut row = kept.unwrap_or_else(|| Row::new(&name, command, network));
     let done = |one: One| {
         report(&one, verbose);
         row.add(one);

@@ -55,10 +55,14 @@ impl Row {
         }
     }
 
+    /// Returns the row that is stored under this name, if any.
+    pub(crate) fn find(name: &str) -> anyhow::Result<Option<Self>> {
+        Ok(rows()?.into_iter().find(|row| row.name == name))
+    }
+
     /// Returns the row that is stored under this name.
     pub(crate) fn kept(name: &str) -> anyhow::Result<Self> {
-        let found = rows()?.into_iter().find(|row| row.name == name);
-        found.with_context(|| format!("no row of {name} yet; play all scenarios first"))
+        Self::find(name)?.with_context(|| format!("no row of {name} yet; play all scenarios first"))
     }
 
     /// Returns the differences of a scenario, or `None` if it was not played this way.
