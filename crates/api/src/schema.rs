@@ -11,23 +11,19 @@ pub const SESSION_KEY_PATTERN: &str = concat!(
 
 /// Returns the schema of the objects that are no run, because of fields that exclude each other.
 pub(crate) fn excluded_in_run() -> Value {
-    json!({"anyOf": [
-        alone("fork", "sessionId"),
-        alone("newSession", "sessionKey"),
-        both("worktree", "sessionId"),
-        both("workspace", "workingDirectory"),
-        both("workspace", "worktree"),
-        made("sessionId"),
-        both("sessionKey", "sessionId"),
-        with_workspace("sessionKey", &json!({"enum": ["empty", "upload"]})),
-        both("systemPrompt", "appendSystemPrompt"),
-    ]})
+    excluded(&[("fork", "sessionId"), ("newSession", "sessionKey")])
 }
 
 /// Returns the schema of the objects that are no session, because of fields that exclude each other.
 pub(crate) fn excluded_in_session() -> Value {
-    json!({"anyOf": [
-        alone("fork", "sessionId"),
+    excluded(&[("fork", "sessionId")])
+}
+
+fn excluded(switches: &[(&str, &str)]) -> Value {
+    let mut excluded: Vec<_> = (switches.iter())
+        .map(|(switch, field)| alone(switch, field))
+        .collect();
+    excluded.extend([
         both("worktree", "sessionId"),
         both("workspace", "workingDirectory"),
         both("workspace", "worktree"),
@@ -35,7 +31,8 @@ pub(crate) fn excluded_in_session() -> Value {
         both("sessionKey", "sessionId"),
         with_workspace("sessionKey", &json!({"enum": ["empty", "upload"]})),
         both("systemPrompt", "appendSystemPrompt"),
-    ]})
+    ]);
+    json!({ "anyOf": excluded })
 }
 
 /// Returns the schema of objects that have both fields.

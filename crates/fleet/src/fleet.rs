@@ -69,14 +69,8 @@ impl FleetOptions {
     }
 }
 
-impl fmt::Debug for FleetOptions {
-    /// Without the URL, which may have a password.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("FleetOptions")
-            .field("owner", &self.owner)
-            .finish_non_exhaustive()
-    }
-}
+// Without the URL, which may have a password.
+teamster_core::debug_fields!(FleetOptions { owner });
 
 /// What is known of the workers, and since when.
 type KnownAt = (Instant, Arc<Known>);

@@ -3,7 +3,6 @@
 //! The module `plan` applies them.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
@@ -280,18 +279,11 @@ impl Default for SideEffects {
     }
 }
 
-impl fmt::Debug for SideEffects {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SideEffects")
-            .field("then", &self.then)
-            .field("continuation", &self.continuation)
-            .field(
-                "counts",
-                &self.counts.as_ref().map(|_| "a rule of the caller's"),
-            )
-            .finish()
-    }
-}
+teamster_core::debug_fields!(SideEffects |it| {
+    then: it.then,
+    continuation: it.continuation,
+    counts: it.counts.as_ref().map(|_| "a rule of the caller's"),
+});
 
 impl PartialEq for SideEffects {
     fn eq(&self, other: &Self) -> bool {

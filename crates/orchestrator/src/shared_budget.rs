@@ -1,6 +1,5 @@
 //! A budget that many runs share.
 
-use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use teamster_core::sync::lock;
@@ -184,14 +183,7 @@ impl SharedBudget {
     }
 }
 
-impl fmt::Debug for SharedBudget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedBudget")
-            .field("limit", &self.0.limit)
-            .field("used", &self.used())
-            .finish()
-    }
-}
+teamster_core::debug_fields!(SharedBudget |it| { limit: it.0.limit, used: it.used() });
 
 /// Budgets are equal if they are the same one.
 impl PartialEq for SharedBudget {
