@@ -25,7 +25,7 @@ use hyper::header::HeaderValue;
 pub use changes::Changes;
 pub use error::{ClientError, ClientErrorKind};
 pub use follow::Follow;
-pub use machine::{AgentCommand, HistoryQuery};
+pub use machine::HistoryQuery;
 pub use patience::ConnectionChange;
 pub use sessions::{SessionChange, StartedTurn};
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use teamster_api::agents::{AgentList, Selection};
+use teamster_api::agents::{AgentList, Command};
 use teamster_api::history::{ForgetRuns, Forgotten, HistoryList, RunRecord, RunState};
 use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
 use teamster_api::{FleetStatus, ProviderList, ProviderReport};
@@ -35,31 +35,6 @@ pub struct HistoryQuery {
     pub limit: Option<u32>,
     /// The `next` of the previous page.
     pub cursor: Option<String>,
-}
-
-/// A command for agents in a loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum AgentCommand {
-    /// Start the agents.
-    Start,
-    /// Stop them.
-    Stop,
-    /// Stop and start them.
-    Restart,
-    /// End the sleep of those that wait for their next tick.
-    Wake,
-}
-
-impl AgentCommand {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::Stop => "stop",
-            Self::Restart => "restart",
-            Self::Wake => "wake",
-        }
-    }
 }
 
 impl Client {
@@ -148,13 +123,21 @@ impl Client {
     /// # Errors
     ///
     /// Fails if an agent does not exist, no supervisor is running, or the server cannot be reached.
-    pub async fn command_agents(
-        &self,
-        command: AgentCommand,
-        selection: &Selection,
-    ) -> Result<AgentList, ClientError> {
-        let call = Call::post(&["agents", command.name()], selection)?;
-        self.http.json(&call).await
+    pub async fn command_agents(&self, command: &Command) -> Result<AgentList, ClientError> {
+        let (name, selection) = match command {
+            Command::Start(selection) => ("start", selection),
+            Command::Stop(selection) => ("stop", selection),
+            Command::Restart(selection) => ("restart", selection),
+            Command::Wake(selection) => ("wake", selection),
+            Command::Status => return self.agents().await,
+            Command::Reload | Command::Subscribe => {
+                let problem = "the HTTP API does not support this command";
+                return Err(ClientError::argument("command", problem));
+            }
+        };
+        self.http
+            .json(&Call::post(&["agents", name], selection)?)
+            .await
     }
 
     /// Returns the last lines of an agent's log.

@@ -17,7 +17,7 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind, Stopping};
 use crate::call::Call;
 use crate::error::ClientError;
 use crate::machine::HistoryQuery;
-use crate::{AgentCommand, Client, SessionChange};
+use crate::{Client, SessionChange};
 
 /// Ids are whole ids, so each method first asks the server for the run: it would take the beginning of an id, too.
 #[async_trait::async_trait]
@@ -358,17 +358,10 @@ impl MachineService for Client {
     }
 
     async fn loops(&self, command: LoopCommand) -> Result<AgentList, ServiceError> {
-        let (command, selection) = match command {
-            LoopCommand::Status => return Ok(Self::agents(self).await?),
-            LoopCommand::Start(selection) => (AgentCommand::Start, selection),
-            LoopCommand::Stop(selection) => (AgentCommand::Stop, selection),
-            LoopCommand::Restart(selection) => (AgentCommand::Restart, selection),
-            LoopCommand::Wake(selection) => (AgentCommand::Wake, selection),
-            LoopCommand::Reload | LoopCommand::Subscribe => {
-                return Err(unsupported("the HTTP API does not support this command"));
-            }
-        };
-        Ok(self.command_agents(command, &selection).await?)
+        if matches!(command, LoopCommand::Reload | LoopCommand::Subscribe) {
+            return Err(unsupported("the HTTP API does not support this command"));
+        }
+        Ok(self.command_agents(&command).await?)
     }
 
     async fn loop_log(&self, agent: &str, lines: usize) -> Result<String, ServiceError> {

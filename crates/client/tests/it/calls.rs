@@ -2,11 +2,11 @@
 
 use std::pin::Pin;
 
-use teamster_api::agents::Selection;
+use teamster_api::agents::{Command, Selection};
 use teamster_api::history::ForgetRuns;
 use teamster_api::usage::UsageQuery;
 use teamster_api::{Answer, RunQuery, RunSpec, SessionSpec};
-use teamster_client::{AgentCommand, Client, ClientError, HistoryQuery, SessionChange};
+use teamster_client::{Client, ClientError, HistoryQuery, SessionChange};
 use teamster_core::Stopping;
 
 /// A call whose result is ignored.
@@ -49,7 +49,7 @@ pub(crate) fn all() -> [(&'static str, Call); 26] {
         "limits" client => client.limits();
         "machine_report" client => client.machine_report();
         "agents" client => client.agents();
-        "command_agents" client => client.command_agents(AgentCommand::Wake, &Selection::of(["a"]));
+        "command_agents" client => client.command_agents(&Command::Wake(Selection::of(["a"])));
         "agent_log" client => client.agent_log("a", 5);
     ]
 }
