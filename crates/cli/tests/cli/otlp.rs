@@ -2,6 +2,7 @@
 
 pub(crate) mod collector;
 
+use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
 use std::process::Command;
@@ -11,6 +12,7 @@ use teamster_api::{RunEvent, RunLogEntry};
 use teamster_testkit::proc::wait_until;
 
 use crate::cli::again::Agents;
+use crate::cli::remote::tls::TlsProxy;
 use crate::cli::{Claude, LIMIT, Running, chat, done, entries, run, teamster};
 use collector::{Collector, Span};
 
@@ -239,6 +241,26 @@ fn collector_that_never_answers_does_not_hold_the_end() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let expected = "telemetry is not sent: the collector did not take it within 3 s";
     assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+}
+
+#[test]
+fn certificate_of_a_collector_is_checked() {
+    let collector = Collector::start();
+    let proxy = TlsProxy::start(collector.address());
+    let claude = Claude::plays("text", 0);
+    let ca = claude.path("ca.pem");
+    fs::write(&ca, &proxy.ca).unwrap();
+    let url = format!("https://localhost:{}", proxy.port);
+    let mut command = claude.run(["x"]);
+    let ended = run(sends(&mut command, &url).env("SSL_CERT_FILE", &ca));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    only(&collector.spans(), "invoke_agent claude");
+    let sent = collector.heads().len();
+    // The certificates of the system do not have it.
+    let ended = run(sends(&mut claude.run(["x"]), &url));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    ended.stderr_has("telemetry is not sent: the collector cannot be reached: ");
+    assert_eq!(collector.heads().len(), sent);
 }
 
 #[test]

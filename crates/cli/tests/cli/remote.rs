@@ -7,7 +7,7 @@ mod repository;
 mod runs;
 mod sessions;
 mod ssh;
-mod tls;
+pub(super) mod tls;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -67,6 +67,10 @@ impl Collector {
         Self { address, received }
     }
 
+    pub(crate) fn address(&self) -> String {
+        self.address.to_string()
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Runtime;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
@@ -34,33 +35,51 @@ fn certificates() -> (String, ServerConfig) {
     (ca_certificate.pem(), config)
 }
 
+/// A proxy in front of a server, which serves `localhost` with TLS.
+pub(crate) struct TlsProxy {
+    pub(crate) port: u16,
+    /// The CA of its certificate, as PEM.
+    pub(crate) ca: String,
+    _runtime: Runtime,
+}
+
+impl TlsProxy {
+    pub(crate) fn start(to: String) -> Self {
+        let (ca, config) = certificates();
+        let runtime = Runtime::new().unwrap();
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        runtime.spawn(async move {
+            let acceptor = TlsAcceptor::from(Arc::new(config));
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                let (acceptor, to) = (acceptor.clone(), to.clone());
+                tokio::spawn(async move {
+                    // A client that does not trust the certificate goes away.
+                    if let Ok(mut stream) = acceptor.accept(stream).await {
+                        let mut server = TcpStream::connect(to).await.unwrap();
+                        let _ = copy_bidirectional(&mut stream, &mut server).await;
+                    }
+                });
+            }
+        });
+        Self {
+            port,
+            ca,
+            _runtime: runtime,
+        }
+    }
+}
+
 #[test]
 fn a_certificate_is_checked_and_a_ca_of_ones_own_can_be_named() {
     let claude = Claude::plays("text", 0);
     let machine = Machine::new(claude.path("").as_path(), &claude.path("claude"));
-    let (ca, config) = certificates();
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let to = machine.served.address.clone();
-    runtime.spawn(async move {
-        let acceptor = TlsAcceptor::from(Arc::new(config));
-        loop {
-            let (stream, _) = listener.accept().await.unwrap();
-            let (acceptor, to) = (acceptor.clone(), to.clone());
-            tokio::spawn(async move {
-                // A client that does not trust the certificate goes away.
-                if let Ok(mut stream) = acceptor.accept(stream).await {
-                    let mut server = TcpStream::connect(to).await.unwrap();
-                    let _ = copy_bidirectional(&mut stream, &mut server).await;
-                }
-            });
-        }
-    });
+    let proxy = TlsProxy::start(machine.served.address.clone());
     let ca_file = claude.path("ca.pem");
-    fs::write(&ca_file, ca).unwrap();
+    fs::write(&ca_file, &proxy.ca).unwrap();
     let remote = |args: &[&str], trusted: bool| {
-        let url = format!("https://localhost:{port}");
+        let url = format!("https://localhost:{}", proxy.port);
         let mut command = teamster(args.iter().copied());
         command
             .env("TEAMSTER_REMOTE", url)
