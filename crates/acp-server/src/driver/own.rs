@@ -69,7 +69,7 @@ pub enum OwnMessage {
     Answer(String),
 }
 
-/// Returns the sessions that are of none of these threads.
+/// Returns the sessions that none of these threads has begun. A thread that continues one has its id.
 pub(super) async fn list(
     shared: &Shared,
     folder: Option<&Path>,
@@ -80,7 +80,7 @@ pub(super) async fn list(
     };
     let parts = threads.values().flat_map(|(_, parts)| parts);
     let of_parts = parts.filter_map(|it| it.session_id.as_deref());
-    let known: HashSet<&str> = of_parts.chain(threads.keys().map(String::as_str)).collect();
+    let known: HashSet<&str> = of_parts.filter(|id| !threads.contains_key(*id)).collect();
     let mut all = Vec::new();
     for agent in agents(shared) {
         let sessions = own.list(agent, folder).await.into_iter();
@@ -94,19 +94,40 @@ pub(super) async fn find(shared: &Shared, id: &str) -> Option<Found> {
     let own = shared.own.as_ref()?;
     for agent in agents(shared) {
         if let Some(messages) = own.messages(agent, id).await {
-            let entries = messages.into_iter().map(|message| match message {
-                OwnMessage::Prompt(text) => {
-                    let event = RunEvent::user_message(id.into(), text, None, false);
-                    RunLogEntry::Run(LifecycleEntry::new(event))
-                }
-                OwnMessage::Answer(text) => {
-                    RunLogEntry::Agent(LogEntry::new(0, 0, AgentEvent::Text(Text::new(text))))
-                }
-            });
-            return Some(Found::new(agent, None, entries.collect()));
+            return Some(Found::new(agent, None, entries(id, messages)));
         }
     }
     None
+}
+
+/// Returns what the session with this id had before a thread continued it with this prompt.
+pub(super) async fn before(
+    shared: &Shared,
+    agent: &str,
+    id: &str,
+    prompt: &str,
+) -> Vec<RunLogEntry> {
+    let Some(own) = &shared.own else {
+        return Vec::new();
+    };
+    let mut messages = own.messages(agent, id).await.unwrap_or_default();
+    let is_it = |it: &OwnMessage| matches!(it, OwnMessage::Prompt(text) if text == prompt.trim());
+    let end = messages.iter().position(is_it).unwrap_or_default();
+    messages.truncate(end);
+    entries(id, messages)
+}
+
+fn entries(id: &str, messages: Vec<OwnMessage>) -> Vec<RunLogEntry> {
+    let entry = |message| match message {
+        OwnMessage::Prompt(text) => {
+            let event = RunEvent::user_message(id.into(), text, None, false);
+            RunLogEntry::Run(LifecycleEntry::new(event))
+        }
+        OwnMessage::Answer(text) => {
+            RunLogEntry::Agent(LogEntry::new(0, 0, AgentEvent::Text(Text::new(text))))
+        }
+    };
+    messages.into_iter().map(entry).collect()
 }
 
 /// Returns the agent and the session that the first prompt of a thread with this id continues.

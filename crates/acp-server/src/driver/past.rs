@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use teamster_api::history::ForgetRuns;
 use teamster_api::{
     LogStream, ProblemCode, RunEvent, RunHandle, RunKind, RunLogEntry, RunQuery, RunSummary,
-    ServiceError, list_all,
+    ServiceError, list_all, title_of,
 };
 use teamster_core::text::one_line;
 use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, Offers};
@@ -120,7 +120,29 @@ pub(super) async fn find(shared: &Shared, session_id: &str) -> Result<Found, Age
         });
         read.await.map_err(|error| shared.agent_error(error))?;
     }
+    if thread.parts.first().is_some_and(|it| continues_own(it))
+        && let Some(prompt) = entries.iter().find_map(prompt_of)
+    {
+        let mut all = own::before(shared, &provider, session_id, prompt).await;
+        all.append(&mut entries);
+        entries = all;
+    }
     Ok(Found::new(provider, newest, entries))
+}
+
+/// Returns whether the first session of a thread continues one of the CLI's own, which has the same id.
+fn continues_own(first: &RunSummary) -> bool {
+    first.session_id.as_ref() == Some(&first.info.run_id)
+}
+
+fn prompt_of(entry: &RunLogEntry) -> Option<&str> {
+    match entry {
+        RunLogEntry::Run(entry) => match &entry.event {
+            RunEvent::UserMessage { text, .. } => Some(text),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Returns what the newest session of this agent offered, preferably one in the same folder, else the commands on disk. Empty
@@ -195,11 +217,22 @@ pub(super) async fn list(
         let is_here = cwd.is_none_or(|cwd| (parts.iter()).any(|it| folder(it) == Some(cwd)));
         of_agent && is_here
     };
-    let own = own::list(shared, cwd, &threads).await.into_iter();
+    let own = own::list(shared, cwd, &threads).await;
+    // A thread that continues one of them has its first prompt.
+    let (continued, own): (Vec<_>, Vec<_>) =
+        (own.into_iter()).partition(|it| threads.contains_key(&it.id));
+    let first_of = |id: &str| {
+        let own = continued.iter().find(|it| it.id == id);
+        own.map(|it| it.first_prompt.clone())
+    };
     let selected = threads.into_iter().filter(is_selected);
     let mut selected: Vec<_> = selected
-        .map(|(id, (at, parts))| (at, id, Listed::Thread(parts)))
-        .chain(own.map(|it| (it.changed_at_ms, it.id.clone(), Listed::Own(it))))
+        .map(|(id, (at, parts))| (at, first_of(&id), id, parts))
+        .map(|(at, first, id, parts)| (at, id, Listed::Thread(parts, first)))
+        .chain(
+            own.into_iter()
+                .map(|it| (it.changed_at_ms, it.id.clone(), Listed::Own(it))),
+        )
         .collect();
     selected.sort_by(|(a_at, a, _), (b_at, b, _)| (b_at, b).cmp(&(a_at, a)));
     let mut page = Vec::new();
@@ -231,8 +264,8 @@ pub(super) async fn list(
 /// A session in a list.
 #[derive(Clone)]
 enum Listed {
-    /// The sessions of a thread, newest first.
-    Thread(Vec<Arc<RunSummary>>),
+    /// The sessions of a thread, newest first, and the first prompt of the CLI's own session that it continues.
+    Thread(Vec<Arc<RunSummary>>, Option<String>),
     Own(OwnSession),
 }
 
@@ -240,14 +273,17 @@ impl Listed {
     /// Returns the summary without its time; `None` for a session without a prompt.
     async fn summary(self, shared: &Shared, id: String) -> Option<SessionSummary> {
         let (mut summary, prompt) = match self {
-            Self::Thread(parts) => {
+            Self::Thread(parts, before) => {
                 // The last one is the oldest.
                 let first = parts.last()?;
                 let prompt = first_prompt(shared, first).await.ok()??;
                 let directory = folder(first).map(Path::to_owned).unwrap_or_default();
                 let mut summary = SessionSummary::new(id, directory, first.info.provider.clone());
-                summary.title.clone_from(&first.info.title);
-                (summary, prompt)
+                // The title of the first log is made of its prompt, unless a person has given another.
+                let title = first.info.title.clone();
+                summary.title =
+                    title.filter(|it| before.is_none() || Some(it) != title_of(&prompt).as_ref());
+                (summary, before.unwrap_or(prompt))
             }
             Self::Own(it) => (
                 SessionSummary::new(id, it.directory, it.agent),

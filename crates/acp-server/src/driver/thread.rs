@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::connection::{ActionResult, Reports, Update};
 use super::follow::Follower;
 use super::live::{END_LIMIT, Live};
-use super::repeat::repeated;
+use super::repeat::{is_break, repeated};
 use super::{SentFolder, Shared, change, open, past, queue};
 use crate::server::NOT_TAKEN;
 use crate::{Prompt, Setup, Ticket};
@@ -413,7 +413,13 @@ impl Thread {
             // sets the mode again.
             tokio::spawn(async move {
                 if let Err(error) = run.set_permission(mode).await {
-                    let update = Update::Notice(id, "Mode not changed", error.to_string());
+                    // A session that has refused it is continued by another process, which begins in that mode.
+                    let title = if is_break(&error) {
+                        "Mode not changed"
+                    } else {
+                        "Mode from the next prompt on"
+                    };
+                    let update = Update::Notice(id, title, error.to_string());
                     // Fails only after the connection has ended.
                     let _ = updates.send(update).await;
                 }

@@ -73,7 +73,10 @@ impl CliFiles for OnDisk {
 
     async fn messages(&self, _: &str, id: &str) -> Option<Vec<OwnMessage>> {
         let prompt = OwnMessage::Prompt("from the terminal".to_owned());
-        (id == "own").then(|| vec![prompt, OwnMessage::Answer("done there".to_owned())])
+        let answer = OwnMessage::Answer("done there".to_owned());
+        // What the thread adds is in the file, too.
+        let more = OwnMessage::Prompt("more".to_owned());
+        (id == "own").then(|| vec![prompt, answer, more])
     }
 }
 
@@ -99,7 +102,10 @@ async fn a_session_of_the_cli_is_listed_once_and_continued() {
     assert_eq!(title, "from the terminal");
 
     editor.load("own").await;
-    assert_eq!(editor.texts("user_message_chunk"), ["from the terminal"]);
+    assert_eq!(
+        editor.texts("user_message_chunk"),
+        ["from the terminal", "more"]
+    );
     assert!(editor.texts("agent_message_chunk").contains(&"done there"));
     assert_eq!(editor.turn("own", "more").await, "end_turn");
     let spec = session(&service, "own");
@@ -107,6 +113,15 @@ async fn a_session_of_the_cli_is_listed_once_and_continued() {
     // From now on it is a thread.
     let listed = editor.call("session/list", &json!({})).await;
     assert_eq!(ids(&listed).len(), 2, "{listed}");
+    let sessions = listed["result"]["sessions"].as_array().unwrap();
+    let continued = sessions.iter().find(|it| it["sessionId"] == "own").unwrap();
+    assert_eq!(continued["title"], "from the terminal");
+    editor.seen.clear();
+    editor.load("own").await;
+    assert_eq!(
+        editor.texts("user_message_chunk"),
+        ["from the terminal", "more"]
+    );
 }
 
 #[tokio::test]
