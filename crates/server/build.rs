@@ -26,10 +26,14 @@ fn main() -> io::Result<()> {
             "service-worker.js" => format!("/{name}"),
             _ => format!("/page/{name}"),
         };
-        let compressed = to.join(format!("{name}.gz"));
-        compress(&file, &compressed)?;
-        let contents = format!("include_bytes!({file:?}), include_bytes!({compressed:?})");
-        writeln!(list, "({path:?}, {media:?}, {contents}),").map_err(io::Error::other)?;
+        compress(&file, &to.join(format!("{name}.gz")))?;
+        let include = |variable: &str, file: &str| {
+            format!("include_bytes!(concat!(env!({variable:?}), {file:?}))")
+        };
+        let plain = include("CARGO_MANIFEST_DIR", &format!("/page/{name}"));
+        let compressed = include("OUT_DIR", &format!("/{name}.gz"));
+        writeln!(list, "({path:?}, {media:?}, {plain}, {compressed}),")
+            .map_err(io::Error::other)?;
     }
     fs::write(to.join("files.rs"), list + "]")
 }
