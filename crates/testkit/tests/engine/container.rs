@@ -263,7 +263,10 @@ async fn missing_image_is_pulled_before_the_start() {
         "{notice}"
     );
     assert_eq!(shown.try_iter().next().unwrap(), "Pull complete");
-    assert_eq!(commands(&scratch), ["info", "image", "pull", "run", "rm"]);
+    assert_eq!(
+        commands(&scratch),
+        ["info", "image", "pull", "image", "run", "rm"]
+    );
 }
 
 #[tokio::test]

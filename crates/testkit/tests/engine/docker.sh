@@ -54,14 +54,12 @@ run)
     command -v "$1" > /dev/null || fail 127 "docker: Error response from daemon: exec: \"$1\": executable file not found"
     echo "$PPID" > "$dir/owner"
     exec 3<&0
+    trap 'kill -s TERM -- "-$(cat "$dir/$name.pid")" 2> /dev/null' TERM
     # Its parent ends at once. Its own shell waits for the program even if both get a signal.
     (setsid sh -c 'dir=$1; name=$2; shift 2
         trap : TERM
         echo $$ > "$dir/$name.new"; mv "$dir/$name.new" "$dir/$name.pid"
         "$@" <&3; echo $? > "$dir/$name.code"' sh "$dir" "$name" "$@" &)
-    while [ ! -e "$dir/$name.pid" ]; do sleep 0.01; done
-    pid=$(cat "$dir/$name.pid")
-    trap 'kill -s TERM -- "-$pid" 2> /dev/null' TERM
     while [ ! -s "$dir/$name.code" ]; do sleep 0.02; done
     rm -f "$dir/$name.pid"
     exit "$(cat "$dir/$name.code")"
