@@ -399,7 +399,7 @@ mod tests {
         let types: Vec<_> = variants
             .map(|variant| variant["properties"]["type"]["const"].as_str().unwrap())
             .collect();
-        assert_eq!(types.len(), 20);
+        assert_eq!(types.len(), 21);
         for name in types {
             let read = serde_json::from_value::<AgentEvent>(json!({"type": name}));
             assert!(!matches!(read, Ok(AgentEvent::Newer(_))), "{name}");

@@ -90,7 +90,8 @@ fn an_agent_that_leaves_its_plan_mode_is_in_another_one() {
     agent.modes.push(PermissionMode::Plan);
     agent.settings.mode = PermissionMode::Plan;
     let mut editor = Editor::with(Catalog::one(agent));
-    editor.call(0, "initialize", json!({"protocolVersion": 1}));
+    let client = json!({"protocolVersion": 1, "clientInfo": {"name": "zed", "version": "1"}});
+    editor.call(0, "initialize", client);
     let begun = editor.begin();
     assert_eq!(begun["result"]["modes"]["currentModeId"], "plan");
     editor.prompt(2, "hi");
