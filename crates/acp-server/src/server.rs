@@ -59,15 +59,12 @@ enum Operation {
         setup: Setup,
         left_out: Vec<String>,
     },
-    Load {
+    Open {
         session_id: String,
         setup: Setup,
         left_out: Vec<String>,
-    },
-    Resume {
-        session_id: String,
-        setup: Setup,
-        left_out: Vec<String>,
+        /// The editor gets the earlier messages.
+        replays: bool,
     },
     List,
     LogOut,
@@ -138,8 +135,7 @@ impl AcpServer {
             "authenticate" => authenticate(id, out),
             "logout" => self.log_out(id, out)?,
             "session/new" => self.new_session(id, raw, out)?,
-            "session/load" => self.load(id, raw, out)?,
-            "session/resume" => self.resume(id, raw, out)?,
+            "session/load" | "session/resume" => self.open(id, method, raw, out)?,
             "session/list" => self.list(id, params(method, raw)?, out),
             "session/close" => self.close(id, &params(method, raw)?, out)?,
             "session/delete" => self.delete(id, &params(method, raw)?, out),

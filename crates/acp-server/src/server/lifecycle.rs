@@ -41,60 +41,38 @@ impl AcpServer {
         Ok(())
     }
 
-    pub(super) fn load(
+    /// Opens an earlier session: with its messages (`session/load`), or without them (`session/resume`).
+    pub(super) fn open(
         &mut self,
         id: &RequestId,
+        method: &str,
         mut raw: Value,
         out: &mut Output,
     ) -> Result<(), Error> {
         let mut left_out = Vec::new();
         let servers = requests::take_servers(&mut raw, &mut left_out);
-        let request: LoadSessionRequest = requests::params("session/load", raw)?;
-        let setup = setup(request.cwd, request.additional_directories, servers)?;
-        let session_id = request.session_id.0.to_string();
-        let operation = Operation::Load {
-            session_id: session_id.clone(),
-            setup,
-            left_out,
+        let replays = method == "session/load";
+        let (session_id, cwd, directories) = if replays {
+            let it: LoadSessionRequest = requests::params(method, raw)?;
+            (it.session_id, it.cwd, it.additional_directories)
+        } else {
+            let it: ResumeSessionRequest = requests::params(method, raw)?;
+            (it.session_id, it.cwd, it.additional_directories)
         };
-        self.find(id, session_id, operation, out)
-    }
-
-    pub(super) fn resume(
-        &mut self,
-        id: &RequestId,
-        mut raw: Value,
-        out: &mut Output,
-    ) -> Result<(), Error> {
-        let mut left_out = Vec::new();
-        let servers = requests::take_servers(&mut raw, &mut left_out);
-        let request: ResumeSessionRequest = requests::params("session/resume", raw)?;
-        let setup = setup(request.cwd, request.additional_directories, servers)?;
-        let session_id = request.session_id.0.to_string();
-        let operation = Operation::Resume {
-            session_id: session_id.clone(),
-            setup,
-            left_out,
-        };
-        self.find(id, session_id, operation, out)
-    }
-
-    fn find(
-        &mut self,
-        id: &RequestId,
-        session_id: String,
-        operation: Operation,
-        out: &mut Output,
-    ) -> Result<(), Error> {
-        let busy = self
-            .sessions
-            .get(&session_id)
-            .is_some_and(|it| it.turn.is_some());
-        if busy {
+        let setup = setup(cwd, directories, servers)?;
+        let session_id = session_id.0.to_string();
+        let session = self.sessions.get(&session_id);
+        if session.is_some_and(|it| it.turn.is_some()) {
             return Err(errors::invalid(
                 "a turn of this session is in progress: wait for its end, or cancel it",
             ));
         }
+        let operation = Operation::Open {
+            session_id: session_id.clone(),
+            setup,
+            left_out,
+            replays,
+        };
         let ticket = self.ticket(id, operation);
         out.actions.push(Action::Find { ticket, session_id });
         Ok(())
@@ -202,18 +180,14 @@ impl AcpServer {
         let Some(request) = self.take_request(ticket) else {
             return;
         };
-        let (session_id, mut setup, left_out, replay) = match request.operation {
-            Operation::Load {
-                session_id,
-                setup,
-                left_out,
-            } => (session_id, setup, left_out, true),
-            Operation::Resume {
-                session_id,
-                setup,
-                left_out,
-            } => (session_id, setup, left_out, false),
-            _ => return,
+        let Operation::Open {
+            session_id,
+            mut setup,
+            left_out,
+            replays,
+        } = request.operation
+        else {
+            return;
         };
         let found = match result {
             Ok(found) => found,
@@ -236,13 +210,13 @@ impl AcpServer {
         for entry in &found.entries {
             session.view.apply(entry, context, &mut updates);
         }
-        if replay {
+        if replays {
             for update in updates {
                 out.update(&session_id, update);
             }
         }
         let (options, modes) = self.remember_options(&mut session);
-        if replay {
+        if replays {
             let response = LoadSessionResponse::new()
                 .modes(modes)
                 .config_options(options);
