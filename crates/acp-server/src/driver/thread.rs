@@ -220,6 +220,8 @@ impl Thread {
         let mut sending = pin!(folders.send(&self.session_id, &setup.cwd));
         let sent = loop {
             tokio::select! {
+                // It has begun before a command stops it.
+                biased;
                 sent = &mut sending => break sent,
                 command = commands.recv() => match command {
                     Some(Command::Interrupt) | None => return Err(cancelled()),
