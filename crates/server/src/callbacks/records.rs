@@ -137,3 +137,31 @@ impl Files {
         let _ = fs::remove_file(self.file(run_id));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_server_has_the_records_until_it_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = Files::of(folder.path());
+        let first = files.lock().unwrap();
+        assert!(first.is_some());
+        assert!(Files::of(folder.path()).lock().unwrap().is_none());
+        // The lock is no record.
+        assert_eq!(files.load().len(), 0);
+        drop(first);
+        assert!(Files::of(folder.path()).lock().unwrap().is_some());
+    }
+
+    #[test]
+    fn only_the_newest_turn_of_a_session_is_kept() {
+        let mut record = Record::default();
+        record.add("web-push:a");
+        for key in ["s/1", "turn 1", "turn 2"] {
+            record.settle("web-push:a", key);
+        }
+        assert_eq!(record.targets[0].settled, ["s/1", "turn 2"]);
+    }
+}
