@@ -189,6 +189,9 @@ fn allow(mode: Option<PermissionMode>, has_tools: bool, info: &CliInfo) -> Strin
     if mode == Some(PermissionMode::Bypass) {
         return "it is forbidden by --deny-tool or by the CLI's settings".to_owned();
     }
+    if mode == Some(PermissionMode::Plan) {
+        return "it is for later: run the plan without --permission plan".to_owned();
+    }
     let provider = crate::global::providers().get(info.id);
     let can = provider.as_ref().map(|provider| provider.capabilities());
     let has = |mode| can.is_none_or(|can| can.permission_modes.contains(&mode));
@@ -290,6 +293,8 @@ mod tests {
             shown(Some(PermissionMode::AcceptEdits), false),
             "1 tool call (Bash): allow it with --allow-tool or --permission bypass"
         );
+        let plan = shown(Some(PermissionMode::Plan), false);
+        assert!(plan.ends_with("without --permission plan"), "{plan}");
         let bypass = shown(Some(PermissionMode::Bypass), false);
         assert!(
             bypass.ends_with("forbidden by --deny-tool or by the CLI's settings"),
