@@ -1,6 +1,6 @@
 //! Answers to the questions of a CLI.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use teamster::{PermissionAnswer, PermissionPolicy, PermissionRequest};
 
 /// Returns the policy that gives this answer to all questions.
@@ -11,31 +11,20 @@ pub(crate) fn answering(answer: &str) -> PermissionPolicy {
 
 /// Answers a request: a question in every field of its form, and anything else by permission.
 fn answered(request: &PermissionRequest, answer: &str) -> PermissionAnswer {
-    let fields = request
-        .schema
-        .as_ref()
-        .and_then(|schema| schema["properties"].as_object());
-    if let Some(fields) = fields {
-        let content = fields.iter().map(|(name, schema)| {
-            let value = match schema["type"].as_str() {
-                Some("boolean") => true.into(),
-                Some("array") => json!([answer]),
-                _ => answer.into(),
-            };
-            (name.clone(), value)
-        });
-        return PermissionAnswer::AllowWith(content.collect());
-    }
-    match request.input["questions"].as_array() {
-        // Claude Code's own form: the tool's input with the answers, by question.
-        Some(questions) if request.takes_input => {
-            let mut input = request.input.clone();
-            let asked = questions.iter().filter_map(|it| it["question"].as_str());
-            input["answers"] = asked.map(|it| (it, Value::from(answer))).collect();
-            PermissionAnswer::AllowWith(input)
-        }
-        _ => PermissionAnswer::Allow,
-    }
+    let form = request.schema.as_ref();
+    let fields = form.and_then(|schema| schema["properties"].as_object());
+    let Some(fields) = fields else {
+        return PermissionAnswer::Allow;
+    };
+    let content = fields.iter().map(|(name, schema)| {
+        let value = match schema["type"].as_str() {
+            Some("boolean") => true.into(),
+            Some("array") => json!([answer]),
+            _ => answer.into(),
+        };
+        (name.clone(), value)
+    });
+    PermissionAnswer::AllowWith(content.collect())
 }
 
 #[cfg(test)]
@@ -51,11 +40,7 @@ mod tests {
             Some(json!({"properties": {"a": {"type": "string"}, "b": {"type": "boolean"}}}));
         let content = json!({"a": "Yes", "b": true});
         assert_eq!(answered(&form, "Yes"), PermissionAnswer::AllowWith(content));
-        let asked = json!({"questions": [{"question": "Why?"}]});
-        let mut tool = PermissionRequest::new(2, "x", ToolKind::Other, asked);
+        let tool = PermissionRequest::new(2, "x", ToolKind::Other, json!({"command": "ls"}));
         assert_eq!(answered(&tool, "Yes"), PermissionAnswer::Allow);
-        tool.takes_input = true;
-        let input = json!({"questions": [{"question": "Why?"}], "answers": {"Why?": "Yes"}});
-        assert_eq!(answered(&tool, "Yes"), PermissionAnswer::AllowWith(input));
     }
 }
