@@ -14,6 +14,7 @@ mod estimates;
 mod faults;
 mod lifecycle;
 mod limits;
+mod observed;
 mod outcome;
 mod properties;
 #[cfg(unix)]
