@@ -73,7 +73,7 @@ fn the_last_total_in_the_file_of_the_session_counts() {
 }
 
 #[test]
-fn a_turn_that_broke_off_is_not_in_the_total_that_the_cli_continues() {
+fn the_printed_total_leaves_out_a_turn_that_broke_off() {
     for (lines, printed) in [
         (vec![record(1000)], Baseline::default()),
         (vec![record(1000), count(1000), record(2400)], total(1000)),
