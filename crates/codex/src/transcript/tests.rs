@@ -65,7 +65,7 @@ fn the_last_total_in_the_file_of_the_session_counts() {
             record(2400),
             other(10),
         ],
-        vec![record(1000), record(2300), count(2400)],
+        vec![record(1000), record(2400), count(2400)],
         vec![record(2400), other(300_000), other(900_000)],
     ] {
         assert_eq!(before("2026/11/22", &name(), &lines).recorded, total(2400));

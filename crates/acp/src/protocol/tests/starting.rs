@@ -142,8 +142,9 @@ fn earlier_turns_are_not_reported_again() {
     talk.answer("session/load", json!({}));
     assert_eq!(talk.assembler.session_id().as_deref(), Some("old"));
     // Copilot 1.0.102 does so with a call that broke off with its process.
-    talk.update(
-        json!({"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "failed"}),
+    talk.line(
+        json!({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "old", "update":
+               {"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "failed"}}}),
     );
     let events = talk.end("end_turn");
     assert_eq!(names(&events), ["session", "turn_end", "done"]);
