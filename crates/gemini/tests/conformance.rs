@@ -200,7 +200,7 @@ fn list(values: &[String]) -> impl Iterator<Item = String> {
         .filter(|value| !value.is_empty())
 }
 
-/// Returns the tools that the rules deny in addition to those of every read-only run.
+/// Returns the tools that the rules deny in addition to those of every run in its permission mode.
 fn denied_tools(sent: &Sent<'_>) -> Vec<String> {
     #[derive(serde::Deserialize)]
     struct Rules {
@@ -230,8 +230,13 @@ fn denied_tools(sent: &Sent<'_>) -> Vec<String> {
             None => rule.tool,
         }
     });
-    let only_reads = sent.args.text("--approval-mode").as_deref() == Some("default");
-    rules.skip(if only_reads { 6 } else { 0 }).collect()
+    let of_mode = match sent.args.text("--approval-mode").as_deref() {
+        // Read-only.
+        Some("default") => 6,
+        Some("plan") => 1,
+        _ => 0,
+    };
+    rules.skip(of_mode).collect()
 }
 
 teamster_testkit::conformance_tests!(suite());
