@@ -4,11 +4,11 @@ FROM rust:1-alpine AS build
 RUN apk add --no-cache musl-dev
 WORKDIR /src
 COPY . .
-RUN cargo build --release --locked --package teamster-cli --all-features
+RUN cargo build --profile dist --locked --package teamster-cli --all-features
 
 FROM alpine:3
 RUN apk add --no-cache ca-certificates && adduser -D agent
-COPY --from=build /src/target/release/teamster /usr/local/bin/teamster
+COPY --from=build /src/target/dist/teamster /usr/local/bin/teamster
 USER agent
 WORKDIR /home/agent
 ENTRYPOINT ["teamster"]

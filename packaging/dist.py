@@ -52,7 +52,7 @@ def package():
 
 def archive(dist, target, program):
     """Program, licences, manual pages and completions, in a folder that is named like the archive."""
-    program = pathlib.Path(program or ROOT / "target" / target / "release" / PROGRAM)
+    program = pathlib.Path(program or ROOT / "target" / target / "dist" / PROGRAM)
     name = f"{PROGRAM}-{package()['version']}-{target}"
     with tempfile.TemporaryDirectory() as temp:
         folder = pathlib.Path(temp) / name
@@ -232,7 +232,7 @@ def main():
     commands.add_parser("version")
     of_archive = commands.add_parser("archive")
     of_archive.add_argument("target", choices=TARGETS)
-    of_archive.add_argument("program", nargs="?", help="default: target/TARGET/release/teamster")
+    of_archive.add_argument("program", nargs="?", help="default: target/TARGET/dist/teamster")
     commands.add_parser("npm")
     commands.add_parser("wheel")
     args = parser.parse_args()
