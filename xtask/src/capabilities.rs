@@ -46,7 +46,7 @@ A CLI that prints nothing for longer than a limit of silence is stopped, and one
 Where SIGINT is sent first, the CLI ends its running commands on it, and the next signal follows when its time is over or the process is gone.
 The reasons for other values than those of most CLIs are in `docs/providers/`.
 
-| | silence at the start (`startup`) | silence later (`idle`) | silence while a tool runs (`tool`) | SIGINT before SIGTERM | SIGTERM to SIGKILL (`term_grace`) | life after the end (`exit_grace`) |
+| | silence at the start (`startup`) | silence later (`idle`) | silence while a tool runs (`tool`) | SIGINT before SIGTERM | first signal to SIGKILL (`term_grace`) | life after the end (`exit_grace`) |
 |---|---|---|---|---|---|---|
 ";
 

@@ -47,7 +47,8 @@ pub struct RuntimeConfig {
     pub spill_dir: Option<PathBuf>,
     /// Limit of the kept end of stderr, in bytes. Default: 64 KiB.
     pub stderr_tail_bytes: usize,
-    /// Time between SIGTERM and SIGKILL. Default: 1.5 s. Some CLIs get a SIGINT 1 s before.
+    /// Time between the first signal and SIGKILL. Default: 1.5 s. Some CLIs get a SIGINT first, and SIGTERM after 1 s; then
+    /// at least 500 ms are left for that.
     #[serde(with = "humantime_serde")]
     pub term_grace: Duration,
     /// Time that a process may live after the end of its turn or of its output. If the provider's own limit is shorter,

@@ -1,6 +1,6 @@
 //! Stopping of a process and its descendants.
 //!
-//! The time between SIGTERM and SIGKILL is [`RuntimeConfig::term_grace`].
+//! The time between the first signal and SIGKILL is [`RuntimeConfig::term_grace`].
 
 use std::future::Future;
 use std::pin::pin;
@@ -20,6 +20,9 @@ use crate::run_id::RunId;
 use crate::session::commands::CommandTimes;
 use crate::trace::trace;
 
+/// Time for SIGTERM after a signal of the provider's own, on which the CLI would have ended. Less if
+/// [`RuntimeConfig::term_grace`] is less.
+const AFTER_OWN: Duration = Duration::from_millis(500);
 /// Duration of a run within which process ids cannot wrap around to its own.
 const SHORT_RUN: Duration = Duration::from_secs(2);
 /// Time to wait for the exit of killed processes. A process that takes longer hangs in the kernel.
@@ -62,10 +65,11 @@ pub(crate) fn ladder(launch: &Launch, config: &RuntimeConfig) -> Vec<Rung> {
         target: Target::Leader,
         grace: step.grace,
     });
+    let left = (config.term_grace).saturating_sub(own.map_or(Duration::ZERO, |own| own.grace));
     let usual = Rung {
         signal: Signal::SIGTERM,
         target: Target::All,
-        grace: config.term_grace,
+        grace: left.max(config.term_grace.min(AFTER_OWN)),
     };
     own.into_iter().chain([usual]).collect()
 }
@@ -410,26 +414,33 @@ mod tests {
 
     #[test]
     fn a_provider_begins_the_ladder_in_its_own_way() {
-        let config = RuntimeConfig::default();
-        let term = Rung {
-            signal: Signal::SIGTERM,
-            target: Target::All,
-            grace: Duration::from_millis(1500),
+        let mut config = RuntimeConfig::default();
+        let rung = |signal, target, ms| Rung {
+            signal,
+            target,
+            grace: Duration::from_millis(ms),
         };
-        assert_eq!(ladder(&Launch::default(), &config), [term]);
-        let launch = Launch {
-            stop_first: Some(StopStep {
-                signal: CoreSignal::Interrupt,
-                grace: Duration::from_secs(3),
-            }),
-            ..Launch::default()
-        };
-        let int = Rung {
-            signal: Signal::SIGINT,
-            target: Target::Leader,
-            grace: Duration::from_secs(3),
-        };
-        assert_eq!(ladder(&launch, &config), [int, term]);
+        let term = |ms| rung(Signal::SIGTERM, Target::All, ms);
+        assert_eq!(ladder(&Launch::default(), &config), [term(1500)]);
+        // With a grace of 1.5 s in all, the rest is left for SIGTERM, but not nothing.
+        for (own, term_grace, left) in [
+            (1000, 1500, 500),
+            (1000, 10_000, 9000),
+            (3000, 1500, 500),
+            (1000, 200, 200),
+            (1000, 0, 0),
+        ] {
+            config.term_grace = Duration::from_millis(term_grace);
+            let launch = Launch {
+                stop_first: Some(StopStep {
+                    signal: CoreSignal::Interrupt,
+                    grace: Duration::from_millis(own),
+                }),
+                ..Launch::default()
+            };
+            let int = rung(Signal::SIGINT, Target::Leader, own);
+            assert_eq!(ladder(&launch, &config), [int, term(left)], "{own} ms");
+        }
     }
 
     #[test]

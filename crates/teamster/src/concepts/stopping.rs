@@ -38,7 +38,7 @@
 //!
 //! 1. The provider's own first step, such as SIGINT to the CLI, where that lets the CLI finish cleanly.
 //! 2. SIGTERM to the CLI and to all its descendants.
-//! 3. After [`term_grace`](crate::RuntimeConfig::term_grace), SIGKILL to what is left.
+//! 3. [`term_grace`](crate::RuntimeConfig::term_grace) after the first signal, SIGKILL to what is left.
 //!
 //! Output is read during the grace, so what the CLI prints last is in the stream.
 //!
