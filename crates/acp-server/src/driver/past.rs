@@ -303,6 +303,11 @@ fn folder(session: &RunSummary) -> Option<&Path> {
 
 /// Removes the logs of a session.
 pub(super) async fn forget(shared: &Shared, session_id: &str) -> Result<(), AgentError> {
+    if thread(shared, session_id).await?.is_none() && own::find(shared, session_id).await.is_some()
+    {
+        let problem = "it is a session of the CLI's own, which is deleted there";
+        return Err(AgentError::refused("sessionId", problem));
+    }
     let until = Instant::now() + END_LIMIT;
     // What is left: a part of them may be gone after a try.
     while let Some(thread) = thread(shared, session_id).await? {

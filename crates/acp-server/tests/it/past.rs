@@ -101,6 +101,12 @@ async fn a_session_of_the_cli_is_listed_once_and_continued() {
     let title = &listed["result"]["sessions"][1]["title"];
     assert_eq!(title, "from the terminal");
 
+    let deleted = editor
+        .call("session/delete", &json!({"sessionId": "own"}))
+        .await;
+    let problem = deleted["error"]["message"].as_str().unwrap();
+    assert!(problem.contains("CLI's own"), "{deleted}");
+
     editor.load("own").await;
     assert_eq!(
         editor.texts("user_message_chunk"),
