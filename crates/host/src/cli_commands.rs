@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_and_skills_of_a_project_are_found_with_their_descriptions() {
+    fn commands_and_skills_of_a_project_have_their_descriptions() {
         let project = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
             let path = project.path().join(path);

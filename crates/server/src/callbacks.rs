@@ -5,13 +5,13 @@
 //! delivered twice, to a webhook with the same `webhook-id`.
 
 mod delivery;
+mod lock;
 mod message;
 mod records;
 mod secret;
 mod sessions;
 
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +27,7 @@ use crate::token::hash;
 use crate::web_push::{BROWSER, WebPush};
 use crate::{ApiError, ServerConfig};
 use delivery::Delivery;
+use lock::only_sender;
 use message::{Message, due};
 use records::{Files, Record};
 use secret::Secret;
@@ -34,10 +35,6 @@ use sessions::Sessions;
 
 /// The interval of checks when nothing changes.
 const LOOK: Duration = Duration::from_mins(1);
-
-/// The delay between two tries to be the server that delivers, and the number of them after which the reason is reported.
-const RETRY: Duration = Duration::from_secs(1);
-const TRIES: u32 = 3;
 
 /// The callbacks of a server.
 pub(crate) struct Callbacks {
@@ -210,30 +207,6 @@ pub(crate) async fn send_all(callbacks: Arc<Callbacks>) {
         tokio::select! {
             () = sleep(LOOK) => {}
             () = callbacks.ending.cancelled() => return,
-        }
-    }
-}
-
-/// Waits until no other server delivers for the same folder, and returns the lock; `None` once the server ends. Both would
-/// deliver each message.
-async fn only_sender(callbacks: &Callbacks) -> Option<File> {
-    let mut tries = 0;
-    loop {
-        let problem = match callbacks.files.lock() {
-            Ok(Some(lock)) => return Some(lock),
-            Ok(None) => "another server with the same state folder sends callbacks and notifications; this one does so once \
-                         that one has ended"
-                .to_owned(),
-            Err(error) => format!("callbacks: {error}"),
-        };
-        tries += 1;
-        // The server before may be about to end.
-        if tries == TRIES {
-            callbacks.warn(&problem);
-        }
-        tokio::select! {
-            () = sleep(RETRY) => {}
-            () = callbacks.ending.cancelled() => return None,
         }
     }
 }

@@ -67,7 +67,7 @@ pub(super) fn due(run: &Arc<Run>, rested: Option<u64>) -> Vec<(String, Message)>
 }
 
 impl Message {
-    /// Returns whether it is only shown to people: the run goes on, and needs nothing.
+    /// Returns whether it is only shown to people: the run continues, and needs nothing.
     pub(super) fn is_for_people(&self) -> bool {
         self.r#type == AT_REST
     }

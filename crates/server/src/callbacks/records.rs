@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_server_has_the_records_until_it_ends() {
+    fn records_are_of_one_server_until_it_ends() {
         let folder = tempfile::tempdir().unwrap();
         let files = Files::of(folder.path());
         let first = files.lock().unwrap();
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_newest_turn_of_a_session_is_kept() {
+    fn record_keeps_only_the_newest_turn_of_a_session() {
         let mut record = Record::default();
         record.add("web-push:a");
         for key in ["s/1", "turn 1", "turn 2"] {
