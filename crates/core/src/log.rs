@@ -10,7 +10,8 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{AgentEvent, Id, RawJson};
+use crate::text::is_plain_json;
+use crate::{AgentEvent, Id, RawJson, Text};
 
 pub use entry::{LifecycleEntry, RunLogEntry};
 pub use event::{Next, RunEvent};
@@ -83,14 +84,34 @@ impl LogEntry {
         serde_json::to_writer(&mut *out, &self.at_ms)?;
         if let Some(run_id) = &self.run_id {
             out.extend_from_slice(br#","runId":"#);
-            serde_json::to_writer(&mut *out, run_id)?;
+            append_string(run_id, out)?;
         }
         out.extend_from_slice(br#","attempt":"#);
         serde_json::to_writer(&mut *out, &self.attempt)?;
-        // Every event is an object that has at least its `type`.
-        let event = out.len();
-        serde_json::to_writer(&mut *out, &self.event)?;
-        out[event] = b',';
+        if let AgentEvent::Text(text) = &self.event {
+            // Most entries are text.
+            let Text {
+                text,
+                message_id,
+                parent_tool_id,
+            } = text;
+            out.extend_from_slice(br#","type":"text","text":"#);
+            append_string(text, out)?;
+            if let Some(id) = message_id {
+                out.extend_from_slice(br#","messageId":"#);
+                append_string(id, out)?;
+            }
+            if let Some(id) = parent_tool_id {
+                out.extend_from_slice(br#","parentToolId":"#);
+                append_string(id, out)?;
+            }
+            out.push(b'}');
+        } else {
+            // Every event is an object that has at least its `type`.
+            let event = out.len();
+            serde_json::to_writer(&mut *out, &self.event)?;
+            out[event] = b',';
+        }
         if let Some(native) = &self.native {
             out.pop();
             out.extend_from_slice(br#","native":"#);
@@ -99,6 +120,17 @@ impl LogEntry {
         }
         Ok(())
     }
+}
+
+/// Appends a string as JSON.
+fn append_string(text: &str, out: &mut Vec<u8>) -> serde_json::Result<()> {
+    if !is_plain_json(text.as_bytes()) {
+        return serde_json::to_writer(out, text);
+    }
+    out.push(b'"');
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
+    Ok(())
 }
 
 impl From<AgentEvent> for LogEntry {
@@ -193,6 +225,33 @@ mod tests {
             r#"{"seq":7,"atMs":1760000000123,"runId":"r","attempt":2,"type":"notice","level":"info","message":"x","source":"runtime","native":{"a":  1}}"#
         );
         assert_eq!(serde_json::from_str::<LogEntry>(&wire).unwrap(), entry);
+    }
+
+    #[test]
+    fn text_of_any_characters_is_written_and_read() {
+        for text in [
+            "",
+            "a",
+            "plain words",
+            "\"\\\u{8}\n\u{1f}\u{7f}",
+            "é\u{2028}\u{1F600} !",
+        ] {
+            for (message, parent) in [
+                (None, None),
+                (Some("m\"1"), None),
+                (Some("m1"), Some("t\n")),
+            ] {
+                let event = Text::new(text)
+                    .message_id(message.map(Id::from))
+                    .parent_tool_id(parent.map(Id::from));
+                let mut entry = entry(AgentEvent::Text(event));
+                for native in [None, Some(raw(r#"{"a":1}"#))] {
+                    entry.native = native;
+                    let wire = written(&entry);
+                    assert_eq!(serde_json::from_str::<LogEntry>(&wire).unwrap(), entry);
+                }
+            }
+        }
     }
 
     #[test]

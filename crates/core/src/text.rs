@@ -162,6 +162,28 @@ pub fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
+/// Returns whether a JSON string can have this text between its quotes as it is: there is no control character, quote or
+/// backslash in it.
+pub fn is_plain_json(text: &[u8]) -> bool {
+    const ONES: u64 = u64::MAX / 0xff;
+    /// Has the highest bit set in some byte if a byte is below `limit`, which is at most 128.
+    fn below(bytes: u64, limit: u8) -> u64 {
+        bytes.wrapping_sub(ONES * u64::from(limit)) & !bytes & (ONES << 7)
+    }
+    // Eight bytes at once, which is also fast where a compiler that saves space does not vectorise loops.
+    let (words, rest) = text.as_chunks::<8>();
+    let mut odd = 0;
+    for word in words {
+        let bytes = u64::from_ne_bytes(*word);
+        let is = |byte: u8| below(bytes ^ (ONES * u64::from(byte)), 1);
+        odd |= below(bytes, b' ') | is(b'"') | is(b'\\');
+    }
+    odd == 0
+        && rest
+            .iter()
+            .all(|byte| !matches!(byte, ..b' ' | b'"' | b'\\'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,5 +242,23 @@ mod tests {
         assert_eq!(without_colors(line), "! permission requested: bash (x)");
         assert_eq!(without_colors("a\u{1b}[1;2"), "a");
         assert_eq!(without_colors("plain"), "plain");
+    }
+
+    #[test]
+    fn a_byte_that_is_not_plain_is_found_wherever_it_is() {
+        for (len, others) in (0..20).flat_map(|len| [b' ', b'!', b'a', 0xff].map(|it| (len, it))) {
+            let plain = vec![others; len];
+            assert!(is_plain_json(&plain), "{len} of {others}");
+            for (at, byte) in (0..len).flat_map(|at| (0..=u8::MAX).map(move |it| (at, it))) {
+                let mut text = plain.clone();
+                text[at] = byte;
+                let expected = byte >= b' ' && byte != b'"' && byte != b'\\';
+                assert_eq!(
+                    is_plain_json(&text),
+                    expected,
+                    "{byte} at {at} of {len} of {others}"
+                );
+            }
+        }
     }
 }

@@ -126,16 +126,10 @@ impl State {
                     last.entries.extend(entries);
                     last.bytes += bytes;
                 }
-                last => {
-                    if let Some(complete) = last {
-                        // Its room for more may be as large as itself.
-                        complete.entries.shrink_to_fit();
-                    }
-                    self.ready.push_back(Batch {
-                        entries: entries.collect(),
-                        bytes,
-                    });
-                }
+                _ => self.ready.push_back(Batch {
+                    entries: entries.collect(),
+                    bytes,
+                }),
             }
             return Ok(());
         }
