@@ -20,15 +20,17 @@ pub enum RequestKind {
 }
 
 /// A JSON-RPC error.
-#[serde_with::apply(_ => #[serde(default, deserialize_with = "or_default")])]
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[non_exhaustive]
 pub struct RpcError {
     /// Error code. JSON-RPC and the protocol use codes from -32000 downwards; some agents send the HTTP status.
+    #[serde(default, deserialize_with = "or_default")]
     pub code: i64,
     /// Message for people.
+    #[serde(default, deserialize_with = "or_default")]
     pub message: String,
     /// Additional data.
+    #[serde(default, deserialize_with = "or_default")]
     pub data: Option<Value>,
 }
 

@@ -67,14 +67,18 @@ pub(crate) struct Cost {
 }
 
 /// A tool call or an update of one. Missing fields are unchanged.
-#[serde_with::apply(Option<Cow> => #[serde(deserialize_with = "or_default")])]
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound = "'de: 'a")]
 pub(crate) struct CallUpdate<'a> {
+    #[serde(deserialize_with = "or_default")]
     pub(crate) tool_call_id: Option<Cow<'a, str>>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) title: Option<Cow<'a, str>>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) name: Option<Cow<'a, str>>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) kind: Option<Cow<'a, str>>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) status: Option<Cow<'a, str>>,
     pub(crate) content: Option<&'a RawValue>,
     pub(crate) locations: Option<&'a RawValue>,
@@ -106,14 +110,17 @@ pub(crate) struct OptionLine {
 }
 
 /// Parameters of `elicitation/create`.
-#[serde_with::apply(Option<Cow> => #[serde(deserialize_with = "or_default")])]
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound = "'de: 'a")]
 pub(crate) struct ElicitationParams<'a> {
+    #[serde(deserialize_with = "or_default")]
     pub(crate) mode: Option<Cow<'a, str>>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) message: Option<Cow<'a, str>>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) tool_call_id: Option<Cow<'a, str>>,
     pub(crate) requested_schema: Option<&'a RawValue>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) url: Option<Cow<'a, str>>,
 }
 
@@ -125,12 +132,14 @@ pub(crate) struct CancelParams<'a> {
 }
 
 /// Response to `initialize`.
-#[serde_with::apply(_ => #[serde(deserialize_with = "or_default")])]
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Initialized {
+    #[serde(deserialize_with = "or_default")]
     pub(crate) protocol_version: Option<u64>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) agent_capabilities: AgentCapabilities,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) agent_info: AgentInfo,
 }
 
@@ -143,13 +152,16 @@ pub(crate) struct AgentInfo {
 }
 
 /// Capabilities of an agent.
-#[serde_with::apply(_ => #[serde(deserialize_with = "or_default")])]
 #[derive(Deserialize, Default, Debug)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct AgentCapabilities {
+    #[serde(deserialize_with = "or_default")]
     pub(crate) load_session: bool,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) prompt_capabilities: PromptCapabilities,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) mcp_capabilities: McpCapabilities,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) session_capabilities: SessionWays,
 }
 
@@ -162,31 +174,36 @@ pub(crate) struct PromptCapabilities {
 }
 
 /// Transports for MCP servers in addition to stdio.
-#[serde_with::apply(_ => #[serde(deserialize_with = "or_default")])]
 #[derive(Deserialize, Default, Debug)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct McpCapabilities {
+    #[serde(deserialize_with = "or_default")]
     pub(crate) http: bool,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) sse: bool,
 }
 
 /// Optional session methods. A supported method is present as an object.
-#[serde_with::apply(_ => #[serde(deserialize_with = "or_default")])]
 #[derive(Deserialize, Default, Debug)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct SessionWays {
+    #[serde(deserialize_with = "or_default")]
     pub(crate) resume: Option<Value>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) fork: Option<Value>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) additional_directories: Option<Value>,
 }
 
 /// Response to creating or resuming a session.
-#[serde_with::apply(Option => #[serde(deserialize_with = "or_default")])]
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Opened {
+    #[serde(deserialize_with = "or_default")]
     pub(crate) session_id: Option<String>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) modes: Option<Modes>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) models: Option<Models>,
     #[serde(deserialize_with = "readable_items")]
     pub(crate) config_options: Vec<ConfigOption>,
@@ -229,12 +246,13 @@ pub(crate) struct Models {
 }
 
 /// A model of a session.
-#[serde_with::apply(Option => #[serde(default, deserialize_with = "or_default")])]
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ModelLine {
     pub(crate) model_id: String,
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) name: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) description: Option<String>,
 }
 
@@ -246,11 +264,12 @@ pub(crate) struct Commands<'a> {
 }
 
 /// A command of the agent.
-#[serde_with::apply(Option => #[serde(default, deserialize_with = "or_default")])]
 #[derive(Deserialize)]
 pub(crate) struct CommandLine {
     pub(crate) name: String,
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) description: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) input: Option<CommandInput>,
 }
 
@@ -277,12 +296,14 @@ pub(crate) struct ConfigOption {
 }
 
 /// A value of a setting.
-#[serde_with::apply(_ => #[serde(deserialize_with = "or_default")])]
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(crate) struct ValueLine {
+    #[serde(deserialize_with = "or_default")]
     pub(crate) value: Option<String>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) name: Option<String>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) description: Option<String>,
 }
 

@@ -10,7 +10,6 @@ use crate::setters::setters;
 /// An error of a run: the payload of an `error` event, and a [`std::error::Error`].
 ///
 /// The message is for people; programs decide by the other fields.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -26,13 +25,16 @@ pub struct AgentError {
     /// True if the same request may succeed when repeated.
     pub retryable: bool,
     /// Backoff before a retry in milliseconds, if the service gave one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
     /// Time at which a limit resets, in milliseconds since the Unix epoch.
-    #[serde(rename = "resetsAt")]
+    #[serde(rename = "resetsAt", default, skip_serializing_if = "Option::is_none")]
     pub resets_at_ms: Option<u64>,
     /// Details as data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Box<ErrorDetail>>,
     /// The underlying error: that of the last attempt, or the one that put a provider on hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Box<AgentError>>,
 }
 
@@ -221,7 +223,6 @@ impl AgentError {
 
 /// The subject of an error, as data. A type that only a newer version knows is deserialized as
 /// [`Other`](Self::Other).
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
@@ -238,10 +239,12 @@ pub enum ErrorDetail {
         /// setting, such as `provider`, `run_id` or `budget.usd`.
         name: String,
         /// The item of a list, such as the name of an MCP server or of a variable.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         item: Option<String>,
         /// The problem, for a person: the message without the names.
         problem: String,
         /// The run that holds what the parameter names: it works with the session, or has the worktree.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         holder: Option<String>,
     },
     /// A budget of the run is exhausted, or cannot be enforced.
@@ -250,6 +253,7 @@ pub enum ErrorDetail {
         /// The budget.
         budget: BudgetKind,
         /// Its limit: tokens, USD, seconds or turns.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<f64>,
     },
     /// The run ended although its policy allowed a retry. `cause` is the error of the last attempt.

@@ -22,7 +22,6 @@ pub use outcome::{Attempt, Outcome};
 ///
 /// On the wire it is the object of the event with the fields of the entry around it: `seq`, `atMs`, `runId` and
 /// `attempt` before the event's `type`, and `native` after its last field.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -33,6 +32,7 @@ pub struct LogEntry {
     /// Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
     pub at_ms: u64,
     /// Id of the run, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<Id>,
     /// Attempt of the run, from 1.
     pub attempt: u32,
@@ -42,6 +42,7 @@ pub struct LogEntry {
     /// The CLI's line that the event came from, if
     /// [`ExecuteParams::include_native`](crate::ExecuteParams) requests it. Absent in `unknown`,
     /// which always carries its line itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub native: Option<RawJson>,
 }
 

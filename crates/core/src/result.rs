@@ -10,7 +10,6 @@ use crate::setters::setters;
 use crate::{AgentError, ErrorCode, ErrorKind, Id, ModelUsage, Usage, WorkspaceResult};
 
 /// The outcome of a run. Figures that the CLI did not report are absent, never 0.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -25,37 +24,50 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pieces: Vec<TextPiece>,
     /// The last message of the main agent: the answer, without intermediate messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_message: Option<String>,
     /// The session, to resume it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<Id>,
     /// The model that answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Time from the start of the process to its end, in milliseconds.
     pub duration_ms: u64,
     /// Time spent in requests to the model, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_duration_ms: Option<u64>,
     /// Usage of this run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Usage of the session in total, if the CLI reports it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_usage: Option<Usage>,
     /// Usage by model.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub usage_by_model: BTreeMap<String, ModelUsage>,
     /// Cost of this run in USD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_cost_usd: Option<f64>,
     /// Source of the cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_source: Option<CostSource>,
     /// Number of turns, as the CLI counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_turns: Option<u32>,
     /// Reason why the model stopped, in the CLI's word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
     /// True if the caller stopped the run.
     pub aborted: bool,
     /// Exit code of the process. Absent if a signal ended it or it never started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// Name of the signal that ended the process, such as `SIGKILL`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_signal: Option<String>,
     /// The end of the CLI's standard error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stderr: Option<String>,
     /// Every `error` event of the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -67,9 +79,14 @@ pub struct RunResult {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub open_tool_ids: Vec<Id>,
     /// The answer in the shape of `output_schema`.
-    #[serde(default, deserialize_with = "present")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub structured_output: Option<Value>,
     /// What the run leaves in its workspace. Absent if it had none of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<WorkspaceResult>,
     /// Anomalies of the output.
     pub diagnostics: Diagnostics,
@@ -299,7 +316,6 @@ pub enum CostSource {
 }
 
 /// A tool call that was not permitted.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -308,8 +324,10 @@ pub struct PermissionDenial {
     /// The tool.
     pub tool_name: String,
     /// The call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<Id>,
     /// The reason, in the CLI's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 

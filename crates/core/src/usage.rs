@@ -8,21 +8,25 @@ use crate::setters::setters;
 ///
 /// Every provider converts its CLI's own convention (input with or without cached tokens, deltas or running totals)
 /// to this one.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Usage {
     /// Input tokens that were neither read from nor written to a cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
     /// Output tokens, reasoning included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_tokens: Option<u64>,
     /// Input tokens read from a prompt cache, not included in `input_tokens`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_read_tokens: Option<u64>,
     /// Input tokens written to a prompt cache, not included in `input_tokens`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_tokens: Option<u64>,
     /// Reasoning tokens, a part of `output_tokens`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<u64>,
 }
 
@@ -63,7 +67,6 @@ impl Usage {
 }
 
 /// Usage of one model in a run.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -72,10 +75,13 @@ pub struct ModelUsage {
     /// Tokens.
     pub usage: Usage,
     /// Cost in USD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// Size of the model's context window in tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
     /// Limit of output tokens in one answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output_tokens: Option<u64>,
 }
 

@@ -225,34 +225,47 @@ pub(super) struct StatusChange<'a> {
 }
 
 /// `result`: the end of one turn.
-#[serde_with::apply(_ => #[serde(default, deserialize_with = "or_default")])]
 #[derive(Deserialize)]
-#[serde(bound = "'de: 'a")]
 pub(super) struct ResultLine<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) subtype: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) is_error: Option<bool>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) api_error_status: Option<u16>,
     /// A more specific code than the previous line's `error`, for some failures.
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) api_error: Option<Cow<'a, str>>,
     /// The service's error type.
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) api_error_type: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) result: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) errors: Vec<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) stop_reason: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) terminal_reason: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) num_turns: Option<u32>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) duration_api_ms: Option<f64>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) total_cost_usd: Option<f64>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) usage: Option<ApiUsage>,
-    #[serde(rename = "modelUsage")]
+    #[serde(rename = "modelUsage", default, deserialize_with = "or_default")]
     pub(super) model_usage: BTreeMap<String, ModelUsageLine>,
     /// Usage of this process since its last result. Absent in 2.1.197.
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) model_usage_since_last_result: Option<BTreeMap<String, ModelUsageLine>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) permission_denials: Vec<DenialLine<'a>>,
-    #[serde_with(skip_apply)]
     #[serde(default, deserialize_with = "of_any_depth")]
     pub(super) structured_output: Value,
     /// Trigger of the turn, unless it was a prompt.
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) origin: Option<Origin<'a>>,
 }
 

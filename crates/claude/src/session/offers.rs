@@ -14,23 +14,26 @@ pub(super) const REQUEST: &str = "teamster-initialize";
 const DEFAULT_MODEL: &str = "default";
 
 /// A command in the response to `initialize`.
-#[serde_with::apply(Option => #[serde(default, deserialize_with = "or_default")])]
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CommandLine {
     name: String,
+    #[serde(default, deserialize_with = "or_default")]
     description: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
     argument_hint: Option<String>,
 }
 
 /// A model in the response to `initialize`.
-#[serde_with::apply(Option => #[serde(default, deserialize_with = "or_default")])]
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ModelLine {
     value: String,
+    #[serde(default, deserialize_with = "or_default")]
     display_name: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
     description: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
     supported_effort_levels: Option<Vec<String>>,
 }
 

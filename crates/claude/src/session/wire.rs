@@ -54,14 +54,15 @@ pub(super) enum LineKind {
 }
 
 /// Content of a response.
-#[serde_with::apply(Option => #[serde(default, deserialize_with = "or_default")])]
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Answer {
     /// True if a message was withdrawn before it was received.
     #[serde(default)]
     pub(super) cancelled: bool,
     // initialize
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) commands: Option<Vec<CommandLine>>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(super) models: Option<Vec<ModelLine>>,
 }
 
@@ -87,33 +88,43 @@ pub(super) struct Elicitation {
     pub(super) schema: Option<Value>,
 }
 
-#[serde_with::apply(_ => #[serde(default, deserialize_with = "or_default")])]
 #[derive(Deserialize)]
-#[serde(bound = "'de: 'a")]
 struct Line<'a> {
-    #[serde_with(skip_apply)]
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
     subtype: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "or_default")]
     session_id: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
     parent_tool_use_id: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
     uuid: Option<String>,
-    #[serde(rename = "isReplay")]
+    #[serde(default, rename = "isReplay", deserialize_with = "or_default")]
     is_replay: bool,
     // result
+    #[serde(borrow, default, deserialize_with = "or_default")]
     origin: Option<Origin<'a>>,
+    #[serde(default, deserialize_with = "or_default")]
     is_error: Option<bool>,
+    #[serde(default, deserialize_with = "or_default")]
     result: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
     errors: Vec<String>,
     // status
     #[serde(rename = "permissionMode")]
     permission_mode: Option<String>,
     // command_lifecycle
+    #[serde(default, deserialize_with = "or_default")]
     command_uuid: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
     state: Option<String>,
     // control_*
+    #[serde(default, deserialize_with = "or_default")]
     request_id: Option<String>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
     request: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
     response: Option<&'a RawValue>,
 }
 
@@ -124,23 +135,29 @@ struct Origin<'a> {
     kind: Cow<'a, str>,
 }
 
-#[serde_with::apply(_ => #[serde(default, deserialize_with = "or_default")])]
 #[derive(Deserialize)]
 struct Request {
-    #[serde_with(skip_apply)]
     subtype: String,
+    #[serde(default, deserialize_with = "or_default")]
     tool_name: String,
+    #[serde(default, deserialize_with = "or_default")]
     tool_use_id: Option<String>,
-    #[serde_with(skip_apply)]
     #[serde(default, deserialize_with = "of_any_depth")]
     input: Value,
+    #[serde(default, deserialize_with = "or_default")]
     permission_suggestions: Vec<Value>,
+    #[serde(default, deserialize_with = "or_default")]
     decision_reason: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
     description: Option<String>,
     // elicitation
+    #[serde(default, deserialize_with = "or_default")]
     mcp_server_name: String,
+    #[serde(default, deserialize_with = "or_default")]
     message: String,
+    #[serde(default, deserialize_with = "or_default")]
     url: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
     requested_schema: Option<Value>,
 }
 

@@ -6,22 +6,23 @@ use crate::setters::setters;
 
 /// Payload of `offers`: what the session offers, as the CLI reports it. Each list is complete and replaces the
 /// list of an earlier event; an absent list is unchanged. Only sessions have this event.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Offers {
     /// The CLI's own commands and skills. A prompt `/name` runs one, if the session was opened with `slash_commands`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commands: Option<Vec<SlashCommand>>,
     /// The models that can be set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub models: Option<Vec<ModelChoice>>,
     /// The reasoning efforts of the current model. Those of a model in `models` are with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub efforts: Option<Vec<String>>,
 }
 
 /// A command or skill of the CLI.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -30,13 +31,14 @@ pub struct SlashCommand {
     /// The name, without the leading `/`.
     pub name: String,
     /// The CLI's description.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The CLI's description of the text after the name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_hint: Option<String>,
 }
 
 /// A model that a session can be set to.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -45,10 +47,13 @@ pub struct ModelChoice {
     /// The name that the CLI takes.
     pub id: String,
     /// The CLI's name for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The CLI's description.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The reasoning efforts of this model, if the CLI reports them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub efforts: Option<Vec<String>>,
 }
 

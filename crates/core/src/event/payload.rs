@@ -11,7 +11,6 @@ use crate::{AgentError, CostSource, RawJson, RunResult, Usage};
 pub type Id = Arc<str>;
 
 /// Payload of `session`.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "schema",
@@ -24,10 +23,13 @@ pub struct SessionStarted {
     /// The id with which the session can be resumed.
     pub session_id: Id,
     /// The model that answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Names of the tools that the agent has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
     /// MCP servers and their states.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp_servers: Option<Vec<McpServerStatus>>,
 }
 
@@ -44,7 +46,6 @@ pub struct McpServerStatus {
 }
 
 /// Payload of `text`: a delta, appended to the text before it.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -53,8 +54,10 @@ pub struct Text {
     /// The new text.
     pub text: String,
     /// The message it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<Id>,
     /// The tool call that started the sub-agent which wrote this; absent for the main agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<Id>,
 }
 
@@ -69,7 +72,6 @@ pub struct Retract {
 }
 
 /// Payload of `thinking`: a delta of the model's reasoning.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -78,13 +80,14 @@ pub struct Thinking {
     /// The new text.
     pub text: String,
     /// The message it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message_id: Option<Id>,
     /// The tool call that started the sub-agent which wrote this; absent for the main agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<Id>,
 }
 
 /// Payload of `tool_use`.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -99,8 +102,10 @@ pub struct ToolUse {
     /// The category of the tool.
     pub kind: ToolKind,
     /// Server and tool, for a tool of an MCP server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mcp: Option<McpTool>,
     /// The tool call that started the sub-agent which made this call; absent for the main agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<Id>,
 }
 
@@ -182,7 +187,6 @@ impl ToolKind {
 }
 
 /// Payload of `tool_result`.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -193,8 +197,10 @@ pub struct ToolResult {
     /// The result as text, complete. Images become a placeholder with their type and size.
     pub output: String,
     /// True if the tool failed. Absent if the CLI does not report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub is_error: Option<bool>,
     /// As in the `tool_use`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_tool_id: Option<Id>,
 }
 
@@ -282,7 +288,6 @@ impl PlanStatus {
 }
 
 /// Payload of `permission`.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "schema",
@@ -295,12 +300,15 @@ pub struct PermissionEvent {
     /// The tool in question.
     pub tool_name: String,
     /// The call in question.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_id: Option<Id>,
     /// The decision.
     pub decision: Decision,
     /// The reason, in the CLI's words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Id of the request that callers can answer, in the log of a detached run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
     /// True if the request was denied because it had no answer in time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -328,7 +336,6 @@ pub enum Decision {
 }
 
 /// Payload of `usage`: cumulative figures; do not sum them.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -337,13 +344,14 @@ pub struct UsageReport {
     /// Usage of the run so far.
     pub usage: Usage,
     /// Cost of the run so far in USD, as the CLI reports it or as it is estimated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// The source of the cost, if it is an estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_source: Option<CostSource>,
 }
 
 /// Payload of `retry`: the CLI itself repeats a request.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -353,15 +361,16 @@ pub struct Retry {
     #[serde(rename = "number")]
     pub attempt: u32,
     /// Limit of retries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
     /// Backoff before this retry, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
     /// The error that caused it.
     pub error: AgentError,
 }
 
 /// Payload of `rate_limit`: the account's limits as the CLI reports them.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -370,11 +379,13 @@ pub struct RateLimit {
     /// The CLI's word, such as `allowed`, `allowed_warning` or `rejected`.
     pub status: String,
     /// Time at which the limit resets, in milliseconds since the Unix epoch.
-    #[serde(rename = "resetsAt")]
+    #[serde(rename = "resetsAt", default, skip_serializing_if = "Option::is_none")]
     pub resets_at_ms: Option<u64>,
     /// Name of the limit, such as `five_hour`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// Used share of the limit, from 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub utilization: Option<f64>,
 }
 
@@ -390,19 +401,21 @@ pub struct Unknown {
 }
 
 /// Payload of `turn_end`: the CLI reports the end of its turn. `done` follows when the process has ended.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct TurnEnd {
     /// Reason why the model stopped, in the CLI's word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
     /// True if the turn failed.
     pub is_error: bool,
     /// Usage of the turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Cost of the turn in USD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
 }
 

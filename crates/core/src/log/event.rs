@@ -12,7 +12,6 @@ use crate::{AgentError, Id, NewerEvent};
 ///
 /// A run has exactly one [`Start`](Self::Start), which is its first event, and exactly one [`End`](Self::End), which
 /// is its last. Every [`ToolStart`](Self::ToolStart) has a [`ToolEnd`](Self::ToolEnd), even if the run is aborted.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(
@@ -30,10 +29,12 @@ pub enum RunEvent {
         /// Id of the run.
         run_id: Id,
         /// The agent's session.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         session_id: Option<Id>,
         /// The provider that is tried first.
         provider: String,
         /// The model as reported by the agent, else as requested.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
     },
     /// The run ended.
@@ -69,8 +70,10 @@ pub enum RunEvent {
         /// The provider.
         provider: String,
         /// The requested model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
         /// The session of an earlier attempt that this one resumes because of its side effects.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         resumes: Option<Id>,
     },
     /// An attempt waits: its provider is on hold, or no slot is free. Emitted once per wait, and not for an
@@ -83,10 +86,13 @@ pub enum RunEvent {
         /// The group that shares limits and holds: the provider, unless the candidate names another.
         group: String,
         /// The requested model, if any.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
         /// End of the hold, in milliseconds since the Unix epoch. Absent if the attempt waits for a slot.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         until_ms: Option<u64>,
         /// The error that caused the hold.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<Box<AgentError>>,
     },
     /// An attempt failed, and the same candidate is tried again.
@@ -170,11 +176,13 @@ pub enum RunEvent {
         /// Text of the message.
         text: String,
         /// The sender, such as `terminal pts/3`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         from: Option<String>,
         /// True if the message goes to the turn in progress.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         steer: bool,
         /// Idempotency key of the request: a second request with the same key begins no turn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
     },
     /// A placeholder in a log on disk for the entries before it, which were removed to make room. Its number is that of
@@ -423,7 +431,6 @@ impl RunEvent {
 }
 
 /// The next attempt.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -434,11 +441,14 @@ pub struct Next {
     /// The provider.
     pub provider: String,
     /// The model, if one was requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The account of the agent, if one was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
     /// The session that the attempt resumes, because the run has made changes. If absent, the prompt is sent again, and
     /// the text of the failed attempt is retracted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumes: Option<Id>,
 }
 

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use crate::{AgentError, CostSource, Id, RunResult, Usage};
 
 /// The outcome of a run over all its attempts: the result and the data of each attempt.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -17,12 +16,15 @@ pub struct Outcome {
     /// The provider of the last attempt; without an attempt, of the first candidate.
     pub provider: String,
     /// The model of the last attempt as reported by the agent, else as requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The session to resume: that of the last attempt, if it is known to exist.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<Id>,
     /// Time from the run's acceptance to its end, in milliseconds, waiting included.
     pub duration_ms: u64,
     /// The error of a run that failed, including the reason for no further attempt if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<AgentError>,
     /// The attempts, in order. Empty if none could begin.
     pub attempts: Vec<Attempt>,
@@ -75,7 +77,6 @@ impl Outcome {
 }
 
 /// One attempt of a run.
-#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -84,22 +85,29 @@ pub struct Attempt {
     /// The provider.
     pub provider: String,
     /// The model as reported by the agent, else as requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The account of the agent, if one was named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
     /// Session of the attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<Id>,
     /// True if the attempt resumed the session of the previous one, because that had side effects.
     pub resumed: bool,
     /// Duration of the attempt, in milliseconds.
     pub duration_ms: u64,
     /// Usage of the attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Cost in USD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
     /// The source of the cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_source: Option<CostSource>,
     /// The error of a failed attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<AgentError>,
 }
 

@@ -21,26 +21,33 @@ pub(crate) struct Line<'a> {
 }
 
 /// A part of a message: text, reasoning, a tool call, or the start or end of a step.
-#[serde_with::apply(_ => #[serde(default, deserialize_with = "or_default")])]
 #[derive(Deserialize, Default)]
-#[serde(bound = "'de: 'a")]
 pub(crate) struct Part<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) id: Option<Cow<'a, str>>,
-    #[serde(rename = "messageID")]
+    #[serde(borrow, default, rename = "messageID", deserialize_with = "or_default")]
     pub(crate) message_id: Option<Cow<'a, str>>,
     // Fields of `text` and `reasoning`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) text: Option<Cow<'a, str>>,
     /// True if the text is the CLI's, not the model's.
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) synthetic: bool,
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) metadata: Option<TextMetadata>,
     // Fields of `tool_use`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) tool: Option<Cow<'a, str>>,
-    #[serde(rename = "callID")]
+    #[serde(borrow, default, rename = "callID", deserialize_with = "or_default")]
     pub(crate) call_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) state: Option<ToolState<'a>>,
     // Fields of `step_finish`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) reason: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) tokens: Option<Tokens>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) cost: Option<f64>,
 }
 
@@ -66,18 +73,21 @@ pub(crate) struct TextMetadata {
 }
 
 /// `state` of a tool call. This version prints only calls that have ended.
-#[serde_with::apply(_ => #[serde(default, deserialize_with = "or_default")])]
 #[derive(Deserialize, Default)]
-#[serde(bound = "'de: 'a")]
 pub(crate) struct ToolState<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) status: Option<Cow<'a, str>>,
-    #[serde_with(skip_apply)]
     #[serde(default, deserialize_with = "of_any_depth")]
     pub(crate) input: Value,
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) output: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) error: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) metadata: ToolMetadata<'a>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) attachments: Vec<Attachment<'a>>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) time: ToolTime,
 }
 
@@ -96,23 +106,25 @@ pub(crate) struct ToolTime {
 }
 
 /// Metadata of the CLI's own tools. Tools of MCP servers may have any.
-#[serde_with::apply(_ => #[serde(default, deserialize_with = "or_default")])]
 #[derive(Deserialize, Default)]
-#[serde(bound = "'de: 'a")]
 pub(crate) struct ToolMetadata<'a> {
     /// For `bash`: the exit code; `null` if the command was killed from outside.
-    #[serde_with(skip_apply)]
-    #[serde(default, deserialize_with = "also_null")]
+    #[serde(borrow, default, deserialize_with = "also_null")]
     pub(crate) exit: Option<&'a RawValue>,
     /// For `write`: the file.
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) filepath: Option<Cow<'a, str>>,
     /// For `write`: true if the file existed before.
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) exists: Option<bool>,
     /// For `edit`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) filediff: Option<FileDiff<'a>>,
     /// For `apply_patch`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) files: Vec<PatchedFile<'a>>,
     /// For `todowrite`.
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) todos: Option<Vec<Todo<'a>>>,
 }
 
@@ -122,13 +134,14 @@ pub(crate) struct FileDiff<'a> {
     pub(crate) file: Option<Cow<'a, str>>,
 }
 
-#[serde_with::apply(_ => #[serde(default, deserialize_with = "or_default")])]
 #[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", bound = "'de: 'a")]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct PatchedFile<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) file_path: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) move_path: Option<Cow<'a, str>>,
-    #[serde(rename = "type")]
+    #[serde(borrow, default, rename = "type", deserialize_with = "or_default")]
     pub(crate) change: Option<Cow<'a, str>>,
 }
 
@@ -150,19 +163,23 @@ pub(crate) struct Attachment<'a> {
 }
 
 /// Tokens of one step. Cached tokens are not part of `input`, and reasoning is not part of `output`.
-#[serde_with::apply(_ => #[serde(default, deserialize_with = "or_default")])]
 #[derive(Deserialize, Default, Clone, Copy)]
 pub(crate) struct Tokens {
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) input: Option<u64>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) output: Option<u64>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) reasoning: Option<u64>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) cache: CacheTokens,
 }
 
-#[serde_with::apply(_ => #[serde(default, deserialize_with = "or_default")])]
 #[derive(Deserialize, Default, Clone, Copy)]
 pub(crate) struct CacheTokens {
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) read: Option<u64>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) write: Option<u64>,
 }
 
@@ -177,12 +194,13 @@ impl<'a> ErrorBody<'a> {
     /// Parses an error as the CLI prints it, or in another shape: only its message, or without `data`. `None` if it
     /// cannot be parsed.
     pub(crate) fn of(error: &'a RawValue) -> Option<Self> {
-        #[serde_with::apply(Option<Cow> => #[serde(default, deserialize_with = "or_default")])]
         #[derive(Deserialize)]
-        #[serde(bound = "'de: 'a")]
         struct Body<'a> {
+            #[serde(borrow, default, deserialize_with = "or_default")]
             name: Option<Cow<'a, str>>,
+            #[serde(borrow, default, deserialize_with = "or_default")]
             message: Option<Cow<'a, str>>,
+            #[serde(borrow)]
             data: Option<&'a RawValue>,
         }
         let error = error.get();
@@ -221,18 +239,22 @@ fn text(json: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-#[serde_with::apply(_ => #[serde(default, deserialize_with = "or_default")])]
 #[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", bound = "'de: 'a")]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct ErrorData<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) message: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) status_code: Option<u16>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) is_retryable: Option<bool>,
     /// The service's response.
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) response_body: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
     pub(crate) response_headers: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
     /// Reference to the CLI's own log.
-    #[serde(rename = "ref")]
+    #[serde(rename = "ref", borrow, default, deserialize_with = "or_default")]
     pub(crate) reference: Option<Cow<'a, str>>,
 }
 

@@ -44,46 +44,60 @@ pub(crate) struct MessageLine {
 }
 
 /// A message of the conversation, of any role.
-#[serde_with::apply(_ => #[serde(default, deserialize_with = "or_default")])]
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Message {
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) role: String,
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) content: Vec<Block>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) model: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) usage: Option<Figures>,
+    #[serde(default, deserialize_with = "or_default")]
     pub(crate) stop_reason: Option<String>,
-    #[serde(rename = "errorMessage")]
+    #[serde(default, deserialize_with = "or_default", rename = "errorMessage")]
     pub(crate) error: Option<String>,
 }
 
 /// A part of a message, or of a tool's result.
-#[serde_with::apply(_ => #[serde(deserialize_with = "or_default")])]
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Block {
-    #[serde(rename = "type")]
+    #[serde(rename = "type", deserialize_with = "or_default")]
     pub(crate) kind: String,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) text: Option<String>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) thinking: Option<String>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) data: Option<String>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) mime_type: Option<String>,
     /// The id of a call.
+    #[serde(deserialize_with = "or_default")]
     pub(crate) id: Option<String>,
     /// The tool of a call.
+    #[serde(deserialize_with = "or_default")]
     pub(crate) name: Option<String>,
 }
 
 /// Tokens and cost of one request.
-#[serde_with::apply(_ => #[serde(deserialize_with = "or_default")])]
 #[derive(Debug, Default, Clone, Copy, PartialEq, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Figures {
+    #[serde(deserialize_with = "or_default")]
     pub(crate) input: Option<u64>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) output: Option<u64>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) cache_read: Option<u64>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) cache_write: Option<u64>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) reasoning: Option<u64>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) cost: Cost,
 }
 
@@ -127,13 +141,16 @@ pub(crate) struct ToolOutput {
 }
 
 /// `auto_retry_start` and `summarization_retry_scheduled`.
-#[serde_with::apply(_ => #[serde(deserialize_with = "or_default")])]
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct RetryLine {
+    #[serde(deserialize_with = "or_default")]
     pub(crate) attempt: u32,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) max_attempts: Option<u32>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) delay_ms: Option<u64>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) error_message: String,
 }
 
@@ -155,12 +172,14 @@ pub(crate) struct Settled {
 }
 
 /// `compaction_end`.
-#[serde_with::apply(_ => #[serde(deserialize_with = "or_default")])]
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct CompactionEnd {
+    #[serde(deserialize_with = "or_default")]
     pub(crate) result: Option<Compacted>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) aborted: bool,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) error_message: Option<String>,
 }
 
@@ -172,15 +191,18 @@ pub(crate) struct Compacted {
 }
 
 /// `extension_error`, and messages of an extension to a person (`extension_ui_request`).
-#[serde_with::apply(_ => #[serde(deserialize_with = "or_default")])]
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Extension {
-    #[serde(rename = "extensionPath")]
+    #[serde(deserialize_with = "or_default", rename = "extensionPath")]
     pub(crate) path: String,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) error: String,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) method: String,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) message: String,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) notify_type: Option<String>,
 }
 
@@ -192,15 +214,18 @@ pub(crate) struct Appended {
     pub(crate) entry: Entry,
 }
 
-#[serde_with::apply(_ => #[serde(deserialize_with = "or_default")])]
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub(crate) struct Entry {
     /// Of an entry with the type `usage`.
+    #[serde(deserialize_with = "or_default")]
     pub(crate) usage: Option<Figures>,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) model: Option<String>,
     /// Of an entry with the type `custom`.
+    #[serde(deserialize_with = "or_default")]
     pub(crate) custom_type: String,
+    #[serde(deserialize_with = "or_default")]
     pub(crate) data: EntryData,
 }
 

@@ -29,7 +29,6 @@ pub(crate) struct End<'a> {
 }
 
 /// The outcome of a run, over all its attempts. A figure that no CLI reported is absent, never 0.
-#[serde_with::skip_serializing_none]
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -38,10 +37,13 @@ struct Outcome<'a> {
     /// of a turn. Messages of an attempt after which the prompt was sent again are excluded.
     payloads: Vec<Payload<'a>>,
     /// Usage of all attempts together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     usage: Option<Usage>,
     /// The answer in the shape of `output_schema`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     structured_output: Option<Cow<'a, Value>>,
     /// What the run leaves in its workspace. Absent if it had none of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     workspace: Option<Cow<'a, WorkspaceResult>>,
     /// Metadata of the run.
     meta: OutcomeMeta<'a>,
@@ -57,7 +59,6 @@ struct Payload<'a> {
 }
 
 /// Metadata of an outcome.
-#[serde_with::skip_serializing_none]
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -67,14 +68,17 @@ struct OutcomeMeta<'a> {
     /// Final status of the run.
     status: OutcomeStatus,
     /// The session of the last attempt, which can be resumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     session_id: Option<Id>,
     /// The provider of the last attempt.
     provider: Cow<'a, str>,
     /// The model of the last attempt as reported by the agent, else as requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     model: Option<Cow<'a, str>>,
     /// Time from the run's acceptance to its end, in milliseconds, waiting included.
     duration_ms: u64,
     /// The error of a run that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     error: Option<Cow<'a, AgentError>>,
     /// Number of attempts; 0 if none could begin.
     attempts: u32,
@@ -82,10 +86,13 @@ struct OutcomeMeta<'a> {
     #[serde(default, skip_serializing_if = "<[Attempt]>::is_empty")]
     attempt_log: Cow<'a, [Attempt]>,
     /// Cost of all attempts together, in USD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
     /// The source of the cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     cost_source: Option<CostSource>,
     /// Turns of all attempts, as the CLIs count them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     num_turns: Option<u32>,
 }
 
