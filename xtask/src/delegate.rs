@@ -1,8 +1,10 @@
-//! Tasks in a separate package, so that the other tasks do not wait for its build.
+//! Tasks elsewhere: in a separate package, so that the other tasks do not wait for its build, or in a script.
+
+use std::process::{Command, ExitStatus};
 
 use anyhow::Context as _;
 
-use crate::{Outcome, cargo};
+use crate::{Outcome, cargo, root};
 
 /// Arguments that are handed on as they are.
 #[derive(Debug, clap::Args)]
@@ -33,10 +35,23 @@ pub(crate) fn run(task: &str, args: &Args) -> anyhow::Result<Outcome> {
         .args(&args.args)
         .status()
         .context("cannot start cargo")?;
-    Ok(match status.code() {
+    Ok(outcome(status))
+}
+
+/// Runs a script of `.ci`, whose head says what it takes.
+pub(crate) fn script(name: &str, args: &Args) -> anyhow::Result<Outcome> {
+    let status = Command::new(root().join(".ci").join(name))
+        .args(&args.args)
+        .status()
+        .with_context(|| format!("cannot start .ci/{name}"))?;
+    Ok(outcome(status))
+}
+
+fn outcome(status: ExitStatus) -> Outcome {
+    match status.code() {
         Some(0) => Outcome::Fine,
         Some(1) => Outcome::Problems,
         Some(3) => Outcome::NotRun,
         _ => Outcome::Failed,
-    })
+    }
 }

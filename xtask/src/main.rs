@@ -39,8 +39,12 @@ enum Task {
     Capture(delegate::Args),
     /// Play every scenario with the real CLIs and compare their stories.
     Conformance(delegate::Args),
+    /// Kill everything of a fleet at random, or let many workers drain a long queue: `.ci/fleet`.
+    Fleet(delegate::Args),
     /// Play the scenarios with versions of the CLIs side by side, and report what they change.
     Follow(delegate::Args),
+    /// Try to break what reads strangers' bytes, with changed recordings: `.ci/fuzz`.
+    Fuzz(delegate::Args),
     Prices(prices::Args),
     /// Run `teamster loop` with the real CLIs and see what the model is asked.
     Loop(delegate::Args),
@@ -48,8 +52,12 @@ enum Task {
     /// Let runs of the real CLIs fail and go on: never a side effect twice.
     Resilience(delegate::Args),
     Schema(schema::Args),
+    /// Run very many turns, events, runs and hours, and see what a process holds after them: `.ci/soak`.
+    Soak(delegate::Args),
     Surface(surface::Args),
     Tidy(tidy::Args),
+    /// Measure what a workspace of its own costs a run: `.ci/workspaces`.
+    Workspaces(delegate::Args),
 }
 
 /// Outcome of a task.
@@ -77,14 +85,18 @@ fn main() -> ExitCode {
         Task::Capabilities(args) => capabilities::run(args, &mut out),
         Task::Capture(args) => delegate::run("capture", &args),
         Task::Conformance(args) => delegate::run("conformance", &args),
+        Task::Fleet(args) => delegate::script("fleet", &args),
         Task::Follow(args) => delegate::run("follow", &args),
+        Task::Fuzz(args) => delegate::script("fuzz", &args),
         Task::Prices(args) => prices::run(&args, &mut out),
         Task::Loop(args) => delegate::run("loop", &args),
         Task::Replay(args) => replay::run(&args, &mut out),
         Task::Resilience(args) => delegate::run("resilience", &args),
         Task::Schema(args) => schema::run(args, &mut out),
+        Task::Soak(args) => delegate::script("soak", &args),
         Task::Surface(args) => surface::run(args, &mut out),
         Task::Tidy(args) => tidy::run(&args, &mut out),
+        Task::Workspaces(args) => delegate::script("workspaces", &args),
     };
     let outcome = outcome.and_then(|outcome| {
         out.flush()?;

@@ -18,13 +18,11 @@ use anyhow::Context as _;
 use teamster_testkit::fixture::{SNAPSHOT, STDOUT};
 use teamster_testkit::snapshot;
 
+use crate::replay::SNAPSHOT_SOURCE;
 use crate::{Outcome, root};
 
 /// Maximum number of lines of a Rust file. Longer files are hard to navigate.
 const MOST_LINES: usize = 500;
-
-/// The test that asserts the snapshots. It is in their header, as insta writes it.
-const SNAPSHOT_SOURCE: &str = "fixtures/tests/it.rs";
 
 /// Leftovers that code must not contain. Each is split, so that this file does not match.
 const LEFTOVERS: &[&str] = &[
@@ -272,7 +270,7 @@ fn snapshots(tree: &Tree, problems: &mut Vec<Problem>) {
         let (other, message) = match name {
             STDOUT => (
                 SNAPSHOT,
-                "has no snapshot: run `INSTA_UPDATE=always cargo test -p teamster-fixtures`",
+                "has no snapshot: run `cargo xtask replay --accept`",
             ),
             SNAPSHOT => (
                 STDOUT,

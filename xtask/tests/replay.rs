@@ -77,7 +77,7 @@ fn json_names_the_fixture_as_given() {
 }
 
 #[test]
-fn json_has_an_event_on_each_line() {
+fn json_has_an_event_on_each_line_without_snapshot_or_stderr() {
     let dir = two_fixtures();
     let ran = replay(dir.path(), &["--json", "tree/b/c", "tree/a"]);
     let events = ran.events();
@@ -90,6 +90,7 @@ fn json_has_an_event_on_each_line() {
     assert_eq!(events.last().unwrap()["event"]["type"], "done");
     assert_eq!(events[0]["event"]["native"]["n"], 1);
     assert_eq!(ran.code, Some(0));
+    assert!(!dir.path().join("tree/a/events.snap").exists());
 }
 
 #[test]
@@ -105,15 +106,44 @@ fn lines_are_attached_if_requested() {
 }
 
 #[test]
-fn events_are_printed_below_the_name_of_their_fixture() {
+fn a_snapshot_is_missing_then_accepted_then_compared() {
     let dir = two_fixtures();
-    let ran = replay(dir.path(), &["tree"]);
-    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
-    let lines = ran.stdout.lines();
-    let first_words = lines.filter_map(|line| line.split(' ').next());
-    let words: Vec<_> = first_words.filter(|word| !word.is_empty()).collect();
-    let expected = "tree/a unknown error done tree/b/c unknown unknown error done";
-    assert_eq!(words.join(" "), expected);
+    let run = |args: &[&str]| replay(dir.path(), args);
+
+    let ran = run(&["tree"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stdout.contains("no snapshot"), "{}", ran.stdout);
+
+    let ran = run(&["tree", "--accept"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(
+        ran.stdout
+            .ends_with("2 fixtures, 3 lines, 3 unknown, 0 differences, 2 accepted\n")
+    );
+
+    let ran = run(&["tree"]);
+    assert_eq!(ran.code, Some(0));
+    assert!(
+        ran.stdout
+            .ends_with("2 fixtures, 3 lines, 3 unknown, 0 differences\n")
+    );
+
+    write_fixture(
+        &dir.path().join("tree/a"),
+        META,
+        &LINE.replace("\"n\"", "\"m\""),
+    );
+    let ran = run(&["tree"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stdout.contains("\n-unknown "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("\n+unknown "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("tree/a/events.snap"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.ends_with("3 unknown, 1 difference\n"),
+        "{}",
+        ran.stdout
+    );
+    assert_eq!(run(&["tree/b"]).code, Some(0));
 }
 
 #[test]
@@ -199,6 +229,12 @@ fn unreadable_recording_does_not_hide_the_others() {
             assert!(ran.stdout.contains(fixture), "{}", ran.stdout);
         }
     }
+    // A snapshot that is not a file only affects one fixture, too.
+    fs::create_dir(dir.path().join("tree/a/events.snap")).unwrap();
+    let ran = replay(dir.path(), &["tree/a", "tree/b", "--accept"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.stderr.contains("tree/a/events.snap"), "{}", ran.stderr);
+    assert!(dir.path().join("tree/b/c/events.snap").is_file());
 }
 
 #[test]

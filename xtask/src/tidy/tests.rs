@@ -70,7 +70,7 @@ fn every_check_finds_its_fault() {
             "crates/a/Cargo.toml: `package.license` is missing",
             "crates/a/Cargo.toml: `lints.workspace = true` is missing",
             "crates/a/src/lib.rs: `#![warn(missing_docs)]` is missing",
-            "fixtures/c/1/x/stdout.ndjson: has no snapshot: run `INSTA_UPDATE=always cargo test -p teamster-fixtures`",
+            "fixtures/c/1/x/stdout.ndjson: has no snapshot: run `cargo xtask replay --accept`",
             "fixtures/c/1/y/events.snap: is the snapshot of nothing: there is no stdout.ndjson",
             "fixtures/c/1/y/events.snap: has another header than `source: fixtures/tests/it.rs` alone",
             "README.md:3: the link to none.md is dead",
