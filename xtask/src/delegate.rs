@@ -1,5 +1,7 @@
 //! Tasks elsewhere: in a separate package, so that the other tasks do not wait for its build, or in a script.
 
+use std::fs;
+use std::io::Write;
 use std::process::{Command, ExitStatus};
 
 use anyhow::Context as _;
@@ -38,9 +40,22 @@ pub(crate) fn run(task: &str, args: &Args) -> anyhow::Result<Outcome> {
     Ok(outcome(status))
 }
 
-/// Runs a script of `.ci`, whose head says what it takes.
-pub(crate) fn script(name: &str, args: &Args) -> anyhow::Result<Outcome> {
-    let status = Command::new(root().join(".ci").join(name))
+/// Runs a script of `.ci`. Its help is the comment at its beginning.
+pub(crate) fn script(name: &str, args: &Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
+    let script = root().join(".ci").join(name);
+    if args.args.iter().any(|arg| arg == "-h" || arg == "--help") {
+        let text =
+            fs::read_to_string(&script).with_context(|| format!("cannot read .ci/{name}"))?;
+        for line in text
+            .lines()
+            .skip(1)
+            .map_while(|line| line.strip_prefix('#'))
+        {
+            writeln!(out, "{}", line.strip_prefix(' ').unwrap_or(line))?;
+        }
+        return Ok(Outcome::Fine);
+    }
+    let status = Command::new(script)
         .args(&args.args)
         .status()
         .with_context(|| format!("cannot start .ci/{name}"))?;

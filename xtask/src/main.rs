@@ -85,18 +85,18 @@ fn main() -> ExitCode {
         Task::Capabilities(args) => capabilities::run(args, &mut out),
         Task::Capture(args) => delegate::run("capture", &args),
         Task::Conformance(args) => delegate::run("conformance", &args),
-        Task::Fleet(args) => delegate::script("fleet", &args),
+        Task::Fleet(args) => delegate::script("fleet", &args, &mut out),
         Task::Follow(args) => delegate::run("follow", &args),
-        Task::Fuzz(args) => delegate::script("fuzz", &args),
+        Task::Fuzz(args) => delegate::script("fuzz", &args, &mut out),
         Task::Prices(args) => prices::run(&args, &mut out),
         Task::Loop(args) => delegate::run("loop", &args),
         Task::Replay(args) => replay::run(&args, &mut out),
         Task::Resilience(args) => delegate::run("resilience", &args),
         Task::Schema(args) => schema::run(args, &mut out),
-        Task::Soak(args) => delegate::script("soak", &args),
+        Task::Soak(args) => delegate::script("soak", &args, &mut out),
         Task::Surface(args) => surface::run(args, &mut out),
         Task::Tidy(args) => tidy::run(&args, &mut out),
-        Task::Workspaces(args) => delegate::script("workspaces", &args),
+        Task::Workspaces(args) => delegate::script("workspaces", &args, &mut out),
     };
     let outcome = outcome.and_then(|outcome| {
         out.flush()?;
