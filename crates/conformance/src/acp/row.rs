@@ -241,7 +241,8 @@ fn page(rows: &[Row]) -> anyhow::Result<String> {
          - **teamster acp**: the same of `teamster acp PROVIDER`, where a run of the provider itself does not differ\n\
          - **protocol**: the protocol has no means for it\n\
          - **setup**: the agent did not ask the mock model\n\n\
-         `cold` is a process for each run, `hot` a turn of a session whose process is there already.\n\n\
+         `cold` is a process for each run, `hot` a turn of a session whose process is there already. `–` was not \
+         played: fast-agent and vibe have played the scenarios in their columns only.\n\n\
          In `teamster acp PROVIDER` the provider is compared with a run of itself: all its scenarios are played, and \
          a difference that is [declared for it](conformance.md#declared-differences) is none.\n"
     )?;
@@ -275,15 +276,13 @@ fn page(rows: &[Row]) -> anyhow::Result<String> {
 const WITHOUT_A_ROW: &str = "\
 ## Tried, without a row
 
-On 2026-11-29, with Python 3.11 to 3.13 and Node 22. Of the agents that answered, only `text` and `tools_in_turns` were played:
+On 2026-11-29, with Python 3.11 and 3.12 and Node 22. Of the agents that answered, only `text` and `tools_in_turns` were played:
 
 | Agent | From | What happened |
 |---|---|---|
 | gptme 0.35.1 | PyPI, `gptme` | `acp:gptme-acp` works, with `MODEL` in its environment: it answers, and reports no figures. Its answer begins with lines about the session. As an ACP agent it always has its tools as text in the model's answer, not as calls of the service's protocol, so no scenario with tools can be scripted |
-| fast-agent 0.10.48 | PyPI, `fast-agent-mcp`, Python 3.13 | `acp:fast-agent-acp --model generic.NAME -x` works, with `GENERIC_API_KEY` and `GENERIC_BASE_URL`: `text` is the same but for tokens and cost, which it does not print. Without `-x` it has no tools of its own |
 | Goose | – | neither npm nor PyPI has it |
 | Grok Build 1.0.41 | npm, `@xai-official/grok` | `acp:grok agent --no-leader stdio`, with `XAI_API_KEY` and `XAI_API_BASE_URL`, answered one prompt in 5 s; 21 of its lines were notifications of its own, which are `unknown`, and its tokens are in one of them. In the later runs no scenario was over after 240 s, alone or side by side, so there is no row |
-| Mistral Vibe 3.0.2 | PyPI, `mistral-vibe`, Python 3.12 | `acp:vibe-acp` works, with a provider and a model in `.vibe/config.toml`: both are the same, but its tokens are in `_meta` of its updates (`promptTokens`, `completionTokens`), which is not read, and of a file that it has read it shows how many lines it has |
 | nanocoder 1.30.0 | npm, `@nanocollective/nanocoder` | starts, and has no ACP server: `nanocoder run` prints text for people |
 | OpenHands 1.16.0 | PyPI, `openhands`, Python 3.12 | `acp:openhands acp` works, with `.openhands/agent_settings.json`; with the variables alone (`--override-with-envs`) it wants a login. It prints its system prompt as reasoning, an error of the service as text of the agent, and its tokens in `_meta`. Of the four options of its requests for permission two allow the call once. A start took half a minute and more on a busy machine |";
 
