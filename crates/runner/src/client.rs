@@ -270,3 +270,28 @@ async fn is_answering(run: &RunFolder) -> Result<bool, RunsError> {
     }
     Ok(false)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connected() -> (Connection, UnixStream) {
+        let (ours, its) = UnixStream::pair().unwrap();
+        let (reader, writer) = ours.into_split();
+        let lines = BufReader::new(reader).lines();
+        (Connection { lines, writer }, its)
+    }
+
+    #[tokio::test]
+    async fn a_reset_connection_is_no_reply_and_odd_bytes_are_an_error() {
+        let (mut connection, runner) = connected();
+        connection.writer.write_all(b"command\n").await.unwrap();
+        // The runner is gone and has not read the command, so the connection is reset.
+        drop(runner);
+        assert!(connection.reply::<Reply>().await.unwrap().is_none());
+
+        let (mut connection, mut runner) = connected();
+        runner.write_all(b"\xff\n").await.unwrap();
+        assert!(connection.reply::<Reply>().await.is_err());
+    }
+}

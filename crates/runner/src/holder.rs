@@ -93,3 +93,21 @@ impl RunFolder {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use teamster_api::RunInfo;
+
+    use super::*;
+    use crate::{LogLimits, Runs};
+
+    #[test]
+    fn a_runner_that_is_gone_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let run = Runs::at(dir.path()).accept(&RunInfo::new("r", "claude"), LogLimits::default());
+        let folder = run.unwrap().folder;
+        let begun = std::time::Instant::now();
+        folder.wait_for_exit();
+        assert!(begun.elapsed() < EXIT_LIMIT);
+    }
+}

@@ -48,3 +48,17 @@ fn newline_before(file: &File, mut end: u64) -> io::Result<Option<u64>> {
     }
     Ok(None)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_disk_is_not_tried_again() {
+        // A folder has a length and cannot be read.
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("x"), "").unwrap();
+        let folder = File::open(dir.path()).unwrap();
+        assert!(last_entry(&folder, "r").is_err());
+    }
+}
