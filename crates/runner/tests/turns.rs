@@ -428,8 +428,14 @@ async fn settings_of_clients_reach_the_agent_and_the_log() {
         })
         .await;
     assert_eq!(of_type(&notices, "notice"), 2);
+    let mode = PermissionMode::Bypass;
+    live.command(Command::SetPermission { mode }).await.unwrap();
+    // Whoever prompts from now on needs the right to it.
+    let about = client::status(&live.folder).await.unwrap();
+    assert_eq!(about.permission, Some(mode));
     live.turn("a").await;
-    assert_eq!(agent.calls(), ["[clear]", "[model opus]", "a"]);
+    let calls = ["[clear]", "[model opus]", "[permission]", "a"];
+    assert_eq!(agent.calls(), calls);
     live.end().await;
 }
 
