@@ -3,6 +3,7 @@
 mod ids;
 mod total;
 
+use std::collections::HashSet;
 use std::mem;
 use std::sync::Arc;
 
@@ -71,6 +72,8 @@ struct Current {
     emitted: usize,
     /// Messages with text that was not retracted, including those of sub-agents.
     messages: Vec<Id>,
+    /// The same, to find one.
+    known_messages: HashSet<Id>,
     /// The generated id of the current message without one, and the number of such ids.
     unnamed: Option<Id>,
     unnamed_count: u32,
@@ -222,13 +225,15 @@ impl Merge {
                 if let Some(id) = &e.message_id
                     // Most deltas belong to the last message.
                     && !now.messages.last().is_some_and(|last| Arc::ptr_eq(last, id))
-                    && !now.messages.contains(id)
+                    && now.known_messages.insert(id.clone())
                 {
                     now.messages.push(id.clone());
                 }
             }
             AgentEvent::Retract(e) => {
-                now.messages.retain(|id| *id != e.message_id);
+                if now.known_messages.remove(&e.message_id) {
+                    now.messages.retain(|id| *id != e.message_id);
+                }
             }
             AgentEvent::ToolUse(e) => {
                 now.unnamed.take_if(|_| e.parent_tool_id.is_none());
