@@ -139,6 +139,8 @@ impl Contained {
             "--interactive",
             "--init",
             "--pull=never",
+            // For the removal: Podman waits that long for its processes, 10 s by default.
+            "--stop-timeout=0",
             "--name",
             &self.name,
             "--label",
@@ -149,6 +151,10 @@ impl Contained {
         .to_vec();
         line.push(self.directory.clone().into());
         line.extend_from_slice(&self.user);
+        if self.engine == ContainerEngine::Podman {
+            // Else those of this machine, which may have a password, would be in the container.
+            line.push("--http-proxy=false".into());
+        }
         if Path::new("/sys/fs/selinux/enforce").exists() {
             // Else the user's files would need new labels.
             line.extend(["--security-opt", "label=disable"].map(OsString::from));
@@ -182,7 +188,9 @@ impl Contained {
                 for_client.insert(name, value);
             }
         }
-        line.extend([OsString::from(&self.image), self.program.clone()]);
+        // An entry point of the image would get the program as an argument.
+        line.extend(["--entrypoint".into(), self.program.clone()]);
+        line.push(OsString::from(&self.image));
         line.extend(args);
         (line, for_client)
     }
@@ -315,7 +323,8 @@ fn check(
     let of_launch = launch.env.iter().chain(&launch.env_merged);
     let names = params.env.keys().chain(of_launch.map(|(name, _)| name));
     for name in names {
-        if OF_CLIENT.iter().any(|of| name.starts_with(of)) {
+        // Podman takes a `*` at the end for all variables that begin so.
+        if OF_CLIENT.iter().any(|of| name.starts_with(of)) || name.ends_with('*') {
             let problem = format!(
                 "the client of {} would use it itself: set it in the image",
                 container.engine.name()
@@ -372,6 +381,8 @@ fn mounts(
         }
     }
     all.extend_from_slice(&container.mounts);
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let temporary = real(&tempfile::env::temp_dir());
     for mount in &all {
         let refused = |problem: String| Err(AgentError::refused("container", problem));
         let source = mount.source.display();
@@ -380,6 +391,14 @@ fn mounts(
         }
         if !mount.source.exists() {
             return refused(format!("{source} does not exist, so it cannot be mounted"));
+        }
+        // The sweep trusts the folders of runs there, and others have secrets.
+        if temporary.starts_with(real(&mount.source)) {
+            return refused(format!(
+                "{source} cannot be mounted, because the private files of all runs are in it, in {}: name a folder \
+                 within it, or set TMPDIR to another directory for teamster",
+                temporary.display()
+            ));
         }
         let paths = [&mount.source, &mount.target].map(|path| path.as_os_str().as_encoded_bytes());
         if paths

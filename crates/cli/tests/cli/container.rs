@@ -56,7 +56,10 @@ fn run_in_a_container_has_an_answer_and_leaves_no_container() {
     assert_eq!(done(&ended.stdout).status, RunStatus::Completed);
     assert_eq!(claude.report().env["A_KEY"], "a-secret");
     let calls = calls(&claude);
-    assert!(calls.contains("\nagents:1\nclaude\n"), "{calls}");
+    assert!(
+        calls.contains("\n--entrypoint\nclaude\nagents:1\n"),
+        "{calls}"
+    );
     assert!(calls.contains("\nrm\n--force\nteamster-"), "{calls}");
     assert!(!calls.contains("a-secret"), "{calls}");
 }

@@ -20,8 +20,8 @@ use crate::observe::LineObserver;
 use crate::program::find_program;
 use crate::stop::POLL_INTERVAL;
 
-/// Time limit of the removal of a container.
-const REMOVAL: Duration = Duration::from_secs(30);
+/// Time limit of an answer of the engine, and of the removal of a container.
+const ANSWER: Duration = Duration::from_secs(30);
 
 /// Returns the version of a container engine that answers. `program` is its client's, if not the one on `PATH`.
 ///
@@ -122,10 +122,7 @@ pub(super) async fn ready(
     image: String,
     observer: Option<LineObserver>,
 ) -> Result<Ready, AgentError> {
-    const VARIABLES: &str = "{{range .Config.Env}}{{println .}}{{end}}";
-
     let is_rootless = state(engine, &client).await?.is_rootless;
-    let inspect = ["image", "inspect", "--format", VARIABLES, &image];
     let refused = |reason: &str| {
         let problem = format!(
             "{} has no image {image}, and cannot pull it: {reason}; build or pull it before",
@@ -133,9 +130,9 @@ pub(super) async fn ready(
         );
         AgentError::refused("container", problem).kind(ErrorKind::NotFound)
     };
-    let mut inspected = ask(&client, &inspect).await;
+    let mut inspected = inspect(engine, &client, &image).await?;
     let mut pulled = None;
-    if !matches!(inspected, Ok((true, ..))) {
+    if !inspected.0 {
         let start = Instant::now();
         let failed = pull(&client, &image, observer.as_ref()).await;
         if let Some(reason) = failed.unwrap_or_else(|error| Some(error.to_string())) {
@@ -144,17 +141,29 @@ pub(super) async fn ready(
         let seconds = start.elapsed().as_secs();
         let notice = Notice::info(format!("pulled the image {image} in {seconds} s"));
         pulled = Some(notice);
-        inspected = ask(&client, &inspect).await;
+        inspected = inspect(engine, &client, &image).await?;
     }
-    match inspected {
-        Ok((true, variables, _)) => Ok(Ready {
-            is_rootless,
-            has_home: variables.lines().any(|line| line.starts_with("HOME=")),
-            pulled,
-        }),
-        Ok((_, _, stderr)) => Err(refused(reason(&stderr))),
-        Err(error) => Err(refused(&error.to_string())),
+    let (is_there, variables, stderr) = inspected;
+    if !is_there {
+        return Err(refused(reason(&stderr)));
     }
+    Ok(Ready {
+        is_rootless,
+        has_home: variables.lines().any(|line| line.starts_with("HOME=")),
+        pulled,
+    })
+}
+
+/// Asks the engine for the variables of an image. Returns whether it has the image, and the output.
+async fn inspect(
+    engine: ContainerEngine,
+    client: &Path,
+    image: &str,
+) -> Result<(bool, String, String), AgentError> {
+    const VARIABLES: &str = "{{range .Config.Env}}{{println .}}{{end}}";
+
+    let asked = ask(client, &["image", "inspect", "--format", VARIABLES, image]).await;
+    asked.map_err(|error| unanswered(engine, &error.to_string()))
 }
 
 /// Pulls an image, and shows the client's progress. Returns the reason if it fails.
@@ -201,8 +210,16 @@ async fn pull(
     Ok((!status?.success()).then(|| reason(&last).to_owned()))
 }
 
-/// Runs a command of the client to its end. Returns whether it succeeded, and its output.
+/// Runs a command of the client to its end, for 30 s at most. Returns whether it succeeded, and its output.
 async fn ask(client: &Path, args: &[&str]) -> io::Result<(bool, String, String)> {
+    let answer = tokio::time::timeout(ANSWER, answer(client, args)).await;
+    answer.unwrap_or_else(|_| {
+        let seconds = ANSWER.as_secs();
+        Err(io::Error::other(format!("no answer in {seconds} s")))
+    })
+}
+
+async fn answer(client: &Path, args: &[&str]) -> io::Result<(bool, String, String)> {
     let mut command = Command::new(client);
     command
         .args(args)
@@ -283,7 +300,7 @@ pub(crate) fn end(container: &NamedContainer) -> io::Result<()> {
         .stdout(Stdio::null())
         .stderr(stderr.try_clone()?)
         .spawn()?;
-    let until = Instant::now() + REMOVAL;
+    let until = Instant::now() + ANSWER;
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
@@ -315,7 +332,24 @@ pub(crate) fn end(container: &NamedContainer) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
+
+    /// The paused clock goes to the limit as soon as nothing else is left to do.
+    #[tokio::test(start_paused = true)]
+    async fn an_engine_that_hangs_is_named_after_the_limit() {
+        let temp = tempfile::tempdir().unwrap();
+        let client = temp.path().join("docker");
+        fs::write(&client, "#!/bin/sh\nexec sleep 1000\n").unwrap();
+        fs::set_permissions(&client, Permissions::from_mode(0o700)).unwrap();
+        let asked = container_engine(ContainerEngine::Docker, Some(&client)).await;
+        assert_eq!(
+            asked.unwrap_err().message,
+            "container: Docker does not answer: no answer in 30 s; start it, and check it with `docker info`"
+        );
+    }
 
     #[test]
     fn a_container_is_read_as_it_was_written() {

@@ -37,6 +37,7 @@ fn values_of_variables_are_not_in_the_command_line() {
         "--interactive",
         "--init",
         "--pull=never",
+        "--stop-timeout=0",
         "--name",
         "teamster-1-2-3",
         "--label",
@@ -55,13 +56,27 @@ fn values_of_variables_are_not_in_the_command_line() {
         "HOME=/h",
         "--env",
         "XDG_CONFIG_HOME=/x",
-        "agents:1",
+        "--entrypoint",
         "cli",
+        "agents:1",
         "-p",
     ];
     assert_eq!(line, expected);
     let expected = BTreeMap::from([(OsString::from("API_KEY"), OsString::from("secret"))]);
     assert_eq!(client, expected);
+}
+
+#[test]
+fn podman_passes_no_proxy_of_this_machine_on() {
+    let mut contained = contained();
+    let has_flag = |contained: &Contained| {
+        let (line, _) = contained.command_line(BTreeMap::new(), Vec::new());
+        line.contains(&OsString::from("--http-proxy=false"))
+    };
+    // Docker does not know the flag.
+    assert!(!has_flag(&contained));
+    contained.engine = ContainerEngine::Podman;
+    assert!(has_flag(&contained));
 }
 
 #[test]

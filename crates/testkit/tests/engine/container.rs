@@ -95,9 +95,16 @@ async fn cli_in_a_container_has_the_files_and_variables_of_its_run() {
         let path = path.display();
         format!("type=bind,source={path},target={path}{end}")
     };
-    let mut expected: Vec<String> = ["run", "--rm", "--interactive", "--init", "--pull=never"]
-        .map(str::to_owned)
-        .to_vec();
+    let mut expected: Vec<String> = [
+        "run",
+        "--rm",
+        "--interactive",
+        "--init",
+        "--pull=never",
+        "--stop-timeout=0",
+    ]
+    .map(str::to_owned)
+    .to_vec();
     let label = format!("teamster.run={run_id}");
     let own = ["--name", &name, "--label", &label, "--workdir"].map(str::to_owned);
     expected.extend(own);
@@ -130,8 +137,8 @@ async fn cli_in_a_container_has_the_files_and_variables_of_its_run() {
     for variable in variables {
         expected.extend(["--env".to_owned(), variable]);
     }
-    expected.push("agents:1".to_owned());
-    expected.push(env!("CARGO_BIN_EXE_teamster-fake-agent").to_owned());
+    let agent = env!("CARGO_BIN_EXE_teamster-fake-agent");
+    expected.extend(["--entrypoint", agent, "agents:1"].map(str::to_owned));
     assert_eq!(*line, expected);
 
     fs::write(scratch.path("go"), "").unwrap();
@@ -207,13 +214,16 @@ pub(crate) fn be_host(scratch: &Path) {
         scratch.join("pid").display()
     );
     let container = engine(scratch);
+    // Beside the directory for temporary files, which cannot be mounted.
+    let work = scratch.join("work");
+    fs::create_dir(&work).unwrap();
     runtime.block_on(async {
         let mut stream = shell(&script)
             .config(|config| {
                 config.container = Some(container);
                 config.die_with_parent = true;
             })
-            .params(|params| params.working_directory = Some(scratch.to_owned()))
+            .params(|params| params.working_directory = Some(work))
             .start();
         next(&mut stream).await;
         fs::write(scratch.join("ready"), "").unwrap();
@@ -358,6 +368,13 @@ async fn parameter_that_needs_this_machine_is_refused_by_its_name() {
     assert!(
         client.starts_with("env: DOCKER_HOST: the client of Docker would use it"),
         "{client}"
+    );
+    let wildcard = message(|params| drop(params.env.insert("A*".into(), "x".into()))).await;
+    assert!(wildcard.starts_with("env: A*: "), "{wildcard}");
+    let temporary = message(|params| params.add_dirs = vec![std::env::temp_dir()]).await;
+    assert!(
+        temporary.contains("the private files of all runs are in it"),
+        "{temporary}"
     );
     let absent = run.config(|config| {
         let container = config.container.take().unwrap();

@@ -33,9 +33,13 @@ run)
     shift
     while :; do
         case "$1" in
-        --rm | --interactive | --init | --pull=never) shift ;;
+        --rm | --interactive | --init | --pull=never | --stop-timeout=0) shift ;;
         --name)
             name=$2
+            shift 2
+            ;;
+        --entrypoint)
+            program=$2
             shift 2
             ;;
         --workdir)
@@ -51,6 +55,7 @@ run)
         esac
     done
     shift
+    set -- "$program" "$@"
     command -v "$1" > /dev/null || fail 127 "docker: Error response from daemon: exec: \"$1\": executable file not found"
     echo "$PPID" > "$dir/owner"
     exec 3<&0
