@@ -44,6 +44,7 @@ pub(crate) struct Driver {
     abort: AbortHandle,
     sender: Sender,
     on_event: Option<OnEvent>,
+    /// Set once the run is accepted.
     observer: Option<Arc<dyn RunObserver>>,
     holds: Option<Arc<dyn SharedHolds>>,
     closing: Option<Closing>,
@@ -109,7 +110,7 @@ impl Driver {
             abort,
             sender,
             on_event: request.on_event.clone(),
-            observer: request.observer.clone(),
+            observer: None,
             holds: request.holds.clone(),
             closing: request.closing.clone(),
             accepted: Instant::now(),
@@ -152,6 +153,8 @@ impl Driver {
                 return self.end(Course::Error(error), None).await;
             }
         };
+        // Another run may have the id of a refused one, so an observer must not get its log.
+        self.observer.clone_from(&request.observer);
         if let Some(observer) = self.observer.clone() {
             let accepted =
                 Accepted::new(&self.run_id, &provider, &first.params).at_ms(self.accepted_ms);

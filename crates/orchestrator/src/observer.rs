@@ -28,8 +28,8 @@ pub trait RunObserver: Send + Sync {
 
     /// Called with each event of the agents, as the run's log has it. The run does not wait, so the call MUST be quick.
     ///
-    /// This and [`run_entry`](Self::run_entry) are called in the order of the log, whether or not a consumer reads it, and
-    /// also for a run that was refused, before it was [accepted](Self::accepted).
+    /// This and [`run_entry`](Self::run_entry) are called in the order of the log, whether or not a consumer reads it, from
+    /// [`accepted`](Self::accepted) on: not for a run that was refused.
     fn agent_entry(&self, entry: &LogEntry) {
         let _ = entry;
     }

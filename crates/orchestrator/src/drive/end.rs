@@ -39,9 +39,7 @@ impl Driver {
         let mut outcome = self.outcome(error, aborted, attempts, &mut last);
         outcome.result.workspace = closed.workspace;
         last.extend(closed.events.into_iter().map(LogEntry::from));
-        if let Some(observer) = &self.observer
-            && registration.is_some()
-        {
+        if let Some(observer) = &self.observer {
             observed(observer.ended(&outcome), &self.abort).await;
         }
         // A caller that has seen the end must find the run inactive.

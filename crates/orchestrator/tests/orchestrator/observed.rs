@@ -74,6 +74,24 @@ async fn observer_gets_agents_entries_of_a_run_without_them() {
     assert!(!seen.iter().any(|(_, name)| name.starts_with("assistant:")));
 }
 
+#[tokio::test(start_paused = true)]
+async fn observer_gets_nothing_of_a_refused_run() {
+    let claude = mock("claude", [Script::new().session("s").wait_for_abort()]);
+    let orchestrator = orchestrator();
+    let mut log = orchestrator.start_log(request(&[&claude]));
+    log.next().await.unwrap();
+    // Its id is that of the run above, whose entries these would seem to be.
+    let mut second = request(&[&claude]);
+    let entries = Arc::new(Entries::default());
+    second.observer = Some(entries.clone());
+    let refused = orchestrator.start(second).outcome().await;
+    assert_eq!(refused.error.unwrap().parameter(), Some("run_id"));
+    let seen = entries.seen.lock().unwrap().clone();
+    assert!(seen.is_empty(), "{seen:?}");
+    log.abort_handle().abort();
+    while log.next().await.is_some() {}
+}
+
 /// An observer with a variable for the agents.
 struct WithVariable;
 
