@@ -1,11 +1,15 @@
 //! Telemetry of the runs of this process, by OTLP.
 
 use std::sync::{Arc, OnceLock};
+use std::thread;
 
 use teamster_host::Host;
 use teamster_telemetry::{Metrics, Telemetry};
+use tokio::runtime::Builder;
+use tokio::sync::oneshot;
 
 use crate::report::warn;
+use crate::signals::Source;
 use crate::words::one_line;
 
 /// Telemetry, if the environment turns it on.
@@ -31,9 +35,28 @@ pub(crate) fn figures() -> Option<Metrics> {
     TELEMETRY.get()?.figures(env!("CARGO_PKG_VERSION"))
 }
 
-/// Sends the rest, before the process ends.
+/// Sends the rest, before the process ends. A signal ends the wait for the collector.
 pub(crate) fn end() {
-    if let Some(telemetry) = TELEMETRY.get() {
-        telemetry.end();
-    }
+    let Some(telemetry) = TELEMETRY.get() else {
+        return;
+    };
+    let Ok(runtime) = Builder::new_current_thread().enable_all().build() else {
+        return telemetry.end();
+    };
+    runtime.block_on(async move {
+        // The handlers of a command's own sources stay, so without a source, signals would do nothing.
+        let Ok(mut signals) = Source::new() else {
+            return telemetry.end();
+        };
+        let (sender, ended) = oneshot::channel();
+        thread::spawn(move || {
+            telemetry.end();
+            // Fails after a signal.
+            let _ = sender.send(());
+        });
+        tokio::select! {
+            _ = ended => {}
+            () = signals.next() => {}
+        }
+    });
 }

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::process::Command;
 
+use nix::sys::signal::Signal;
 use teamster::AgentEvent;
 use teamster_api::{RunEvent, RunLogEntry};
 use teamster_testkit::proc::wait_until;
@@ -241,6 +242,31 @@ fn collector_that_never_answers_does_not_hold_the_end() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let expected = "telemetry is not sent: the collector did not take it within 3 s";
     assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+}
+
+#[test]
+fn signal_ends_the_wait_for_a_collector() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let claude = Claude::plays("text", 0);
+    let mut command = claude.run(["x"]);
+    // Nothing is sent before the end of the process.
+    sends(&mut command, &url)
+        .env("OTEL_BSP_SCHEDULE_DELAY", "600000")
+        .env("OTEL_EXPORTER_OTLP_TIMEOUT", "600000");
+    let mut running = Running::start(&mut command);
+    let mut connection = None;
+    let is_sending = || {
+        connection = listener.accept().ok();
+        connection.is_some()
+    };
+    assert!(wait_until(LIMIT, is_sending), "nothing is sent");
+    running.signal(Signal::SIGINT);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    // A wait to the end of its time is a warning.
+    assert!(!ended.stderr.contains("telemetry"), "{}", ended.stderr);
 }
 
 #[test]
