@@ -20,9 +20,13 @@ impl Demand for Spec {
 }
 
 /// Adds the place of a request in a trace (the headers `traceparent` and `tracestate` of the W3C) to the variables of its
-/// run, if the server lets runs set them. Variables of the body come first.
+/// run, if the server lets runs set them. A place that the body has comes first.
 pub(crate) fn take_trace(spec: &mut Spec, headers: &HeaderMap, config: &ServerConfig) {
     let trusted = either!(spec, spec => &mut spec.trusted);
+    if trusted.env.contains_key("TRACEPARENT") {
+        // The state of another place is not its own.
+        return;
+    }
     for (name, header) in [("TRACEPARENT", "traceparent"), ("TRACESTATE", "tracestate")] {
         let value = headers.get(header).and_then(|value| value.to_str().ok());
         if let Some(value) = value

@@ -248,6 +248,23 @@ fn place_in_a_trace_is_a_variable_if_the_server_allows_it() {
 }
 
 #[test]
+fn place_in_a_trace_of_the_body_is_not_that_of_a_header() {
+    let served = Served::with(|config| config.allow_env = vec!["*".to_owned()]);
+    let env = json!({"TRACEPARENT": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"});
+    let body = json!({"provider": "claude", "prompt": "x", "trusted": {"env": env}});
+    let request = served.request("PUT", "/v1/runs/of-a-body");
+    let other = "00-1af7651916cd43dd8448eb211c80319c-c7ad6b7169203331-01";
+    let request = request.header("traceparent", other);
+    let started = request.header("tracestate", "a=b").json(&body).send();
+    assert_eq!(started.status, 201, "{}", started.body);
+    let Some(Spec::Run(spec)) = served.runs.spec("of-a-body") else {
+        panic!("no spec");
+    };
+    assert_eq!(json!(spec.trusted.env), env);
+    served.end();
+}
+
+#[test]
 fn names_and_pages_of_others_are_refused() {
     let served = Served::with(|config| config.hosts = vec!["box.example".to_owned()]);
     let port = served.address.rsplit_once(':').unwrap().1.to_owned();
