@@ -2,6 +2,7 @@
 //! what these have no name for begins with `teamster`.
 
 use opentelemetry::{Array, KeyValue, StringValue, Value};
+use teamster_core::text::excerpt;
 use teamster_core::{CostSource, Usage};
 
 pub(crate) const OPERATION: &str = "gen_ai.operation.name";
@@ -38,6 +39,19 @@ pub(crate) const EXECUTE_TOOL: &str = "execute_tool";
 pub(crate) const ATTEMPT_SPAN: &str = "attempt";
 /// Beginning of the names of requests that wait for an answer.
 pub(crate) const REQUEST_SPAN: &str = "request";
+
+/// Maximum number of bytes of a name or id that an agent has reported: a queue has many of them.
+const TEXT_BYTES: usize = 256;
+
+/// Returns a name or id that an agent has reported, cut if it is too long for one.
+pub(crate) fn short(text: &str) -> String {
+    excerpt(text, TEXT_BYTES)
+}
+
+/// Returns the attribute of a name or id that an agent has reported.
+pub(crate) fn of_text(name: &'static str, text: &str) -> KeyValue {
+    KeyValue::new(name, short(text))
+}
 
 /// Returns the attributes of tokens and cost.
 pub(crate) fn of_usage(
@@ -88,7 +102,7 @@ fn name_of_source(source: CostSource) -> &'static str {
 
 /// Returns the attribute of the reason why the model stopped.
 pub(crate) fn of_stop(reason: &str) -> KeyValue {
-    let reasons = vec![StringValue::from(reason.to_owned())];
+    let reasons = vec![StringValue::from(short(reason))];
     KeyValue::new(FINISH_REASONS, Value::Array(Array::String(reasons)))
 }
 

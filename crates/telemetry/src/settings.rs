@@ -4,6 +4,9 @@ use std::time::Duration;
 
 /// Time limit of a request, unless a variable sets it: that of the specification.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// Time limit for the value 0, which means none in the specification. Not the longest duration, with which no time can be
+/// calculated.
+const NO_LIMIT: Duration = Duration::from_millis(u64::MAX);
 /// The only supported protocol.
 const PROTOCOL: &str = "http/protobuf";
 
@@ -74,13 +77,17 @@ impl Settings {
             (!is_url)
                 .then(|| format!("{name} is no URL: set it to one such as http://127.0.0.1:4318"))
         });
-        let timeout = of_signal("TIMEOUT").and_then(|(_, ms)| ms.parse().ok());
+        let timeout = of_signal("TIMEOUT").and_then(|(_, ms)| ms.parse::<u64>().ok());
+        let timeout = timeout.map_or(TIMEOUT, |ms| match ms {
+            0 => NO_LIMIT,
+            ms => Duration::from_millis(ms),
+        });
         let content = variable("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT");
         Some(Self {
             content: content.is_some_and(|it| {
                 ["true", "span_only", "span_and_event"].contains(&&*it.to_ascii_lowercase())
             }),
-            timeout: timeout.map_or(TIMEOUT, Duration::from_millis),
+            timeout,
             problem,
         })
     }
@@ -195,5 +202,9 @@ mod tests {
         ];
         assert_eq!(read(&own).unwrap().timeout, Duration::from_millis(500));
         assert_eq!(read(&own[..2]).unwrap().timeout, Duration::from_secs(2));
+        for (value, expected) in [("0", NO_LIMIT), ("-1", Duration::from_secs(10))] {
+            let settings = read(&[ENDPOINT, ("OTEL_EXPORTER_OTLP_TIMEOUT", value)]).unwrap();
+            assert_eq!(settings.timeout, expected, "{value}");
+        }
     }
 }

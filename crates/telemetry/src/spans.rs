@@ -16,11 +16,13 @@ use teamster_core::{
 use teamster_orchestrator::{Accepted, RunObserver};
 
 use crate::attributes as names;
-use crate::attributes::{message, number, of_stop, of_usage};
+use crate::attributes::{message, number, of_stop, of_text, of_usage, short};
 use crate::context::{self, context_of};
 
 /// Maximum number of bytes of one prompt, answer, argument or result.
 const CONTENT_BYTES: usize = 16 << 10;
+/// Maximum number of calls of a run, and of its requests, whose spans are open at once.
+const MOST_OPEN: usize = 1024;
 /// Error type of a call whose tool reports that it failed.
 const TOOL_ERROR: &str = "tool_error";
 /// Name of the event of a run that waits.
@@ -44,6 +46,7 @@ pub(crate) struct Spans {
 /// A span that has not ended, and the context of its children.
 struct Open {
     span: Span,
+    start_ms: u64,
     context: Context,
     has_failed: bool,
 }
@@ -74,7 +77,6 @@ struct RequestSpan {
 struct AttemptSpan {
     own: Open,
     number: u32,
-    start_ms: u64,
     /// Time at which the log reports that it has failed.
     end_ms: Option<u64>,
 }
@@ -184,7 +186,7 @@ impl Spans {
             }
         }
         // What follows the last attempt, such as keeping its workspace, is of the run alone.
-        let of_record = record.map(|it| attempt.start_ms.saturating_add(it.duration_ms));
+        let of_record = record.map(|it| span.start_ms.saturating_add(it.duration_ms));
         let end_ms = attempt.end_ms.or(of_record).unwrap_or(at_ms);
         attempt.own.end(end_ms.min(at_ms));
     }
@@ -203,10 +205,13 @@ impl Spans {
     fn permission(&self, run: &mut RunSpans, permission: &PermissionEvent, at_ms: u64) {
         let (name, id) = (&permission.tool_name, &permission.tool_id);
         if permission.decision == Decision::Requested {
-            let mut attributes = vec![KeyValue::new(names::TOOL, name.clone())];
-            attributes.extend(id.clone().map(|id| KeyValue::new(names::CALL, id)));
+            if run.requests.len() >= MOST_OPEN {
+                return;
+            }
+            let mut attributes = vec![of_text(names::TOOL, name)];
+            attributes.extend(id.as_ref().map(|id| of_text(names::CALL, id)));
             let parent = run.parent_of(id.as_ref());
-            let own = format!("{} {name}", names::REQUEST_SPAN);
+            let own = format!("{} {}", names::REQUEST_SPAN, short(name));
             run.requests.push(RequestSpan {
                 own: self.open(own, at_ms, attributes, &parent),
                 tool_name: name.clone(),
@@ -230,17 +235,17 @@ impl Spans {
     fn tool(&self, tool: &ToolUse, at_ms: u64, parent: &Context) -> Open {
         let mut attributes = vec![
             KeyValue::new(names::OPERATION, names::EXECUTE_TOOL),
-            KeyValue::new(names::TOOL, tool.tool_name.clone()),
-            KeyValue::new(names::CALL, tool.tool_id.clone()),
+            of_text(names::TOOL, &tool.tool_name),
+            of_text(names::CALL, &tool.tool_id),
             KeyValue::new(names::KIND, tool.kind.as_str()),
         ];
-        let server = tool.mcp.as_ref().map(|mcp| mcp.server.clone());
-        attributes.extend(server.map(|name| KeyValue::new(names::SERVER, name)));
+        let server = tool.mcp.as_ref().map(|mcp| &mcp.server);
+        attributes.extend(server.map(|name| of_text(names::SERVER, name)));
         if self.has_content {
             let arguments = excerpt(&tool.input.to_string(), CONTENT_BYTES);
             attributes.push(KeyValue::new(names::ARGUMENTS, arguments));
         }
-        let name = format!("{} {}", names::EXECUTE_TOOL, tool.tool_name);
+        let name = format!("{} {}", names::EXECUTE_TOOL, short(&tool.tool_name));
         self.open(name, at_ms, attributes, parent)
     }
 
@@ -268,6 +273,7 @@ impl Spans {
         let context = Context::new().with_remote_span_context(span.span_context().clone());
         Open {
             span,
+            start_ms: at_ms,
             context,
             has_failed: false,
         }
@@ -325,7 +331,6 @@ impl RunObserver for Spans {
                 run.attempts.push(AttemptSpan {
                     own: self.open(name, start_ms, attributes, &run.root.context),
                     number: *attempt,
-                    start_ms,
                     end_ms: None,
                 });
             }
@@ -359,7 +364,7 @@ impl RunObserver for Spans {
             return;
         };
         match &entry.event {
-            AgentEvent::ToolUse(tool) => {
+            AgentEvent::ToolUse(tool) if run.tools.len() < MOST_OPEN => {
                 let parent = run.parent_of(tool.parent_tool_id.as_ref());
                 let tool_span = self.tool(tool, entry.at_ms, &parent);
                 run.tools.insert(tool.tool_id.clone(), tool_span);
@@ -431,8 +436,10 @@ impl Open {
         (self.span).add_event_with_timestamp(name, time(at_ms), attributes);
     }
 
+    /// Ends the span, at its start if the clock was set back since.
     fn end(mut self, at_ms: u64) {
-        self.span.end_with_timestamp(time(at_ms));
+        let end = time(at_ms.max(self.start_ms));
+        self.span.end_with_timestamp(end);
     }
 }
 
@@ -462,8 +469,8 @@ impl RunSpans {
 
 /// Returns what the agent has reported of itself.
 fn of_answer(model: Option<&String>, session: Option<&Id>) -> Vec<KeyValue> {
-    let model = model.map(|model| KeyValue::new(names::RESPONSE_MODEL, model.clone()));
-    let session = session.map(|id| KeyValue::new(names::CONVERSATION, id.clone()));
+    let model = model.map(|model| of_text(names::RESPONSE_MODEL, model));
+    let session = session.map(|id| of_text(names::CONVERSATION, id));
     model.into_iter().chain(session).collect()
 }
 

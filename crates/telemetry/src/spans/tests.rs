@@ -397,6 +397,35 @@ async fn agents_get_the_run_as_the_parent_of_their_spans() {
 }
 
 #[tokio::test]
+async fn open_calls_and_their_names_are_bounded() {
+    let kept = Kept::new(false, Context::new());
+    let name = "n".repeat(1000);
+    let mut script = Script::new();
+    for call in 0..=MOST_OPEN {
+        script = script.tool_use(&name, call.to_string(), ToolKind::Other, json!({}));
+    }
+    let script = script.text("x");
+    kept.run(vec![MockRuntime::new("claude").run(script)]).await;
+    let spans = kept.ended();
+    let cut = format!("execute_tool {}… (1000 bytes in all)", "n".repeat(256));
+    let calls = spans.iter().filter(|span| span.name == cut).count();
+    // The others are the run and its attempt.
+    assert_eq!((calls, spans.len()), (MOST_OPEN, MOST_OPEN + 2));
+}
+
+#[tokio::test]
+async fn clock_that_is_set_back_ends_no_span_before_its_start() {
+    let kept = Kept::new(false, Context::new());
+    let (id, params): (Id, _) = ("r".into(), ExecuteParams::new(PROMPT));
+    let accepted = Accepted::new(&id, "claude", &params).at_ms(2000);
+    kept.spans.accepted(accepted).await;
+    kept.spans.end(1000);
+    let spans = kept.ended();
+    let root = named(&spans, "invoke_agent claude");
+    assert_eq!((start(root), end(root)), (2000, 2000));
+}
+
+#[tokio::test]
 async fn command_of_an_agent_is_in_no_span() {
     let kept = Kept::new(false, Context::new());
     let agent = MockRuntime::new("cmd:tool --token secret").run(Script::new().text("x"));
