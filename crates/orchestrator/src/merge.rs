@@ -230,10 +230,8 @@ impl Merge {
                     now.messages.push(id.clone());
                 }
             }
-            AgentEvent::Retract(e) => {
-                if now.known_messages.remove(&e.message_id) {
-                    now.messages.retain(|id| *id != e.message_id);
-                }
+            AgentEvent::Retract(e) if now.known_messages.remove(&e.message_id) => {
+                now.messages.retain(|id| *id != e.message_id);
             }
             AgentEvent::ToolUse(e) => {
                 now.unnamed.take_if(|_| e.parent_tool_id.is_none());
