@@ -5,15 +5,15 @@
 //! delivered twice, to a webhook with the same `webhook-id`.
 
 mod delivery;
-mod lock;
 mod message;
 mod records;
 mod secret;
 mod sessions;
+mod targets;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use teamster_api::{Change, ProblemCode, RunHandle, RunService, RunSummary as Run, ViewState};
 use teamster_core::sync::lock;
@@ -27,11 +27,11 @@ use crate::token::hash;
 use crate::web_push::{BROWSER, WebPush};
 use crate::{ApiError, ServerConfig};
 use delivery::Delivery;
-use lock::only_sender;
 use message::{Message, due};
 use records::{Files, Record};
 use secret::Secret;
 use sessions::Sessions;
+use targets::Targets;
 
 /// The interval of checks when nothing changes.
 const LOOK: Duration = Duration::from_mins(1);
@@ -129,37 +129,42 @@ impl Callbacks {
     }
 }
 
+/// Leaves what is not delivered to another server, once this one ends.
+struct Leaving<'a>(&'a Callbacks);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.files.leave();
+    }
+}
+
 /// Delivers callbacks until the server ends.
 pub(crate) async fn send_all(callbacks: Arc<Callbacks>) {
     let updates = lock(&callbacks.receiver).take();
     // Another listener of the same server already delivers them.
     let Some(mut updates) = updates else { return };
     let mut sender = Sender {
-        records: callbacks.files.load(),
+        records: HashMap::new(),
         seen: HashMap::new(),
         in_flight: HashMap::new(),
         sessions: Sessions::default(),
-        problem: None,
+        targets: Targets::default(),
+        looked_at: Instant::now(),
         poster: None,
         secret: None,
         callbacks: callbacks.clone(),
     };
-    if sender.records.is_empty() && sender.targets_of_all().is_empty() {
-        // Do not poll runs before the first callback is registered, or the first browser subscribes.
+    // Dropped before the targets are: another server that has one of them then knows what was sent there.
+    let _leaving = Leaving(&callbacks);
+    sender.take_over();
+    // Do not poll runs before there is a callback or a browser.
+    while sender.records.is_empty() && sender.targets_of_all().is_empty() {
         tokio::select! {
-            update = updates.recv() => {
-                if let Some(update) = update {
-                    sender.apply(update);
-                }
-            }
+            Some(update) = updates.recv() => sender.apply(update),
+            () = sleep(sender.targets.interval()) => sender.take_over(),
             () = callbacks.ending.cancelled() => return,
         }
     }
-    let Some(_lock) = only_sender(&callbacks).await else {
-        return;
-    };
-    // Another server may have delivered some of it meanwhile.
-    sender.records = callbacks.files.load();
     loop {
         let error = match changes(&*callbacks.runs).await {
             Err(problem) => problem.0.detail,
@@ -170,6 +175,9 @@ pub(crate) async fn send_all(callbacks: Arc<Callbacks>) {
                     // the run is replaced for the callback of all runs.
                     while let Ok(update) = updates.try_recv() {
                         sender.apply(update);
+                    }
+                    if sender.looked_at.elapsed() >= LOOK {
+                        sender.take_over();
                     }
                     sender.watch_all(&runs);
                     sender.look_at_sessions(&runs).await;
@@ -182,7 +190,7 @@ pub(crate) async fn send_all(callbacks: Arc<Callbacks>) {
                             None => break "the changes of runs ended".to_owned(),
                         },
                         Some(update) = updates.recv() => sender.apply(update),
-                        () = sleep(LOOK) => {}
+                        () = sleep(sender.targets.interval()) => {}
                     }
                     // What came together is looked at together.
                     let failed = loop {
@@ -238,8 +246,9 @@ struct Sender {
     /// The deliveries in progress of each run, by the address and the key of the message.
     in_flight: HashMap<String, HashMap<(String, String), CancellationToken>>,
     sessions: Sessions,
-    /// Why the subscriptions of browsers cannot be read, which is reported once.
-    problem: Option<String>,
+    targets: Targets,
+    /// The time of the last look for servers that have ended.
+    looked_at: Instant,
     /// Created for the first message.
     poster: Option<Poster>,
     /// Read for the first message to a webhook.
@@ -279,35 +288,27 @@ impl Sender {
         }
     }
 
+    /// Takes over what is left of servers that have ended.
+    fn take_over(&mut self) {
+        self.looked_at = Instant::now();
+        if let Err(error) = self.callbacks.files.take_over(&mut self.records) {
+            self.callbacks.warn(&format!("callbacks: {error}"));
+        }
+    }
+
     /// Returns the targets that get the messages of all runs.
     fn targets_of_all(&mut self) -> Vec<String> {
-        let browsers = self.callbacks.web_push.as_ref().map(|it| it.targets());
-        let browsers = match browsers.transpose() {
-            Ok(browsers) => {
-                self.problem = None;
-                browsers.unwrap_or_default()
-            }
-            Err(error) => {
-                let problem = error.to_string();
-                if self.problem.as_ref() != Some(&problem) {
-                    self.callbacks.warn(&format!("web push: {problem}"));
-                    self.problem = Some(problem);
-                }
-                let known = self.seen.keys();
-                known
-                    .filter(|it| it.starts_with(BROWSER))
-                    .cloned()
-                    .collect()
-            }
-        };
-        let callback = self.callbacks.config.callback.iter().cloned();
-        callback.chain(browsers).collect()
+        self.targets.now(&self.callbacks, self.seen.keys())
     }
 
     /// Adds the targets of all runs to each run that had not ended when they were first there.
     fn watch_all(&mut self, runs: &Runs) {
         let targets = self.targets_of_all();
         self.seen.retain(|target, _| targets.contains(target));
+        if targets.iter().any(|it| !self.seen.contains_key(it)) {
+            // A server that has ended may have sent there.
+            self.take_over();
+        }
         for target in targets {
             self.watch(runs, &target);
         }

@@ -236,6 +236,8 @@ impl Bound {
         // Connections that are still open are dropped.
         let _ = timeout(GRACE, tracker.wait()).await;
         callbacks.abort();
+        // Once it is dropped, another server delivers what is left.
+        let _ = callbacks.await;
     }
 }
 

@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
+use teamster_core::sync::lock;
 use teamster_process::{FileMode, make_private_folder, replace_file};
 
 use super::message::{END, TURN};
@@ -54,16 +56,36 @@ impl Record {
         }
     }
 
+    /// Adds what another server has of the same run.
+    fn merge(&mut self, other: Self) {
+        for target in other.targets {
+            self.add(&target.url);
+            for key in &target.settled {
+                self.settle(&target.url, key);
+            }
+        }
+    }
+
     pub(super) fn is_complete(&self) -> bool {
         let sent = |target: &Target| target.settled.iter().any(|key| key == END);
         self.targets.iter().all(sent)
     }
 }
 
-/// The files of all records.
+/// The files of the records of a server, in a folder of its own: of several servers with the same state folder, each
+/// delivers what it has accepted. What is left of one that has ended is taken over.
 #[derive(Debug)]
 pub(super) struct Files {
+    /// It has the folders of the servers, by numbers, and the locks.
     folder: PathBuf,
+    own: Mutex<Option<Own>>,
+}
+
+#[derive(Debug)]
+struct Own {
+    folder: PathBuf,
+    /// Held while this server has the folder.
+    _lock: File,
 }
 
 impl Files {
@@ -71,18 +93,16 @@ impl Files {
     pub(super) fn of(server: &Path) -> Self {
         Self {
             folder: server.join(FOLDER),
+            own: Mutex::default(),
         }
     }
 
-    /// Locks the records for one server. `None` while another one has them.
-    pub(super) fn lock(&self) -> io::Result<Option<File>> {
-        let path = self.folder.with_extension("lock");
-        if let Some(folder) = path.parent() {
-            make_private_folder(folder)?;
-        }
+    /// Locks something for this server. `None` while another one has it.
+    pub(super) fn try_lock(&self, name: &str) -> io::Result<Option<File>> {
+        make_private_folder(&self.folder)?;
         let mut options = File::options();
         options.create(true).truncate(false).write(true);
-        let file = options.open(path)?;
+        let file = options.open(self.folder.join(format!("{name}.lock")))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(file)),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -90,14 +110,47 @@ impl Files {
         }
     }
 
-    fn file(&self, run_id: &str) -> PathBuf {
-        self.folder.join(format!("{run_id}.json"))
+    /// Leaves the records to another server.
+    pub(super) fn leave(&self) {
+        *lock(&self.own) = None;
+    }
+
+    /// Returns the folder of this server: the first that no other one has, or has left something in.
+    fn own(&self) -> io::Result<PathBuf> {
+        let mut own = lock(&self.own);
+        if let Some(own) = &*own {
+            return Ok(own.folder.clone());
+        }
+        let mut number = 0_u32;
+        loop {
+            let folder = self.folder.join(number.to_string());
+            if let Some(locked) = self.try_lock(&number.to_string())?
+                && read(&folder).is_empty()
+            {
+                make_private_folder(&folder)?;
+                *own = Some(Own {
+                    folder: folder.clone(),
+                    _lock: locked,
+                });
+                return Ok(folder);
+            }
+            number += 1;
+        }
+    }
+
+    /// Returns the folder of this server, if it has one.
+    fn known(&self) -> Option<PathBuf> {
+        lock(&self.own).as_ref().map(|own| own.folder.clone())
+    }
+
+    fn file(&self, run_id: &str) -> io::Result<PathBuf> {
+        Ok(self.own()?.join(format!("{run_id}.json")))
     }
 
     pub(super) fn save(&self, run_id: &str, record: &Record) -> io::Result<()> {
-        let written = make_private_folder(&self.folder).and_then(|()| {
+        let written = self.file(run_id).and_then(|file| {
             let json = serde_json::to_vec(record)?;
-            replace_file(&self.file(run_id), &json, FileMode::Private)
+            replace_file(&file, &json, FileMode::Private)
         });
         written.map_err(|error| {
             io::Error::other(format!(
@@ -107,25 +160,41 @@ impl Files {
         })
     }
 
-    /// Reads the pending deliveries of earlier servers.
-    pub(super) fn load(&self) -> HashMap<String, Record> {
-        let mut records = HashMap::new();
+    /// Moves the records of servers that have ended to those of this one.
+    pub(super) fn take_over(&self, records: &mut HashMap<String, Record>) -> io::Result<()> {
         for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
-            let name = entry.file_name().into_string().unwrap_or_default();
-            if let Some(run_id) = name.strip_suffix(".json")
-                && let Some(record) = fs::read(entry.path())
-                    .ok()
-                    .and_then(|json| serde_json::from_slice(&json).ok())
+            let folder = entry.path();
+            if !folder.is_dir()
+                || self.known().as_ref() == Some(&folder)
+                || read(&folder).is_empty()
             {
-                records.insert(run_id.to_owned(), record);
+                continue;
+            }
+            let name = entry.file_name().into_string().unwrap_or_default();
+            // Held until they are moved. None while that server runs.
+            let Some(_locked) = self.try_lock(&name)? else {
+                continue;
+            };
+            for (run_id, left) in read(&folder) {
+                let mut record = self.read_own(&run_id).unwrap_or_default();
+                record.merge(left);
+                self.save(&run_id, &record)?;
+                records.insert(run_id.clone(), record);
+                fs::remove_file(folder.join(format!("{run_id}.json")))?;
             }
         }
-        records
+        Ok(())
+    }
+
+    fn read_own(&self, run_id: &str) -> Option<Record> {
+        let json = fs::read(self.file(run_id).ok()?).ok()?;
+        serde_json::from_slice(&json).ok()
     }
 
     /// Returns whether the run of this record would be there by now.
     pub(super) fn is_old(&self, run_id: &str) -> bool {
-        let written = fs::metadata(self.file(run_id)).and_then(|about| about.modified());
+        let about = self.file(run_id).and_then(fs::metadata);
+        let written = about.and_then(|about| about.modified());
         let age = written
             .ok()
             .and_then(|at| SystemTime::now().duration_since(at).ok());
@@ -134,8 +203,24 @@ impl Files {
 
     pub(super) fn remove(&self, run_id: &str) {
         // The next server processes a file that could not be removed.
-        let _ = fs::remove_file(self.file(run_id));
+        let _ = self.file(run_id).and_then(fs::remove_file);
     }
+}
+
+/// Reads the records in the folder of a server.
+fn read(folder: &Path) -> HashMap<String, Record> {
+    let mut records = HashMap::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().into_string().unwrap_or_default();
+        if let Some(run_id) = name.strip_suffix(".json")
+            && let Some(record) = fs::read(entry.path())
+                .ok()
+                .and_then(|json| serde_json::from_slice(&json).ok())
+        {
+            records.insert(run_id.to_owned(), record);
+        }
+    }
+    records
 }
 
 #[cfg(test)]
@@ -143,16 +228,48 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_are_of_one_server_until_it_ends() {
+    fn records_of_a_server_are_taken_over_once_it_ends() {
         let folder = tempfile::tempdir().unwrap();
-        let files = Files::of(folder.path());
-        let first = files.lock().unwrap();
-        assert!(first.is_some());
-        assert!(Files::of(folder.path()).lock().unwrap().is_none());
-        // The lock is no record.
-        assert_eq!(files.load().len(), 0);
-        drop(first);
-        assert!(Files::of(folder.path()).lock().unwrap().is_some());
+        let [first, second] = [(); 2].map(|()| Files::of(folder.path()));
+        let of = |url: &str, settled: &[&str]| {
+            let mut record = Record::default();
+            record.add(url);
+            for key in settled {
+                record.settle(url, key);
+            }
+            record
+        };
+        first.save("r", &of("http://a", &["r/1"])).unwrap();
+        first.save("other", &of("http://a", &[])).unwrap();
+        second.save("r", &of("http://b", &[])).unwrap();
+        let mut taken = HashMap::new();
+        first.take_over(&mut taken).unwrap();
+        second.take_over(&mut taken).unwrap();
+        assert_eq!(taken, HashMap::new());
+        assert_eq!(second.read_own("r"), Some(of("http://b", &[])));
+
+        first.leave();
+        second.take_over(&mut taken).unwrap();
+        let both = [of("http://b", &[]), of("http://a", &["r/1"])];
+        let both = both.map(|it| it.targets).concat();
+        assert_eq!(taken["r"].targets, both);
+        assert_eq!(taken["other"], of("http://a", &[]));
+        assert_eq!(second.read_own("r").as_ref(), taken.get("r"));
+        let mut again = HashMap::new();
+        second.take_over(&mut again).unwrap();
+        Files::of(folder.path()).take_over(&mut again).unwrap();
+        assert_eq!(again, HashMap::new());
+    }
+
+    #[test]
+    fn target_is_of_one_server_until_it_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let [first, second] = [(); 2].map(|()| Files::of(folder.path()));
+        let held = first.try_lock("target").unwrap();
+        assert!(held.is_some());
+        assert!(second.try_lock("target").unwrap().is_none());
+        drop(held);
+        assert!(second.try_lock("target").unwrap().is_some());
     }
 
     #[test]

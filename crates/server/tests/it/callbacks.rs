@@ -88,19 +88,6 @@ impl Came {
     }
 }
 
-fn files(served: &Served) -> usize {
-    fs::read_dir(served.folder().join("callbacks")).map_or(0, Iterator::count)
-}
-
-/// Waits until nothing is kept of a callback.
-fn until_none(served: &Served) {
-    let began = Instant::now();
-    while files(served) > 0 {
-        assert!(began.elapsed() < LIMIT);
-        thread::yield_now();
-    }
-}
-
 #[test]
 fn callback_is_sent_for_a_request_and_at_the_end() {
     let served = Served::with(|config| config.allow_private_callbacks = true);
@@ -146,7 +133,7 @@ fn callback_is_sent_for_a_request_and_at_the_end() {
     );
     assert_ne!(ended.headers["webhook-id"], first.headers["webhook-id"]);
     // Nothing of it is kept.
-    until_none(&served);
+    served.until_delivered();
     served.end();
 }
 
@@ -163,7 +150,7 @@ fn end_without_a_server_is_reported_by_the_next_one() {
     let body = json!({"provider": "claude", "prompt": "wait", "callback": url});
     let started = served.post("/v1/runs", &body);
     let id = started.json()["runId"].as_str().unwrap().to_owned();
-    let file = served.folder().join(format!("callbacks/{id}.json"));
+    let file = served.folder().join(format!("callbacks/0/{id}.json"));
     // Both are known.
     let began = Instant::now();
     while !fs::read_to_string(&file).is_ok_and(|it| it.contains(&global) && it.contains(&url)) {
@@ -185,8 +172,46 @@ fn end_without_a_server_is_reported_by_the_next_one() {
             (&"run.failed".into(), &"aborted".into())
         );
     }
-    until_none(&served);
+    served.until_delivered();
     served.end();
+}
+
+#[test]
+fn each_of_two_servers_delivers_what_it_has_accepted() {
+    let (global, all) = receiver(&[]);
+    let configure = |config: &mut ServerConfig| {
+        config.allow_private_callbacks = true;
+        config.callback = Some(global.clone());
+    };
+    let first = Served::with(configure);
+    first.run("write");
+    let message = all.recv_timeout(LIMIT).unwrap().json();
+    assert_eq!(message["type"], "run.needs_answer");
+    // The first one continues to send, and the second one has a run with a callback of its own.
+    let second = first.beside(configure);
+    let (url, came) = receiver(&[]);
+    let body = json!({"provider": "claude", "prompt": "hello", "callback": url});
+    let started = second.post("/v1/runs", &body);
+    assert_eq!(started.status, 201, "{}", started.body);
+    let id = &started.json()["runId"];
+    let message = came.recv_timeout(LIMIT).unwrap().json();
+    assert_eq!(
+        (&message["type"], &message["run"]["runId"]),
+        (&"run.finished".into(), id)
+    );
+    // The callback of all runs is that of both, and is called once.
+    let message = all.recv_timeout(LIMIT).unwrap().json();
+    assert_eq!(&message["run"]["runId"], id);
+    first.end();
+    // The second one takes its place, and knows what was sent.
+    let id = second.run("write");
+    let message = all.recv_timeout(LIMIT).unwrap().json();
+    assert_eq!(
+        (&message["type"], &message["run"]["runId"]),
+        (&"run.needs_answer".into(), &id.into())
+    );
+    assert!(all.try_recv().is_err());
+    second.end();
 }
 
 #[test]
@@ -225,7 +250,7 @@ fn callbacks_to_private_addresses_are_refused() {
             .post("/v1/sessions", &session)
             .is_problem(422, "INVALID_PARAMS");
     }
-    assert_eq!(files(&served), 0);
+    assert_eq!(served.undelivered(), 0);
     assert!(came.try_recv().is_err());
     assert_eq!(served.get("/v1/runs").json(), json!({"runs": []}));
     served.end();
@@ -244,7 +269,7 @@ fn a_refused_start_has_no_callback() {
     served
         .post("/v1/runs", &refused)
         .is_problem(422, "INVALID_PARAMS");
-    assert_eq!(files(&served), 0);
+    assert_eq!(served.undelivered(), 0);
     // Another client's run of the same id is none of it.
     let body = json!({"provider": "claude", "prompt": "hello"});
     assert_eq!(put("mine", &body).status, 201);
@@ -253,6 +278,6 @@ fn a_refused_start_has_no_callback() {
     assert_eq!(put("own", &own).status, 201);
     let message = came.recv_timeout(LIMIT).unwrap().json();
     assert_eq!(message["run"]["runId"], "own", "{message}");
-    until_none(&served);
+    served.until_delivered();
     served.end();
 }

@@ -1,5 +1,6 @@
 //! A server over a service in memory.
 
+use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -180,6 +181,42 @@ impl Served {
         meanwhile(&self.runs, &self.runtime);
         let service = Arc::new(self.runs.clone());
         Self::of(self.runtime, self.folder, self.runs, service, configure)
+    }
+
+    /// Another server of the same runs and folder.
+    pub(crate) fn beside(&self, configure: impl FnOnce(&mut ServerConfig)) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let service = Arc::new(self.runs.clone());
+        Self::of(
+            runtime,
+            self.folder.clone(),
+            self.runs.clone(),
+            service,
+            configure,
+        )
+    }
+
+    /// The number of runs of which messages are to be delivered.
+    pub(crate) fn undelivered(&self) -> usize {
+        let servers = fs::read_dir(self.folder().join("callbacks"));
+        let servers = servers.into_iter().flatten().flatten();
+        servers
+            .map(|it| fs::read_dir(it.path()).map_or(0, Iterator::count))
+            .sum()
+    }
+
+    /// Waits until no message is left to deliver.
+    #[track_caller]
+    pub(crate) fn until_delivered(&self) {
+        let began = Instant::now();
+        while self.undelivered() > 0 {
+            assert!(began.elapsed() < LIMIT);
+            std::thread::yield_now();
+        }
     }
 
     /// The folder of the server's files.

@@ -184,17 +184,6 @@ fn until_kept(served: &Served, expected: &[String]) {
     }
 }
 
-/// Waits until no message is left to deliver.
-#[track_caller]
-fn until_settled(served: &Served) {
-    let began = Instant::now();
-    let files = || fs::read_dir(served.folder().join("callbacks")).map_or(0, Iterator::count);
-    while files() > 0 {
-        assert!(began.elapsed() < LIMIT);
-        thread::yield_now();
-    }
-}
-
 /// Allows what the run asks for.
 #[track_caller]
 fn allow(served: &Served, id: &str) {
@@ -251,7 +240,7 @@ fn browsers_get_a_request_and_the_end_encrypted_once_each() {
         second.decrypt(&ended[1].body),
         json!({"runId": id, "title": "Write a file", "text": "completed"})
     );
-    until_settled(&served);
+    served.until_delivered();
     assert!(came.try_recv().is_err());
     served.end();
 }
@@ -277,7 +266,7 @@ fn a_subscription_outlives_the_server_and_ends_with_its_browser() {
     until_kept(&served, &[stays]);
     allow(&served, &id);
     assert_eq!(came.recv_timeout(LIMIT).unwrap().path, "/stays");
-    until_settled(&served);
+    served.until_delivered();
     assert!(came.try_recv().is_err());
     served.end();
 }
@@ -292,7 +281,7 @@ fn a_browser_that_has_a_message_gets_it_once() {
     }
     let id = served.run("write");
     // Kept of one browser, while the delivery to the other one is repeated.
-    let record = served.folder().join(format!("callbacks/{id}.json"));
+    let record = served.folder().join(format!("callbacks/0/{id}.json"));
     let settled = format!("\"settled\":[\"{id}/1\"]");
     let began = Instant::now();
     while !fs::read_to_string(&record).is_ok_and(|record| record.contains(&settled)) {
@@ -301,7 +290,7 @@ fn a_browser_that_has_a_message_gets_it_once() {
     }
     let served = served.restart_after(|_, _| (), configure);
     allow(&served, &id);
-    until_settled(&served);
+    served.until_delivered();
     let taken: Vec<_> = came.try_iter().filter(|it| it.path == "/takes").collect();
     let urgencies: Vec<_> = taken.iter().map(|it| &*it.headers["urgency"]).collect();
     assert_eq!(urgencies, ["high", "normal"]);
@@ -339,7 +328,7 @@ fn a_browser_without_token_or_subscription_is_not_notified() {
     until_kept(&served, &[own]);
     allow(&served, &id);
     assert_eq!(came.recv_timeout(LIMIT).unwrap().path, "/own");
-    until_settled(&served);
+    served.until_delivered();
     assert!(came.try_recv().is_err());
     served.end();
 }
@@ -359,7 +348,7 @@ fn a_repeated_delivery_ends_when_its_token_is_revoked() {
     Tokens::at(served.folder()).revoke("read").unwrap();
     until_kept(&served, &[]);
     allow(&served, &id);
-    until_settled(&served);
+    served.until_delivered();
     served.end();
 }
 
@@ -372,7 +361,7 @@ fn a_request_is_not_repeated_after_the_end_of_its_run() {
     let id = served.run("write");
     assert_eq!(came.recv_timeout(LIMIT).unwrap().headers["urgency"], "high");
     allow(&served, &id);
-    until_settled(&served);
+    served.until_delivered();
     assert_eq!(came.try_iter().last().unwrap().headers["urgency"], "normal");
     served.end();
 }
