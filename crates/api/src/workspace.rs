@@ -1,6 +1,6 @@
 //! Where an agent works.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use teamster_core::AgentError;
@@ -218,6 +218,18 @@ impl Workspace {
 }
 
 impl RunSpec {
+    /// Makes the directories that it names count from a folder, such as that of the file in which it is.
+    pub fn directories_from(&mut self, folder: &Path) {
+        if let Some(directory) = &mut self.working_directory {
+            *directory = folder.join(&*directory);
+        }
+        if let Some(workspace) = &mut self.workspace
+            && let Some(path) = workspace.path().map(|path| folder.join(path))
+        {
+            workspace.set_path(path);
+        }
+    }
+
     /// Returns where the agent works; `None` in the directory of the program that carries the spec out.
     pub fn place(&self) -> Option<Workspace> {
         Workspace::of_fields(

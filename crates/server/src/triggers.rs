@@ -162,14 +162,7 @@ impl Trigger {
             when.push((place, texts));
         }
         let mut run = raw.run;
-        if let Some(directory) = &mut run.working_directory {
-            *directory = folder.join(&*directory);
-        }
-        if let Some(workspace) = &mut run.workspace
-            && let Some(path) = workspace.path().map(|path| folder.join(path))
-        {
-            workspace.set_path(path);
-        }
+        run.directories_from(folder);
         run.check().map_err(|error| format!("run: {error}"))?;
         let prompt =
             Template::parse(&run.prompt).map_err(|problem| format!("prompt: {problem}"))?;

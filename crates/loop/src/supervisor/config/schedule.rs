@@ -6,9 +6,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use cronexpr::{Crontab, MakeTimestamp};
-use jiff::Timestamp;
 use jiff::civil::DateTime;
-use jiff::tz::{AmbiguousOffset, TimeZone};
+use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
+use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 use teamster_api::RunSpec;
 
@@ -96,9 +96,7 @@ impl ScheduleConfig {
             }
         };
         let mut run = raw.run;
-        if let Some(directory) = &mut run.working_directory {
-            *directory = super::without_dots(&folder.join(&*directory));
-        }
+        run.directories_from(folder);
         run.check().map_err(|error| format!("run: {error}"))?;
         run.title.get_or_insert_with(|| raw.id.clone());
         let schedule = Self {
@@ -116,34 +114,57 @@ impl ScheduleConfig {
         let far = || "it has no further time".to_owned();
         match &self.when {
             When::Cron(expression) => {
-                let crontab = parsed(expression)?;
-                let hours = expression.split_whitespace().nth(1).unwrap_or_default();
-                if hours.starts_with('*') {
-                    let next = crontab.find_next(MakeTimestamp(last));
-                    return next.map(|next| next.timestamp()).map_err(|_| far());
-                }
-                next_on_the_clock(expression, last)?.ok_or_else(far)
+                let (fields, zone) = expression.rsplit_once(' ').unwrap_or((expression, "UTC"));
+                let zone = TimeZone::get(zone).map_err(|error| format!("`timeZone`: {error}"))?;
+                // In UTC, no time is left out and none comes twice. The crate's search in a zone does not end at a change of
+                // half an hour.
+                let clock = parsed(&format!("{fields} UTC"))?;
+                let hours = fields.split_whitespace().nth(1).unwrap_or_default();
+                let next = if hours.starts_with('*') {
+                    next_shown(&clock, &zone, last)
+                } else {
+                    next_planned(&clock, &zone, last)
+                };
+                next.ok_or_else(far)
             }
             When::Every(every) => last.checked_add(*every).map_err(|_| far()),
         }
     }
 }
 
-/// Returns the first time after this one of an expression with fixed hours, by the clock on the wall: a time that the clock
-/// leaves out is the moment at which it is put forward, and one that comes twice is the first of the two.
-fn next_on_the_clock(expression: &str, last: Timestamp) -> Result<Option<Timestamp>, String> {
-    let (fields, zone) = expression.rsplit_once(' ').unwrap_or((expression, "UTC"));
-    let zone = TimeZone::get(zone).map_err(|error| format!("`timeZone`: {error}"))?;
-    // In UTC, no time is left out and none comes twice.
-    let clock = parsed(&format!("{fields} UTC"))?;
-    let as_utc = |time: DateTime| TimeZone::UTC.to_timestamp(time).ok();
-    let Some(mut shown) = as_utc(zone.to_datetime(last)) else {
-        return Ok(None);
+/// Returns a time of a clock on the wall as if that clock were in UTC.
+fn as_utc(time: DateTime) -> Option<Timestamp> {
+    TimeZone::UTC.to_timestamp(time).ok()
+}
+
+/// Returns the first time after this one that the clock on the wall shows, of an expression in UTC: one that it leaves out is
+/// none, and one that comes twice is two.
+fn next_shown(clock: &Crontab, zone: &TimeZone, last: Timestamp) -> Option<Timestamp> {
+    let mut offset = zone.to_offset(last);
+    let mut shown = as_utc(offset.to_datetime(last))?;
+    let next_in = |shown, offset: Offset| {
+        let next = clock.find_next(MakeTimestamp(shown)).ok()?;
+        offset.to_timestamp(next.datetime()).ok()
     };
+    for change in zone.following(last) {
+        let due = next_in(shown, offset)?;
+        if due < change.timestamp() {
+            return Some(due);
+        }
+        offset = change.offset();
+        // The moment of the change counts too.
+        let changed = as_utc(offset.to_datetime(change.timestamp()))?;
+        shown = changed.checked_sub(SignedDuration::from_mins(1)).ok()?;
+    }
+    next_in(shown, offset)
+}
+
+/// Returns the first time after this one of an expression in UTC with fixed hours, by the clock on the wall: a time that the
+/// clock leaves out is the moment at which it is put forward, and one that comes twice is the first of the two.
+fn next_planned(clock: &Crontab, zone: &TimeZone, last: Timestamp) -> Option<Timestamp> {
+    let mut shown = as_utc(zone.to_datetime(last))?;
     loop {
-        let Ok(next) = clock.find_next(MakeTimestamp(shown)) else {
-            return Ok(None);
-        };
+        let next = clock.find_next(MakeTimestamp(shown)).ok()?;
         shown = next.timestamp();
         let time = zone.to_ambiguous_timestamp(next.datetime());
         let due = match time.offset() {
@@ -155,7 +176,7 @@ fn next_on_the_clock(expression: &str, last: Timestamp) -> Result<Option<Timesta
         };
         match due {
             Some(due) if due <= last => {}
-            due => return Ok(due),
+            due => return due,
         }
     }
 }
@@ -202,9 +223,13 @@ mod tests {
 
     /// Returns the first times after `last` in Berlin.
     fn times(cron: &str, last: &str, count: usize) -> Vec<String> {
+        times_in("Europe/Berlin", cron, last, count)
+    }
+
+    fn times_in(zone: &str, cron: &str, last: &str, count: usize) -> Vec<String> {
         let schedule = ScheduleConfig {
             id: "s".to_owned(),
-            when: When::Cron(format!("{cron} Europe/Berlin")),
+            when: When::Cron(format!("{cron} {zone}")),
             missed: Missed::Skip,
             run: RunSpec::new("claude", "x"),
         };
@@ -244,5 +269,40 @@ mod tests {
             "2027-10-31T02:00:00Z",
         ];
         assert_eq!(times("*/30 * * * *", "2027-10-31T00:00:00Z", 4), next);
+    }
+
+    /// There, on 2027-04-04, 01:30 follows 02:00, at 15:00 in UTC, and on 2027-10-03, 02:30 follows 02:00, at 15:30 in UTC.
+    #[test]
+    fn change_of_half_an_hour_is_followed() {
+        let times = |cron, last, count| times_in("Australia/Lord_Howe", cron, last, count);
+        let next = ["2027-04-03T15:30:00Z", "2027-04-03T17:30:00Z"];
+        assert_eq!(times("0 */2 * * *", "2027-04-03T13:30:00Z", 2), next);
+        let next = [
+            "2027-04-03T14:30:00Z",
+            "2027-04-03T15:00:00Z",
+            "2027-04-03T15:30:00Z",
+        ];
+        assert_eq!(times("*/30 * * * *", "2027-04-03T14:00:00Z", 3), next);
+        let next = ["2027-10-02T15:30:00Z", "2027-10-03T15:15:00Z"];
+        assert_eq!(times("15 2 * * *", "2027-10-01T16:00:00Z", 2), next);
+        let next = ["2027-10-02T15:30:00Z", "2027-10-02T16:00:00Z"];
+        assert_eq!(times("*/30 * * * *", "2027-10-02T15:00:00Z", 2), next);
+    }
+
+    /// There, 2011-12-31 follows 2011-12-29, on 2011-12-30 at 10:00 in UTC.
+    #[test]
+    fn day_that_the_clock_leaves_out_is_one_moment() {
+        let times = |cron, count| times_in("Pacific/Apia", cron, "2011-12-29T22:00:00Z", count);
+        let next = ["2011-12-30T10:00:00Z", "2011-12-30T22:00:00Z"];
+        assert_eq!(times("0 12 * * *", 2), next);
+        let next = ["2011-12-30T04:00:00Z", "2011-12-30T10:00:00Z"];
+        assert_eq!(times("0 */6 * * *", 2), next);
+    }
+
+    #[test]
+    fn times_of_a_zone_without_changes_follow_each_other() {
+        let next = ["2027-03-28T02:00:00Z", "2027-03-28T04:00:00Z"];
+        let times = times_in("UTC", "0 */2 * * *", "2027-03-28T00:00:00Z", 2);
+        assert_eq!(times, next);
     }
 }

@@ -215,7 +215,8 @@ fn a_schedule_has_times_and_a_run() {
         r#"{"agents": [], "schedules": [
             {"id": "nightly", "cron": " 0 2 * * 1-5", "timeZone": "Europe/Berlin", "missed": "run",
              "run": {"provider": "claude", "prompt": "x", "workingDirectory": "app"}},
-            {"id": "poll", "every": "30m", "run": {"provider": "codex", "prompt": "y", "title": "Poll"}}
+            {"id": "poll", "every": "30m", "run": {"provider": "codex", "prompt": "y", "title": "Poll",
+             "workspace": {"kind": "worktree", "directory": "app"}}}
         ]}"#,
     );
     let config = config.unwrap();
@@ -233,6 +234,8 @@ fn a_schedule_has_times_and_a_run() {
     assert_eq!(poll.when, When::Every(std::time::Duration::from_mins(30)));
     assert_eq!(poll.missed, Missed::Skip);
     assert_eq!(poll.run.title.as_deref(), Some("Poll"));
+    let workspace = poll.run.workspace.as_ref().unwrap();
+    assert_eq!(workspace.path(), Some(&"/company/app".into()));
 }
 
 #[test]
