@@ -181,8 +181,10 @@ fn remove_if_dead(folder: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     // The lock is held meanwhile, so that no other sweep interferes.
-    end_container(folder)?;
-    remove(folder).map(|()| true)
+    let ended = end_container(folder);
+    // Secrets do not wait for an engine.
+    let removed = remove(folder);
+    ended.and(removed).map(|()| true)
 }
 
 /// Ends and removes the container of a run, if it has one.
@@ -270,6 +272,22 @@ mod tests {
         assert_eq!(swept, [one.clone(), empty.clone()]);
         assert!(!one.exists() && !empty.exists() && file.exists());
         assert_eq!(sweep(parent.path()), [""; 0].map(PathBuf::from));
+    }
+
+    #[test]
+    fn secrets_do_not_wait_for_the_removal_of_a_container() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = dead(parent.path(), "teamster-run-contained");
+        let container = NamedContainer {
+            client: "/no/such/docker".into(),
+            name: "teamster-1".to_owned(),
+        };
+        fs::write(folder.join(CONTAINER), container.to_text()).unwrap();
+        assert_eq!(sweep(parent.path()), [""; 0].map(PathBuf::from));
+        assert!(!folder.join("private-0").exists());
+        assert!(folder.join(CONTAINER).exists());
+        // A later sweep finds it.
+        assert!(folder.join(OWNER).exists());
     }
 
     #[test]
