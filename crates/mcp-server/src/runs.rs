@@ -81,7 +81,7 @@ impl AgentRuns {
     }
 
     pub(crate) fn is_read_only(&self) -> bool {
-        self.limits.permission == PermissionMode::ReadOnly
+        self.most() == Permission::ReadOnly
     }
 
     /// Returns `true` if the server offers this agent.
@@ -161,14 +161,19 @@ impl AgentRuns {
         Ok(run_id)
     }
 
-    /// Returns the permission mode of a run. Fails if it exceeds the server's limit.
-    fn permission(&self, requested: Option<Permission>) -> Result<PermissionMode, String> {
-        let most = match self.limits.permission {
+    /// Returns the most that a run may do.
+    fn most(&self) -> Permission {
+        match self.limits.permission {
             PermissionMode::ReadOnly | PermissionMode::Plan => Permission::ReadOnly,
             PermissionMode::AcceptEdits => Permission::AcceptEdits,
             PermissionMode::Bypass => Permission::Bypass,
             _ => Permission::Default,
-        };
+        }
+    }
+
+    /// Returns the permission mode of a run. Fails if it exceeds the server's limit.
+    fn permission(&self, requested: Option<Permission>) -> Result<PermissionMode, String> {
+        let most = self.most();
         let requested = requested.unwrap_or(most);
         if requested > most {
             let most = self.limits.permission;

@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::Shared;
+use super::change::Mode;
 use super::connection::Update;
 use super::repeat::repeated;
 
@@ -25,6 +26,8 @@ pub(super) struct Follower {
     /// The folder of the agents' files, if they are on this machine.
     folder: Option<PathBuf>,
     updates: mpsc::Sender<Update>,
+    /// The session's mode, which the agent may change.
+    mode: Mode,
     /// Tool calls that the editor has got.
     announced: HashSet<Id>,
     /// Requests whose tool call is not announced yet. Usually it is the next entry.
@@ -46,12 +49,14 @@ impl Follower {
         run: RunHandle,
         folder: Option<PathBuf>,
         updates: mpsc::Sender<Update>,
+        mode: Mode,
     ) -> Self {
         Self {
             session_id: session_id.to_owned(),
             run,
             folder,
             updates,
+            mode,
             announced: HashSet::new(),
             early: Vec::new(),
         }
@@ -114,6 +119,9 @@ impl Follower {
                         request_id,
                         tool_id,
                     });
+                }
+                AgentEvent::PermissionMode(change) => {
+                    self.mode.set(Some(change.mode));
                 }
                 AgentEvent::ToolUse(tool) => {
                     self.announced.insert(tool.tool_id.clone());

@@ -8,6 +8,7 @@ use teamster_core::Stopping;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
+use super::change::Mode;
 use super::queue;
 use crate::Setup;
 
@@ -19,8 +20,10 @@ pub(super) const END_LIMIT: Duration = Duration::from_secs(30);
 /// A running session.
 pub(super) struct Live {
     pub(super) run: RunHandle,
-    /// The setup, with the settings changed since the start.
+    /// The setup, with the settings of the last prompt.
     pub(super) setup: Setup,
+    /// The mode, which changes between prompts too.
+    pub(super) mode: Mode,
     /// The task that reads the log for the editor. It ends with the log.
     pub(super) follower: JoinHandle<()>,
     /// The folder that went along, to which the changes come back.

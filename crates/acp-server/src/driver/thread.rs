@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use super::change::Mode;
 use super::connection::{ActionResult, Reports, Update};
 use super::follow::Follower;
 use super::live::{END_LIMIT, Live};
@@ -320,7 +321,8 @@ impl Thread {
         };
         let folder = self.shared.has_files.then(|| setup.cwd.clone());
         let updates = self.reports.updates.clone();
-        let follower = Follower::new(&self.session_id, run.clone(), folder, updates);
+        let mode = Mode::new(setup.settings.mode);
+        let follower = Follower::new(&self.session_id, run.clone(), folder, updates, mode.clone());
         let shared = self.shared.clone();
         let may_be_queued = queue::is_queued(&run).await;
         if may_be_queued {
@@ -331,6 +333,7 @@ impl Thread {
             may_be_queued,
             run,
             setup: setup.clone(),
+            mode,
             follower: tokio::spawn(async move { follower.work(&shared).await }),
             folder: (self.shared.folders.as_ref()).map(|_| setup.cwd.clone()),
         });
@@ -407,24 +410,28 @@ impl Thread {
             return;
         }
         if let Some(live) = &self.live
-            && live.setup.settings.mode != setup.settings.mode
+            && !live.mode.is(setup.settings.mode)
         {
             let (run, mode) = (live.run.clone(), setup.settings.mode);
+            let (known, before) = (live.mode.clone(), live.mode.set(None));
             let (id, updates) = (self.session_id.clone(), self.reports.updates.clone());
             // In a task of its own: it may wait for the end of the turn, which must stay interruptible. The next prompt
-            // sets the mode again.
+            // sets the mode again if it is not known.
             tokio::spawn(async move {
-                if let Err(error) = run.set_permission(mode).await {
-                    // A session that has refused it is continued by another process, which begins in that mode.
-                    let title = if is_break(&error) {
-                        "Mode not changed"
-                    } else {
-                        "Mode from the next prompt on"
-                    };
-                    let update = Update::Notice(id, title, error.to_string());
-                    // Fails only after the connection has ended.
-                    let _ = updates.send(update).await;
-                }
+                let Err(error) = run.set_permission(mode).await else {
+                    known.set(Some(mode));
+                    return;
+                };
+                known.set(before.filter(|_| !is_break(&error)));
+                // A session that has refused it is continued by another process, which begins in that mode.
+                let title = if is_break(&error) {
+                    "Mode not changed"
+                } else {
+                    "Mode from the next prompt on"
+                };
+                let update = Update::Notice(id, title, error.to_string());
+                // Fails only after the connection has ended.
+                let _ = updates.send(update).await;
             });
         }
     }

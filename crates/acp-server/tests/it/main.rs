@@ -18,8 +18,8 @@ use serde_json::json;
 use teamster_acp_server::{AgentEntry, Catalog, EditorServer};
 use teamster_api::{RunService, SessionSpec, Spec};
 use teamster_core::{
-    AgentEvent, ModelChoice, Offers, PermissionMode, PermissionRequest, SlashCommand, Text,
-    ToolKind,
+    AgentEvent, ModelChoice, Offers, PermissionChange, PermissionMode, PermissionRequest,
+    SlashCommand, Text, ToolKind,
 };
 use teamster_testkit::run_service::{MemoryService, Step};
 
@@ -46,6 +46,10 @@ fn script(prompt: &str) -> Vec<Step> {
             let models = vec![ModelChoice::new("deep").name("Deep")];
             let offers = Offers::new().commands(commands).models(models);
             vec![Step::Emit(offers.into()), text("offered")]
+        }
+        "take edits" => {
+            let change = PermissionChange::new(PermissionMode::AcceptEdits);
+            vec![Step::Emit(change.into()), text("taken")]
         }
         "hang" => vec![text("working"), Step::Hang],
         prompt => vec![text(prompt)],

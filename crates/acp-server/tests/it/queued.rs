@@ -236,6 +236,33 @@ async fn a_mode_that_changes_while_a_prompt_waits_is_that_of_its_turn() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_mode_that_is_set_back_is_set_in_the_session_too() {
+    let fleet = Fleet::new();
+    fleet.set_free();
+    let mut editor = fleet.editor().await;
+    let thread = editor.begin().await;
+    editor.turn(&thread, "hello").await;
+    for mode in ["accept-edits", "default"] {
+        editor.set(&thread, "mode", mode).await;
+        sleep(Duration::from_mins(1)).await;
+    }
+    // The agent changes it, and the person changes it back.
+    editor.turn(&thread, "take edits").await;
+    editor.set(&thread, "mode", "default").await;
+    sleep(Duration::from_mins(1)).await;
+    editor.turn(&thread, "more").await;
+    let expected = [
+        "prompt hello",
+        "mode accept-edits",
+        "mode default",
+        "prompt take edits",
+        "mode default",
+        "prompt more",
+    ];
+    assert_eq!(fleet.commands(), expected);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_setting_of_another_process_keeps_its_turn_in_the_queue() {
     let fleet = Fleet::new();
     let mut editor = fleet.editor().await;
