@@ -33,8 +33,30 @@ pub struct Triggers {
 /// What was read of the file.
 #[derive(Debug, Default)]
 struct ReadTriggers {
-    version: Option<FileVersion>,
+    /// The file, and those of its secrets.
+    files: Vec<ReadFile>,
+    /// Why the file that is there now cannot be used. It is read again at each request.
+    problem: Option<String>,
     all: Vec<Arc<Trigger>>,
+}
+
+/// A file as it was when it was read.
+#[derive(Debug)]
+struct ReadFile {
+    path: PathBuf,
+    version: Option<FileVersion>,
+}
+
+impl ReadFile {
+    /// Describes a file that is read next.
+    fn of(path: PathBuf) -> Self {
+        let version = FileVersion::of(&path);
+        Self { path, version }
+    }
+
+    fn has_changed(&self) -> bool {
+        FileVersion::of(&self.path) != self.version
+    }
 }
 
 impl Triggers {
@@ -46,31 +68,25 @@ impl Triggers {
     pub fn of_file(file: &Path) -> Result<Self, String> {
         let about = |problem: String| format!("{}: {problem}", file.display());
         let file = std::path::absolute(file).map_err(|error| about(error.to_string()))?;
-        let triggers = Self {
-            read: Mutex::new(ReadTriggers {
-                version: FileVersion::of(&file),
-                all: read(&file).map_err(about)?,
-            }),
-            file,
-        };
-        Ok(triggers)
+        let read = Mutex::new(read(&file).map_err(about)?);
+        Ok(Self { file, read })
     }
 
-    /// Returns the trigger with this name. If the file has changed and cannot be used, that is a warning, and what was read
-    /// before holds.
+    /// Returns the trigger with this name. If the file or a secret has changed and cannot be used, that is one warning, and
+    /// what was read before holds.
     pub(crate) fn find(&self, name: &str, warn: fn(&str)) -> Option<Arc<Trigger>> {
         let mut state = lock(&self.read);
-        let version = FileVersion::of(&self.file);
-        // Without a file, there never was one.
-        if version != state.version {
-            state.version = version;
+        if state.problem.is_some() || state.files.iter().any(ReadFile::has_changed) {
             match read(&self.file) {
-                Ok(all) => state.all = all,
+                Ok(read) => *state = read,
                 Err(problem) => {
-                    let file = self.file.display();
-                    warn(&format!(
-                        "{file}: {problem}; the triggers that it had before hold"
-                    ));
+                    if state.problem.as_ref() != Some(&problem) {
+                        let file = self.file.display();
+                        warn(&format!(
+                            "{file}: {problem}; the triggers that it had before hold"
+                        ));
+                    }
+                    state.problem = Some(problem);
                 }
             }
         }
@@ -81,11 +97,17 @@ impl Triggers {
 }
 
 /// Reads a file.
-fn read(file: &Path) -> Result<Vec<Arc<Trigger>>, String> {
+fn read(file: &Path) -> Result<ReadTriggers, String> {
+    let mut files = vec![ReadFile::of(file.to_owned())];
     let text = fs::read_to_string(file).map_err(|error| error.to_string())?;
     let folder = file.parent().unwrap_or(Path::new("/"));
-    let all = Trigger::of_config(&text, folder)?;
-    Ok(all.into_iter().map(Arc::new).collect())
+    let mut all = Trigger::of_config(&text, folder)?;
+    files.extend(all.iter_mut().filter_map(|trigger| trigger.secret.take()));
+    Ok(ReadTriggers {
+        files,
+        problem: None,
+        all: all.into_iter().map(Arc::new).collect(),
+    })
 }
 
 /// A run that a request starts: `POST /v1/triggers/{name}`.
@@ -93,6 +115,8 @@ fn read(file: &Path) -> Result<Vec<Arc<Trigger>>, String> {
 pub(crate) struct Trigger {
     pub(crate) name: String,
     pub(crate) sender: Sender,
+    /// The file of the sender's secret.
+    secret: Option<ReadFile>,
     /// Places of a request with the texts that they may have.
     when: Vec<(String, Vec<String>)>,
     prompt: Template,
@@ -148,6 +172,8 @@ impl Trigger {
         if !(1..=64).contains(&raw.id.len()) || !raw.id.chars().all(is_name) {
             return Err("use up to 64 letters, digits, `-`, `_` and `.` as its id".to_owned());
         }
+        let secret = raw.sender.as_ref().map(RawSender::secret_file);
+        let secret = secret.map(|file| ReadFile::of(folder.join(file)));
         let sender = match raw.sender {
             Some(sender) => sender.read(folder)?,
             None => Sender::Token,
@@ -169,6 +195,7 @@ impl Trigger {
         Ok(Self {
             name: raw.id,
             sender,
+            secret,
             when,
             prompt,
             run,

@@ -60,6 +60,15 @@ pub(super) enum RawSender {
 }
 
 impl RawSender {
+    /// Returns the path of the secret.
+    pub(super) fn secret_file(&self) -> &Path {
+        match self {
+            Self::Github { secret_file }
+            | Self::Gitlab { secret_file }
+            | Self::Hmac { secret_file, .. } => secret_file,
+        }
+    }
+
     /// Reads the secret, whose path counts from `folder`.
     pub(super) fn read(self, folder: &Path) -> Result<Sender, String> {
         let key = |file: &Path| {

@@ -81,6 +81,43 @@ fn directories_of_a_run_count_from_the_file() {
 }
 
 #[test]
+fn secret_that_changes_or_comes_later_counts_from_then_on() {
+    static WARNINGS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    let warn: fn(&str) = |text| lock(&WARNINGS).push(text.to_owned());
+    let folder = folder();
+    let file = folder.path().join("agents.config.json");
+    let name_secret = |secret: &str| {
+        let sender = json!({"type": "gitlab", "secretFile": secret});
+        let run = json!({"provider": "claude", "prompt": "x"});
+        let config = json!({"triggers": [{"id": "forge", "sender": sender, "run": run}]});
+        fs::write(&file, config.to_string()).unwrap();
+    };
+    name_secret("secret");
+    let triggers = Triggers::of_file(&file).unwrap();
+    let takes = |secret: &str| {
+        let trigger = triggers.find("forge", warn).unwrap();
+        (trigger.sender).has_sent(&headers(&[("x-gitlab-token", secret)]), b"")
+    };
+    assert!(takes("It's_a_Secret_to_Everybody"));
+    let new = "a-new-secret-of-the-forge";
+    fs::write(folder.path().join("secret"), new).unwrap();
+    assert!(!takes("It's_a_Secret_to_Everybody") && takes(new));
+
+    name_secret("later");
+    assert!(takes(new) && takes(new));
+    let warnings = lock(&WARNINGS).clone();
+    assert!(
+        warnings.len() == 1 && warnings[0].contains("secretFile"),
+        "{warnings:?}"
+    );
+    let (path, later) = (folder.path().join("later"), "a-secret-that-came-later");
+    fs::write(&path, later).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    assert!(takes(later) && !takes(new));
+    assert_eq!(lock(&WARNINGS).len(), 1);
+}
+
+#[test]
 fn request_that_does_not_meet_the_conditions_starts_nothing() {
     let trigger = read(&review()).unwrap();
     let sent = headers(&[("x-github-event", "pull_request")]);
