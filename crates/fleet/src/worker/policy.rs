@@ -137,7 +137,7 @@ impl WorkerPolicy {
             && !self
                 .permissions
                 .iter()
-                .any(|mode| *mode != PermissionMode::ReadOnly)
+                .any(|mode| !matches!(mode, PermissionMode::ReadOnly | PermissionMode::Plan))
         {
             return refuse(
                 "allowed_tools",
@@ -176,6 +176,11 @@ impl WorkerPolicy {
 
     /// Refuses a permission mode that runs may not have here.
     pub(super) fn check_permission(&self, mode: PermissionMode) -> Result<(), ServiceError> {
+        if mode == PermissionMode::Plan && !self.permissions.contains(&PermissionMode::Default) {
+            let problem = "the worker does not allow `default`, in which a plan is carried out once it is allowed: \
+                           choose another mode";
+            return Err(AgentError::refused("permission", problem).into());
+        }
         if self.permissions.contains(&mode) {
             return Ok(());
         }
@@ -283,6 +288,10 @@ mod tests {
         let message = refused("", &bypass).unwrap();
         assert!(message.contains("`bypass`"), "{message}");
         assert_eq!(refused("permissions = ['bypass']", &bypass), None);
+        let plan = json!({ "permission": "plan" });
+        assert_eq!(refused("", &plan), None);
+        let message = refused("permissions = ['read-only', 'plan']", &plan).unwrap();
+        assert!(message.contains("`default`"), "{message}");
         let agents = "agents = ['claude']";
         assert_eq!(refused(agents, &json!({})), None);
         let fallback = json!({ "fallback": ["codex:gpt-5"] });
@@ -311,6 +320,8 @@ mod tests {
         let change = json!({ "permission": "read-only", "allowedTools": ["Bash"] });
         let policy = "permissions = ['read-only']";
         assert!(refused(policy, &change).unwrap().contains("only read"));
+        let plans = "permissions = ['read-only', 'plan']";
+        assert!(refused(plans, &change).unwrap().contains("only read"));
         assert_eq!(refused("", &change), None);
         assert_eq!(refused(policy, &json!({ "permission": "read-only" })), None);
     }
