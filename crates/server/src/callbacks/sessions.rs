@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use teamster_api::{LiveState, LiveStatus, RunHandle, RunKind, RunService, ViewState};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::Runs;
@@ -35,18 +36,24 @@ impl Sessions {
     pub(super) async fn look(&mut self, service: &Arc<dyn RunService>, runs: &Runs) {
         let is_live = |id: &str| runs.get(id).is_some_and(|it| it.state != ViewState::Ended);
         self.0.retain(|id, _| is_live(id));
+        let mut asked = JoinSet::new();
         for (id, run) in runs {
             if run.info.kind != RunKind::Session || run.state == ViewState::Ended {
                 continue;
             }
-            let turns = self.0.entry(id.clone()).or_default();
-            if turns.seq == Some(run.seq) {
+            if self.0.entry(id.clone()).or_default().seq == Some(run.seq) {
                 continue;
             }
             let handle = RunHandle::new(service.clone(), id.as_str());
-            // One that does not answer is asked again with the next change.
-            if let Ok(Ok(status)) = timeout(LIMIT, handle.status()).await {
-                turns.see(&status, run.seq);
+            let (id, seq) = (id.clone(), run.seq);
+            asked.spawn(async move { (id, seq, timeout(LIMIT, handle.status()).await) });
+        }
+        // Of all together: deliveries wait for them. One that does not answer is asked again with the next change.
+        while let Some(answer) = asked.join_next().await {
+            if let Ok((id, seq, Ok(Ok(status)))) = answer
+                && let Some(turns) = self.0.get_mut(&id)
+            {
+                turns.see(&status, seq);
             }
         }
     }
