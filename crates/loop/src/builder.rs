@@ -261,7 +261,9 @@ impl LoopBuilder {
             let mut config = config.clone();
             config.spill_limit_bytes = UNREAD_OUTPUT_LIMIT;
             config.observer = Some(settings.stderr_to(&log));
-            config.program = program(info, &own, &file);
+            if config.container.is_none() {
+                config.program = program(info, &own, &file);
+            }
             config
         };
         for name in &settings.fallback {

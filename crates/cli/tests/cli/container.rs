@@ -85,6 +85,19 @@ fn container_of_the_owner_is_that_of_every_run() {
     ended.stderr_has("expected docker:IMAGE or podman:IMAGE");
 }
 
+#[test]
+fn loop_in_a_container_without_a_mount_is_refused() {
+    let claude = Claude::plays("text", 0);
+    engine(&claude);
+    let work = claude.path("work");
+    fs::write(work.join("CLAUDE.md"), "x").unwrap();
+    let mut command = teamster(["loop", work.to_str().unwrap()]);
+    let ended = run(command.env("TEAMSTER_IN", "docker:agents:1"));
+    assert_eq!(ended.code, Some(2));
+    ended.stderr_has("TEAMSTER_IN: a loop resumes its session");
+    assert!(!claude.path("engine/calls").exists());
+}
+
 /// The container outlives its client, as that of a real engine does.
 #[test]
 fn killed_teamster_leaves_no_container() {

@@ -11,6 +11,7 @@ use teamster_core::AgentError;
 use teamster_loop::{AgentLoop, Control, Log, LoopBuilder, LoopError, TickOptions};
 use teamster_process::{RecordTo, foreign_git_variables};
 
+use crate::environment::CONTAINER_VARIABLE;
 use crate::history::KeptHistory;
 use crate::{Host, params, state};
 
@@ -63,6 +64,12 @@ impl Host {
         } = options;
         let mut config = params::base_config();
         config.container = params::container(&Trusted::default()).map_err(LoopError::Agent)?;
+        if (config.container.as_ref()).is_some_and(|container| container.mounts.is_empty()) {
+            let problem = "a loop resumes its session, and a container without a mount keeps none: add a directory in \
+                           which the CLI keeps its sessions, such as /srv/login:/home/agent/.claude";
+            let error = AgentError::refused_item("container", CONTAINER_VARIABLE, problem);
+            return Err(LoopError::Agent(error));
+        }
         // The program may move to the directory before it starts the agent.
         let of_git = foreign_git_variables(directory).iter();
         (config.env_remove).extend(of_git.map(|name| (*name).to_owned()));
