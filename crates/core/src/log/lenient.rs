@@ -93,6 +93,40 @@ mod tests {
     }
 
     #[test]
+    fn values_beyond_the_limit_of_levels_are_their_text() {
+        // Made by hand. The value in the middle is one level of its own.
+        for (open, close) in [(r#"{"a":"#, "}"), ("[", "]")] {
+            for (inner, apart) in [
+                (r#"{"n":1e999}"#, json!({"n": "1e999"})),
+                ("[1e999]", json!(["1e999"])),
+            ] {
+                for (around, taken_apart) in [(DEPTH - 1, true), (DEPTH, false), (DEPTH + 1, false)]
+                {
+                    let line = open.repeat(around) + inner + &close.repeat(around);
+                    let mut found = value(line.as_bytes()).unwrap();
+                    for _ in 0..around.min(DEPTH) {
+                        found = match found {
+                            Value::Object(mut fields) => fields["a"].take(),
+                            Value::Array(mut items) => items[0].take(),
+                            text => panic!("{around} {text}"),
+                        };
+                    }
+                    let text = match around {
+                        DEPTH => inner.to_owned(),
+                        _ => format!("{open}{inner}{close}"),
+                    };
+                    let expected = if taken_apart {
+                        apart.clone()
+                    } else {
+                        text.into()
+                    };
+                    assert_eq!(found, expected, "{around} levels of {open}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn an_entry_with_a_field_twice_is_none() {
         let line = br#"{"a":1,"a":2}"#;
         assert!(value(line).unwrap().is_string());

@@ -95,7 +95,7 @@ impl<'a> Objects<'a> {
             None => Err(0),
         };
         let (Ok(bytes) | Err(bytes)) = outcome;
-        self.work = self.work.saturating_sub(bytes + 1);
+        self.work = self.work.saturating_sub(bytes);
         outcome
     }
 }
@@ -285,6 +285,15 @@ mod tests {
             );
         }
         assert_eq!(found(r#"it's {"type":"a"}'"#), [r#"{"type":"a"}"#]);
+    }
+
+    #[test]
+    fn search_of_a_line_ends_with_its_work() {
+        // Each brace and each bracket is parsed up to the `x`.
+        for (count, expected) in [(64, vec![r#"{"ok":true}"#]), (1000, Vec::new())] {
+            let line = r#"{"a":["#.repeat(count) + r#"x {"ok":true}"#;
+            assert_eq!(found(&line), expected, "{count}");
+        }
     }
 
     #[test]

@@ -407,10 +407,6 @@ impl Decoder for Shared {
         self.lock().finish(exit, out)
     }
 
-    fn record_files(&self) -> Option<RecordFiles> {
-        self.lock().record_files()
-    }
-
     fn recorded_model(&self) -> Option<String> {
         self.lock().recorded_model()
     }

@@ -125,6 +125,29 @@ async fn a_fallback_is_reported() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_last_attempt_that_names_neither_session_nor_model_has_those_it_was_given() {
+    let claude = mock(
+        "claude",
+        [
+            Script::new()
+                .session("a")
+                .tool_use("Bash", "t", ToolKind::Execute, json!({}))
+                .failed(error(ErrorKind::Network)),
+            Script::new().text("b"),
+        ],
+    );
+    let mut request = request(&claude);
+    request.candidates[0].params.model = Some("big".into());
+    let events = all(orchestrator().execute(request)).await;
+    assert_eq!(claude.runs()[1].params.session_id.as_deref(), Some("a"));
+    let result = result(&events);
+    assert_eq!(
+        (result.session_id.as_deref(), result.model.as_deref()),
+        (Some("a"), Some("big"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_order_after_an_error_stays_and_the_last_one_is_reported() {
     let script = || {
         Script::new()

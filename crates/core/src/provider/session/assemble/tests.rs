@@ -93,6 +93,14 @@ impl SessionProtocol for Toy {
         }
     }
 
+    fn awaited_silence(&self) -> Option<Duration> {
+        (self.prompts > 0).then_some(Duration::from_secs(2))
+    }
+
+    fn silence(&mut self, out: &mut Events) {
+        self.line(br#"{"end":false}"#, out);
+    }
+
     fn interrupted(&self) -> bool {
         self.cut
     }
@@ -153,6 +161,24 @@ fn each_turn_has_its_own_text_and_end() {
     assert_eq!(result(&events).text, "b");
     assert_eq!(result(&events).status, RunStatus::Failed);
     assert_eq!(result(&events).diagnostics.lines, 2);
+}
+
+#[test]
+fn silence_can_end_a_turn_and_is_nothing_of_the_next_one() {
+    let mut session = session();
+    assert_eq!(session.awaited_silence(), None);
+    session.begin(Turn::new("one"));
+    assert_eq!(session.awaited_silence(), Some(Duration::from_secs(2)));
+    lines(&mut session, &[r#"{"say":"a"}"#]);
+    assert!(!session.is_over());
+    session.silence();
+    assert!(session.is_over());
+    session.end_turn(0);
+    assert_eq!(names(&taken(&mut session)), ["text", "turn_end", "done"]);
+    session.silence();
+    session.begin(Turn::new("two"));
+    assert!(!session.is_over());
+    assert_eq!(names(&taken(&mut session)), [""; 0]);
 }
 
 #[test]
