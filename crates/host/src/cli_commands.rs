@@ -1,14 +1,17 @@
 //! Commands and skills in the files that a CLI reads, before it has reported them.
 
 use std::env;
-use std::fs::{self, File};
+use std::fs::{self, OpenOptions};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use teamster_core::{CliInfo, SlashCommand};
+use teamster_process::open_regular_file;
 
 /// Maximum number of commands and skills.
 const MAX_COMMANDS: usize = 500;
+/// Maximum number of files and folders that are looked at. A link may lead to a folder above it, again and again.
+const MAX_ENTRIES: usize = 5000;
 /// Depth of folders of commands.
 const DEPTH: usize = 4;
 /// Size of the beginning of a file that has its description, in bytes.
@@ -18,19 +21,22 @@ const HEAD: u64 = 16 << 10;
 /// user, each name once. What the CLI itself has is not in files.
 pub fn cli_commands(info: &CliInfo, directory: &Path) -> Vec<SlashCommand> {
     let variable = |name: &str| env::var_os(name);
-    let mut found = Vec::new();
+    let mut search = Search {
+        found: Vec::new(),
+        left: MAX_ENTRIES,
+    };
     for location in info.commands {
         if let Some(folder) = location.path(directory, &variable) {
-            commands_in(&folder, "", DEPTH, &mut found);
+            search.commands_in(&folder, "", DEPTH);
         }
     }
     for location in info.skills {
         if let Some(folder) = location.path(directory, &variable) {
-            skills_in(&folder, &mut found);
+            search.skills_in(&folder);
         }
     }
     let mut all: Vec<SlashCommand> = Vec::new();
-    for command in found {
+    for command in search.found {
         if all.iter().all(|it| it.name != command.name) {
             all.push(command);
         }
@@ -38,52 +44,59 @@ pub fn cli_commands(info: &CliInfo, directory: &Path) -> Vec<SlashCommand> {
     all
 }
 
-/// Adds the Markdown files of a folder. Those of a folder in it have its name and a colon before theirs.
-fn commands_in(folder: &Path, prefix: &str, depth: usize, found: &mut Vec<SlashCommand>) {
-    for (name, path) in entries(folder) {
-        if found.len() >= MAX_COMMANDS {
-            return;
-        }
-        if path.is_dir() {
-            if depth > 0 {
-                commands_in(&path, &format!("{prefix}{name}:"), depth - 1, found);
+/// What was found so far.
+struct Search {
+    found: Vec<SlashCommand>,
+    /// The number of files and folders that may still be looked at.
+    left: usize,
+}
+
+impl Search {
+    /// Adds the Markdown files of a folder. Those of a folder in it have its name and a colon before theirs.
+    fn commands_in(&mut self, folder: &Path, prefix: &str, depth: usize) {
+        for (name, path) in self.entries(folder) {
+            if self.found.len() >= MAX_COMMANDS {
+                return;
             }
-        } else if let Some(stem) = name.strip_suffix(".md") {
-            found.extend(command(format!("{prefix}{stem}"), &path));
+            if path.is_dir() {
+                if depth > 0 {
+                    self.commands_in(&path, &format!("{prefix}{name}:"), depth - 1);
+                }
+            } else if let Some(stem) = name.strip_suffix(".md") {
+                self.found.extend(command(format!("{prefix}{stem}"), &path));
+            }
         }
     }
-}
 
-/// Adds the folders with a skill.
-fn skills_in(folder: &Path, found: &mut Vec<SlashCommand>) {
-    for (name, path) in entries(folder) {
-        if found.len() >= MAX_COMMANDS {
-            return;
+    /// Adds the folders with a skill.
+    fn skills_in(&mut self, folder: &Path) {
+        for (name, path) in self.entries(folder) {
+            if self.found.len() >= MAX_COMMANDS {
+                return;
+            }
+            self.found.extend(command(name, &path.join("SKILL.md")));
         }
-        found.extend(command(name, &path.join("SKILL.md")));
     }
-}
 
-/// Returns the entries of a folder in the order of their names, without hidden ones. A folder that cannot be read has none.
-fn entries(folder: &Path) -> Vec<(String, PathBuf)> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let named = entries.filter_map(|it| Some((it.file_name().into_string().ok()?, it.path())));
-    let mut named: Vec<_> = named.filter(|(name, _)| !name.starts_with('.')).collect();
-    named.sort();
-    named
+    /// Returns the entries of a folder in the order of their names, without hidden ones. A folder that cannot be read has
+    /// none.
+    fn entries(&mut self, folder: &Path) -> Vec<(String, PathBuf)> {
+        let entries = fs::read_dir(folder).into_iter().flatten();
+        let entries: Vec<_> = entries.take(self.left).flatten().collect();
+        self.left -= entries.len();
+        let named = (entries.into_iter())
+            .filter_map(|it| Some((it.file_name().into_string().ok()?, it.path())));
+        let mut named: Vec<_> = named.filter(|(name, _)| !name.starts_with('.')).collect();
+        named.sort();
+        named
+    }
 }
 
 /// Reads the beginning of a file. `None` if it is not a regular file that can be read.
 fn command(name: String, path: &Path) -> Option<SlashCommand> {
-    if !path.metadata().ok()?.is_file() {
-        return None;
-    }
+    let file = open_regular_file(OpenOptions::new().read(true), path).ok()?;
     let mut head = Vec::new();
-    File::open(path)
-        .ok()?
-        .take(HEAD)
-        .read_to_end(&mut head)
-        .ok()?;
+    file.take(HEAD).read_to_end(&mut head).ok()?;
     let head = String::from_utf8_lossy(&head);
     let command = SlashCommand::new(name);
     Some(
@@ -150,5 +163,23 @@ mod tests {
                 SlashCommand::new("review"),
             ]
         );
+    }
+
+    #[test]
+    fn links_that_lead_back_end_the_search() {
+        let project = tempfile::tempdir().unwrap();
+        let folder = project.path().join("c");
+        fs::create_dir(&folder).unwrap();
+        for number in 0..100 {
+            std::os::unix::fs::symlink(".", folder.join(number.to_string())).unwrap();
+        }
+        fs::write(folder.join("#first.md"), "Begin.").unwrap();
+        let mut search = Search {
+            found: Vec::new(),
+            left: 1000,
+        };
+        search.commands_in(&folder, "", DEPTH);
+        assert_eq!(search.left, 0);
+        assert!(search.found.contains(&SlashCommand::new("#first")));
     }
 }
