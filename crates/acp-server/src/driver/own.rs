@@ -100,20 +100,28 @@ pub(super) async fn find(shared: &Shared, id: &str) -> Option<Found> {
     None
 }
 
-/// Returns what the session with this id had before a thread continued it with this prompt.
+/// Returns what the session with this id had before a thread continued it with these prompts, which it has as well.
 pub(super) async fn before(
     shared: &Shared,
     agent: &str,
     id: &str,
-    prompt: &str,
+    prompts: &[&str],
 ) -> Vec<RunLogEntry> {
     let Some(own) = &shared.own else {
         return Vec::new();
     };
     let mut messages = own.messages(agent, id).await.unwrap_or_default();
-    let is_it = |it: &OwnMessage| matches!(it, OwnMessage::Prompt(text) if text == prompt.trim());
-    let end = messages.iter().position(is_it).unwrap_or_default();
-    messages.truncate(end);
+    let Some(first) = prompts.first().map(|it| it.trim()) else {
+        return entries(id, messages);
+    };
+    // It may have had the same prompt before.
+    let count = prompts.iter().filter(|it| it.trim() == first).count();
+    let is_it = |it: &OwnMessage| matches!(it, OwnMessage::Prompt(text) if text == first);
+    let places: Vec<_> = (0..messages.len())
+        .filter(|at| is_it(&messages[*at]))
+        .collect();
+    let begin = places.get(places.len().saturating_sub(count));
+    messages.truncate(begin.copied().unwrap_or_default());
     entries(id, messages)
 }
 

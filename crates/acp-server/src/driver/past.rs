@@ -120,10 +120,9 @@ pub(super) async fn find(shared: &Shared, session_id: &str) -> Result<Found, Age
         });
         read.await.map_err(|error| shared.agent_error(error))?;
     }
-    if thread.parts.first().is_some_and(|it| continues_own(it))
-        && let Some(prompt) = entries.iter().find_map(prompt_of)
-    {
-        let mut all = own::before(shared, &provider, session_id, prompt).await;
+    if thread.parts.first().is_some_and(|it| continues_own(it)) {
+        let prompts: Vec<_> = entries.iter().filter_map(prompt_of).collect();
+        let mut all = own::before(shared, &provider, session_id, &prompts).await;
         all.append(&mut entries);
         entries = all;
     }

@@ -74,9 +74,9 @@ impl CliFiles for OnDisk {
     async fn messages(&self, _: &str, id: &str) -> Option<Vec<OwnMessage>> {
         let prompt = OwnMessage::Prompt("from the terminal".to_owned());
         let answer = OwnMessage::Answer("done there".to_owned());
-        // What the thread adds is in the file, too.
+        // What the thread adds is in the file, too, and has been said before.
         let more = OwnMessage::Prompt("more".to_owned());
-        (id == "own").then(|| vec![prompt, answer, more])
+        (id == "own").then(|| vec![prompt, answer, more.clone(), more])
     }
 }
 
@@ -110,7 +110,7 @@ async fn a_session_of_the_cli_is_listed_once_and_continued() {
     editor.load("own").await;
     assert_eq!(
         editor.texts("user_message_chunk"),
-        ["from the terminal", "more"]
+        ["from the terminal", "more", "more"]
     );
     assert!(editor.texts("agent_message_chunk").contains(&"done there"));
     assert_eq!(editor.turn("own", "more").await, "end_turn");
@@ -126,7 +126,7 @@ async fn a_session_of_the_cli_is_listed_once_and_continued() {
     editor.load("own").await;
     assert_eq!(
         editor.texts("user_message_chunk"),
-        ["from the terminal", "more"]
+        ["from the terminal", "more", "more"]
     );
 }
 
