@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::io::Write;
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 
 use anyhow::Context as _;
 
-use crate::{Outcome, cargo, root};
+use crate::{Outcome, cargo, command, root};
 
 /// Arguments that are handed on as they are.
 #[derive(Debug, clap::Args)]
@@ -55,7 +55,7 @@ pub(crate) fn script(name: &str, args: &Args, out: &mut impl Write) -> anyhow::R
         }
         return Ok(Outcome::Fine);
     }
-    let status = Command::new(script)
+    let status = command(script)
         .args(&args.args)
         .status()
         .with_context(|| format!("cannot start .ci/{name}"))?;
@@ -68,5 +68,69 @@ fn outcome(status: ExitStatus) -> Outcome {
         Some(1) => Outcome::Problems,
         Some(3) => Outcome::NotRun,
         _ => Outcome::Failed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn wrong_arguments_of_a_script_are_named_and_start_nothing() {
+        for (script, args, problem) in [
+            (
+                "fleet",
+                &["chaos", "--seconds=9"][..],
+                "no setting --seconds=9",
+            ),
+            ("fleet", &["simulate", "seconds=9"], "no setting seconds=9"),
+            ("fleet", &[], "chaos or simulate"),
+            (
+                "fuzz",
+                &["log", "--seconds"],
+                "--seconds takes a whole number",
+            ),
+            (
+                "fuzz",
+                &["log", "--seconds", "1m"],
+                "--seconds takes a whole number",
+            ),
+            (
+                "fuzz",
+                &["log", "--seconds", "0"],
+                "--seconds takes a whole number",
+            ),
+            ("fuzz", &["log", "--input"], "--input takes files"),
+            ("fuzz", &["--input", "a"], "--input takes one target"),
+            ("soak", &["turns", "turn"], "no part turn"),
+            ("workspaces", &["small", "large"], "no part large"),
+        ] {
+            // Without cargo: nothing is built even if a check is missing.
+            let ran = Command::new(root().join(".ci").join(script))
+                .args(args)
+                .env("PATH", "/usr/bin:/bin")
+                .output()
+                .unwrap();
+            let stderr = String::from_utf8_lossy(&ran.stderr);
+            assert_eq!(ran.status.code(), Some(2), "{script} {args:?}: {stderr}");
+            assert!(stderr.contains(problem), "{script} {args:?}: {stderr}");
+        }
+    }
+
+    #[test]
+    fn help_of_a_script_is_the_comment_at_its_beginning() {
+        for script in ["fleet", "fuzz", "soak", "workspaces"] {
+            let args = Args {
+                args: vec!["--help".to_owned()],
+            };
+            let mut out = Vec::new();
+            let outcome = super::script(script, &args, &mut out).unwrap();
+            assert_eq!(outcome, Outcome::Fine);
+            let help = String::from_utf8(out).unwrap();
+            assert!(help.contains(&format!("  .ci/{script} ")), "{help}");
+            assert!(!help.contains("set -euo"), "{help}");
+        }
     }
 }

@@ -12,7 +12,7 @@ mod surface;
 mod tidy;
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -130,18 +130,23 @@ fn complain(message: impl std::fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "error: {message}");
 }
 
-/// Returns cargo without the variables that it has set for this program. Build scripts that read them, such
-/// as that of `ring`, would be rerun with all dependents at each change between both environments.
+/// Returns cargo.
 fn cargo() -> Command {
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Returns the command of a program that builds, without the variables that cargo has set for this one. Build scripts that
+/// read them, such as that of `ring`, would be rerun with all dependents at each change between both environments.
+fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
     for (name, _) in env::vars_os() {
         let is_set_by_cargo =
             |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
         if name.to_str().is_some_and(is_set_by_cargo) {
-            cargo.env_remove(name);
+            command.env_remove(name);
         }
     }
-    cargo
+    command
 }
 
 /// Returns the root of this repository.

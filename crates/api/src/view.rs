@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use teamster_core::{AgentError, CostSource, RunResult, RunStatus, Usage, WorkspaceResult};
 
+use crate::history::RunCursor;
 use crate::{LiveStatus, PendingRequest, QueueStatus, RunInfo, RunQuery, RunService, ServiceError};
 
 /// The state of a run.
@@ -162,7 +163,7 @@ impl RunList {
             return true;
         }
         let last = self.runs.last().map(|run| &run.info);
-        self.next = last.map(|last| format!("{}.{}", last.accepted_at_ms, last.run_id));
+        self.next = last.map(|last| RunCursor::new(last.accepted_at_ms, &*last.run_id).to_string());
         false
     }
 }

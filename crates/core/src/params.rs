@@ -189,7 +189,6 @@ impl fmt::Debug for ExecuteParams {
     }
 }
 
-/// Creates parameters with an empty prompt, to be set later.
 impl ExecuteParams {
     /// Names of all parameters, as in [`ErrorDetail::Parameter`](crate::ErrorDetail).
     pub const NAMES: &'static [&'static str] = &[

@@ -10,7 +10,7 @@ self.addEventListener('push', (event) => {
   })());
 });
 
-/// Tells the server of a subscription that the browser has replaced. Without a login, the page does so once it is open.
+/// Gives the server the new subscription when the browser has replaced one. Without a login, the page does so once it is open.
 self.addEventListener('pushsubscriptionchange', (event) => {
   event.waitUntil((async () => {
     const send = (method, path, body) => fetch(`v1/web-push${path}`, {method, body: body && JSON.stringify(body), headers: body ? {'Content-Type': 'application/json'} : {}, credentials: 'same-origin'});

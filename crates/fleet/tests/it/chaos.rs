@@ -86,6 +86,11 @@ impl Plan {
                 .map_or(default, |value| value.parse().unwrap())
         };
         let without = values.get("without").copied().unwrap_or("disk");
+        let without = without.split(',').filter(|what| !what.is_empty());
+        let without: BTreeSet<_> = without.map(str::to_owned).collect();
+        for what in &without {
+            assert!(DONE.contains(&&**what), "{what} is none of {DONE:?}");
+        }
         let size = |name, default| usize::try_from(number(name, default)).unwrap();
         Self {
             seconds: number("seconds", 12),
@@ -96,7 +101,7 @@ impl Plan {
             every: number("every", 2000),
             dies: part("dies", 0.02),
             messages: part("messages", 0.005),
-            without: without.split(',').map(str::to_owned).collect(),
+            without,
             older: values.get("older").map(PathBuf::from),
         }
     }
