@@ -380,7 +380,7 @@ impl Dialect for QwenDialect {
         known_by(plain, kind)
     }
 
-    /// What it writes about its own speed explains no failure.
+    /// Leaves out the lines about the CLI's own speed, which explain no failure.
     fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {
         let plain = without_colors(stderr);
         if !plain.contains(PERFORMANCE) {

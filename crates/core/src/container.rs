@@ -26,7 +26,7 @@ pub struct Container {
     pub engine: ContainerEngine,
     /// The image, as the engine names it.
     pub image: String,
-    /// What it has of this machine, beside the agent's directories.
+    /// Files and directories of this machine in it, beside the agent's directories.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mounts: Vec<Mount>,
     /// The engine's program, if not the one on `PATH`.

@@ -25,7 +25,7 @@ pub(crate) type Sum = Counter<f64, AtomicU64>;
 pub struct Figure {
     /// Name, as that in the text format without `_total`.
     pub name: &'static str,
-    /// What it is about.
+    /// Description for people.
     pub help: &'static str,
     /// True if it only grows.
     pub is_counter: bool,

@@ -30,7 +30,7 @@ pub struct Triggers {
     read: Mutex<ReadTriggers>,
 }
 
-/// What was read of the file.
+/// Content of the file, as it was read last.
 #[derive(Debug, Default)]
 struct ReadTriggers {
     /// The file, and those of its secrets.

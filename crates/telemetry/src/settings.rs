@@ -10,7 +10,7 @@ const NO_LIMIT: Duration = Duration::from_millis(u64::MAX);
 /// The only supported protocol.
 const PROTOCOL: &str = "http/protobuf";
 
-/// What is sent.
+/// A kind of telemetry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signal {
     Traces,
@@ -26,7 +26,7 @@ impl Signal {
     }
 }
 
-/// How a signal is sent.
+/// Settings of a signal that is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settings {
     /// Prompts, answers, and arguments and results of tools are sent.

@@ -31,9 +31,9 @@ pub const END_LIMIT: Duration = Duration::from_secs(3);
 /// drops spans, and the first failure is one warning.
 #[derive(Clone)]
 pub struct Telemetry {
-    /// How traces are sent, if they are.
+    /// Settings of traces, if they are sent.
     traces: Option<Settings>,
-    /// How figures are sent, if they are.
+    /// Settings of figures, if they are sent.
     metrics: Option<Settings>,
     parent: Context,
     vendors: Vendors,

@@ -19,7 +19,7 @@ use collector::{Collector, Span};
 
 const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 const PARENT: &str = "b7ad6b7169203331";
-/// What no collector, log or terminal may get.
+/// A secret that no collector, log or terminal may get.
 const SECRET: &str = "a-secret-token";
 
 /// Sets the variables that send everything to this address.

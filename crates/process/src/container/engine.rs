@@ -105,7 +105,7 @@ fn reason(stderr: &str) -> &str {
     line.strip_prefix("Error: ").unwrap_or(line)
 }
 
-/// What a container can be made of.
+/// An engine and an image that can be used.
 pub(super) struct Ready {
     /// The engine has no more rights than this user.
     pub(super) is_rootless: bool,

@@ -16,11 +16,11 @@ const LONG_TURN: Duration = Duration::from_secs(10);
 /// The time for which the status of a session is awaited.
 const LIMIT: Duration = Duration::from_secs(2);
 
-/// What is known of the turns of live sessions.
+/// Turns of the live sessions.
 #[derive(Debug, Default)]
 pub(super) struct Sessions(HashMap<String, Turns>);
 
-/// What is known of the turns of a session.
+/// Turns of a session.
 #[derive(Debug, Default)]
 struct Turns {
     /// The newest entry of the log when the session was at rest.

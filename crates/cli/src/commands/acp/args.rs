@@ -107,7 +107,7 @@ pub(crate) struct AcpProcessArgs {
     pub(crate) environment: EnvironmentArgs,
 }
 
-/// What differs from the options of other commands.
+/// Changes an option of other commands to that of editors.
 fn of_editor(arg: Arg) -> Arg {
     only_common(match arg.get_id().as_str() {
         "retries" | "max_budget_usd" => arg.help_heading(COMMON),
