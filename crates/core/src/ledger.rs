@@ -337,6 +337,7 @@ mod tests {
             parent_tool_id: None,
         })));
         say(&mut ledger, None, "Done.");
+        assert_eq!(ledger.last_message().as_deref(), Some("Done."));
         say(&mut ledger, Some("m"), "mo");
         say(&mut ledger, Some("n"), "other");
         say(&mut ledger, Some("m"), "re");
@@ -358,6 +359,12 @@ mod tests {
         ledger.event(&AgentEvent::Retract(Retract { message_id: m }));
         assert_eq!(ledger.text(), "I look.Done.other");
         assert_eq!(ledger.last_message().as_deref(), Some("other"));
+        say(&mut ledger, Some("n"), "!");
+        assert_eq!(
+            ledger.count(),
+            4,
+            "text after a retracted message is another one"
+        );
     }
 
     #[test]
@@ -385,5 +392,39 @@ mod tests {
         assert_eq!(pieces, [" \n", "é!"]);
         ledger.truncate(1);
         assert_eq!((ledger.len(), ledger.count()), (2, 1));
+        say(&mut ledger, Some("a"), "x");
+        assert_eq!(ledger.count(), 2);
+    }
+
+    #[test]
+    fn a_call_that_has_ended_is_known_and_not_open() {
+        let mut tools = ToolLedger::default();
+        let id = Id::from("t");
+        assert!(tools.start(&id, 1));
+        assert!(!tools.start(&id, 2));
+        assert_eq!(tools.open().len(), 1);
+        *tools.open_mut(&id).unwrap() += 10;
+        assert_eq!(tools.end(&id), Some(&11));
+        assert_eq!(tools.end(&id), None);
+        assert_eq!(tools.open_mut(&id), None);
+        assert_eq!((tools.get(&id), tools.open().len()), (Some(&11), 0));
+    }
+
+    #[test]
+    fn a_cost_that_is_partly_an_estimate_is_one() {
+        let mut used = UsageLedger::default();
+        assert_eq!(used.cost_source(), None);
+        let mut result = RunResult::default().total_cost_usd(0.5);
+        let mut reported = UsageLedger::default();
+        reported.result(&result);
+        assert_eq!(reported.cost_source(), Some(CostSource::Reported));
+        result.cost_source = Some(CostSource::Estimated);
+        used.result(&result);
+        // A later result without a cost says nothing about it.
+        used.result(&RunResult::default());
+        for both in [used.plus(reported), reported.plus(used)] {
+            assert_eq!(both.cost_usd, Some(1.0));
+            assert_eq!(both.cost_source(), Some(CostSource::Estimated));
+        }
     }
 }

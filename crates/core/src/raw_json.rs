@@ -186,6 +186,23 @@ mod tests {
         assert_eq!(deep, Value::String(text));
     }
 
+    #[test]
+    fn no_decoder_can_read_more_levels_than_its_parser() {
+        for (count, fits) in [(127, true), (128, false)] {
+            let json = nested(count);
+            assert_eq!(
+                serde_json::from_str::<Value>(&json).is_ok(),
+                fits,
+                "{count}"
+            );
+            assert_eq!(
+                RawJson::is_beyond_decoders(json.as_bytes()),
+                !fits,
+                "{count}"
+            );
+        }
+    }
+
     // Made by hand: valid JSON that differs from what a reader makes of it.
     #[test]
     fn every_value_is_read_back_as_it_was() {

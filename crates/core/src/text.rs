@@ -140,13 +140,13 @@ pub fn error_of_stack(text: &str) -> Option<&str> {
         return None;
     }
     let mut lines = text.lines().map(str::trim_end).filter(|line| {
-        let Some((name, message)) = line.split_once(": ") else {
+        let Some((name, _)) = line.split_once(": ") else {
             return false;
         };
         // `TypeError [ERR_UNKNOWN]`
         let name = name.split(" [").next().unwrap_or_default();
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-        !message.is_empty() && name.ends_with("Error") && name.chars().all(is_name)
+        name.ends_with("Error") && name.chars().all(is_name)
     });
     // The last one of a chain in Python. Node.js indents the causes.
     if is_python {
@@ -193,6 +193,7 @@ mod tests {
         assert_eq!(excerpt("héllo", 2), "h… (6 bytes in all)");
         assert_eq!(tail("hellö", 1), "…");
         assert_eq!(tail("hellö", 2), "…ö");
+        assert_eq!(tail("abc", 3), "abc");
         assert_eq!(excerpt("abc", 3), "abc");
     }
 
@@ -207,9 +208,31 @@ mod tests {
             ("\u{1b}[12", ""),
             ("\u{1b}[1é", "é"),
             ("a \u{8}\u{9b}\0 b\tc", "a  b\tc"),
+            ("a\0 b", "a b"),
+            ("a \0b", "a b"),
+            ("\u{1b}P1$r\u{1b}\\a", "a"),
+            ("\u{1b}Xx\u{1b}\\a", "a"),
+            ("\u{1b}^x\u{7}a", "a"),
+            ("\u{1b}_x\u{1b}\\a", "a"),
             ("  two  words \r\n", "two  words"),
         ] {
             assert_eq!(visible(text), seen, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn characters_that_change_the_order_of_text_are_not_shown() {
+        for c in [
+            '\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202e}', '\u{2066}', '\u{2069}',
+        ] {
+            let text = format!(" a{c}b\t{c}\r\nc\u{1b}d ");
+            assert_eq!(one_line(&text), "ab c d", "{c:?}");
+            assert_eq!(printable(&text), " abcd ", "{c:?}");
+        }
+        for c in [
+            '\u{200d}', '\u{2010}', '\u{2029}', '\u{202f}', '\u{2065}', '\u{206a}',
+        ] {
+            assert!(!is_bidi_control(c), "{c:?}");
         }
     }
 

@@ -302,6 +302,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_policy_waits_for_a_limit_unless_no_action_may() {
+        let ends = RetryPolicy::default()
+            .on(ErrorKind::Quota, Action::End)
+            .on(ErrorKind::RateLimit, Action::End);
+        for (policy, waits) in [
+            (RetryPolicy::default(), true),
+            (RetryPolicy::default().max_wait(Duration::ZERO), false),
+            (
+                RetryPolicy::default().on(ErrorKind::Quota, Action::End),
+                true,
+            ),
+            (ends.clone(), false),
+            (ends.clone().on(ErrorKind::Auth, Action::Retry), false),
+            (ends.on(ErrorKind::Auth, Action::Wait), true),
+        ] {
+            assert_eq!(policy.may_wait(), waits, "{policy:?}");
+        }
+    }
+
+    #[test]
     fn a_policy_is_read_from_configuration() {
         let json = r#"{"retries": 1, "maxWait": "10m", "maxElapsed": "1h",
             "actions": {"auth": "end", "quota": "wait", "network": "fall-back"},

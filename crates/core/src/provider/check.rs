@@ -311,8 +311,28 @@ mod tests {
         assert!(refused(|p| p.title = Some(" ".into())).starts_with("title: "));
         assert!(refused(|p| p.max_turns = Some(0)).starts_with("max_turns: "));
         assert!(refused(|p| p.max_budget_usd = Some(f64::NAN)).starts_with("max_budget_usd: "));
+        assert!(refused(|p| p.max_budget_usd = Some(0.0)).starts_with("max_budget_usd: "));
         assert!(refused(|p| p.output_schema = Some(json!([]))).starts_with("output_schema: "));
         assert!(refused(|p| p.hooks = Some(json!([]))).starts_with("hooks: "));
+        // A fork is a new session, which may have an id.
+        let mut fork = ExecuteParams::new("hi");
+        fork.session_id = Some("a".into());
+        fork.new_session_id = Some("b".into());
+        fork.fork = true;
+        assert!(fork.check(&INFO, &all).is_ok());
+    }
+
+    #[test]
+    fn an_id_in_another_form_is_no_uuid() {
+        let id = "0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f";
+        assert!(is_uuid(id));
+        assert!(!is_uuid(&format!("{id}0")));
+        for at in [8, 13, 18, 23] {
+            let mut other = id.to_owned();
+            other.replace_range(at..=at, "0");
+            assert!(!is_uuid(&other), "{other}");
+        }
+        assert!(!is_uuid(&id.replace('f', "g")));
     }
 
     #[test]
@@ -332,11 +352,11 @@ mod tests {
             (ErrorCode::InvalidParams, "prompt".to_owned())
         );
         assert_eq!(
-            refused(|p| p.prompt = "x".repeat(150_000)),
+            refused(|p| p.prompt = "x".repeat(LARGEST_ARGUMENT + 1)),
             (ErrorCode::PromptTooLarge, "prompt".to_owned())
         );
         // Beyond the default limit of an argument, but a valid one.
-        let long = ExecuteParams::new("x".repeat(100_000));
+        let long = ExecuteParams::new("x".repeat(LARGEST_ARGUMENT));
         assert!(long.check(&INFO, &none).is_ok());
     }
 
@@ -349,12 +369,12 @@ mod tests {
             refused(&can, |p| p.sub_agents = vec![agent.clone(), agent]),
             "sub_agents: a: the name is used twice"
         );
-        assert_eq!(
-            refused(&can, |p| {
-                p.sub_agents = vec![crate::SubAgent::new("a", "b", " ")];
-            }),
-            "sub_agents: a: it needs a name, a description and a prompt"
-        );
+        for [name, description, prompt] in [["", "b", "c"], ["a", " ", "c"], ["a", "b", "\n"]] {
+            let agent = crate::SubAgent::new(name, description, prompt);
+            let message = refused(&can, |p| p.sub_agents = vec![agent]);
+            let problem = "it needs a name, a description and a prompt";
+            assert!(message.ends_with(problem), "{message}");
+        }
     }
 
     #[test]
@@ -367,6 +387,13 @@ mod tests {
             refused(&can, append),
             "system_prompt: X can only replace its own, not append to it"
         );
+        can.system_prompt = SystemPromptSupport::Append;
+        let replace =
+            |p: &mut ExecuteParams| p.system_prompt = Some(SystemPrompt::Replace("s".into()));
+        assert_eq!(
+            refused(&can, replace),
+            "system_prompt: X can only append to its own, not replace it"
+        );
     }
 
     #[test]
@@ -377,7 +404,10 @@ mod tests {
         let on_stdin = |prompt: &str, limit| params.prompt_on_stdin(prompt, &INFO, &can, limit);
         assert!(!on_stdin("short", 10).unwrap());
         assert!(on_stdin("a\0b", 10).unwrap());
-        let error = on_stdin(&"x".repeat(20_000), 15_000).unwrap_err();
+        let most = LARGEST_PROMPT_ARGUMENT;
+        assert!(!on_stdin(&"x".repeat(most), 10).unwrap());
+        assert!(on_stdin(&"x".repeat(most + 1), most + 1).unwrap());
+        let error = on_stdin(&"x".repeat(most + 1), most).unwrap_err();
         assert_eq!(error.code, ErrorCode::PromptTooLarge);
     }
 

@@ -160,6 +160,25 @@ mod tests {
     }
 
     #[test]
+    fn numbers_below_1e15_are_rounded_up() {
+        for (number, expected) in [
+            (-0.1, None),
+            (0.0, Some(0)),
+            (0.1, Some(1)),
+            (999_999_999_999_999.0, Some(999_999_999_999_999)),
+            (1e15, None),
+        ] {
+            assert_eq!(whole(number), expected, "{number}");
+        }
+    }
+
+    #[test]
+    fn a_type_with_an_escape_is_read_whole() {
+        assert_eq!(type_of(r#"{"type":"a\"b"}"#).as_deref(), Some("a\"b"));
+        assert_eq!(type_of(r#"{"type":"a"#), None);
+    }
+
+    #[test]
     fn a_value_of_any_depth_is_read_or_is_its_text() {
         #[derive(Deserialize)]
         struct Line {

@@ -119,6 +119,34 @@ fn a_candidate_on_hold_costs_no_attempt() {
 }
 
 #[test]
+fn a_wait_of_the_longest_length_is_allowed() {
+    let most = |policy: &mut RetryPolicy| policy.max_wait = Duration::from_millis(10);
+    for (kind, after_ms, expected) in [
+        (ErrorKind::Quota, 10, again(0, 10, false)),
+        (ErrorKind::Quota, 11, Next::End(None)),
+        // A limit that has reset and applies all the same is none to wait for.
+        (ErrorKind::Quota, 0, Next::End(None)),
+        (ErrorKind::RateLimit, 10, again(0, 10, false)),
+        (ErrorKind::RateLimit, 11, Next::End(None)),
+        (ErrorKind::RateLimit, 0, again(0, 1000, false)),
+    ] {
+        let failed = error(kind, Some(after_ms));
+        let next = plan(&["a"], most).after(standing(&failed));
+        assert_eq!(next, expected, "{kind:?} {after_ms}");
+    }
+    let failed = error(ErrorKind::Network, None);
+    let within = |ms| {
+        let within = Duration::from_millis(ms);
+        plan(&["a"], |policy| policy.max_elapsed = Some(within)).after(standing(&failed))
+    };
+    assert_eq!(within(1000), again(0, 1000, false));
+    assert!(matches!(
+        within(999),
+        Next::End(Some((NotRetried::OutOfTime, _)))
+    ));
+}
+
+#[test]
 fn waits_that_do_not_help_grow() {
     let failed = error(ErrorKind::Quota, Some(1));
     let mut plan = plan(&["a"], |policy| policy.max_delay = Duration::from_secs(3));
