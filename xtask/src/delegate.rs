@@ -40,12 +40,11 @@ pub(crate) fn run(task: &str, args: &Args) -> anyhow::Result<Outcome> {
     Ok(outcome(status))
 }
 
-/// Runs a script of `.ci`. Its help is the comment at its beginning.
+/// Runs a script, by its path in the repository. Its help is the comment at its beginning.
 pub(crate) fn script(name: &str, args: &Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
-    let script = root().join(".ci").join(name);
+    let script = root().join(name);
     if args.args.iter().any(|arg| arg == "-h" || arg == "--help") {
-        let text =
-            fs::read_to_string(&script).with_context(|| format!("cannot read .ci/{name}"))?;
+        let text = fs::read_to_string(&script).with_context(|| format!("cannot read {name}"))?;
         for line in text
             .lines()
             .skip(1)
@@ -58,7 +57,7 @@ pub(crate) fn script(name: &str, args: &Args, out: &mut impl Write) -> anyhow::R
     let status = command(script)
         .args(&args.args)
         .status()
-        .with_context(|| format!("cannot start .ci/{name}"))?;
+        .with_context(|| format!("cannot start {name}"))?;
     Ok(outcome(status))
 }
 
@@ -81,34 +80,39 @@ mod tests {
     fn wrong_arguments_of_a_script_are_named_and_start_nothing() {
         for (script, args, problem) in [
             (
-                "fleet",
+                ".ci/fleet",
                 &["chaos", "--seconds=9"][..],
                 "no setting --seconds=9",
             ),
-            ("fleet", &["simulate", "seconds=9"], "no setting seconds=9"),
-            ("fleet", &[], "chaos or simulate"),
             (
-                "fuzz",
+                ".ci/fleet",
+                &["simulate", "seconds=9"],
+                "no setting seconds=9",
+            ),
+            (".ci/fleet", &[], "chaos or simulate"),
+            (
+                ".ci/fuzz",
                 &["log", "--seconds"],
                 "--seconds takes a whole number",
             ),
             (
-                "fuzz",
+                ".ci/fuzz",
                 &["log", "--seconds", "1m"],
                 "--seconds takes a whole number",
             ),
             (
-                "fuzz",
+                ".ci/fuzz",
                 &["log", "--seconds", "0"],
                 "--seconds takes a whole number",
             ),
-            ("fuzz", &["log", "--input"], "--input takes files"),
-            ("fuzz", &["--input", "a"], "--input takes one target"),
-            ("soak", &["turns", "turn"], "no part turn"),
-            ("workspaces", &["small", "large"], "no part large"),
+            (".ci/fuzz", &["log", "--input"], "--input takes files"),
+            (".ci/fuzz", &["--input", "a"], "--input takes one target"),
+            (".ci/soak", &["turns", "turn"], "no part turn"),
+            (".ci/workspaces", &["small", "large"], "no part large"),
+            ("packaging/crates", &["--tests"], "usage: packaging/crates"),
         ] {
             // Without cargo: nothing is built even if a check is missing.
-            let ran = Command::new(root().join(".ci").join(script))
+            let ran = Command::new(root().join(script))
                 .args(args)
                 .env("PATH", "/usr/bin:/bin")
                 .output()
@@ -121,7 +125,13 @@ mod tests {
 
     #[test]
     fn help_of_a_script_is_the_comment_at_its_beginning() {
-        for script in ["fleet", "fuzz", "soak", "workspaces"] {
+        for script in [
+            ".ci/fleet",
+            ".ci/fuzz",
+            ".ci/soak",
+            ".ci/workspaces",
+            "packaging/crates",
+        ] {
             let args = Args {
                 args: vec!["--help".to_owned()],
             };
@@ -129,7 +139,7 @@ mod tests {
             let outcome = super::script(script, &args, &mut out).unwrap();
             assert_eq!(outcome, Outcome::Fine);
             let help = String::from_utf8(out).unwrap();
-            assert!(help.contains(&format!("  .ci/{script} ")), "{help}");
+            assert!(help.contains(&format!("  {script} ")), "{help}");
             assert!(!help.contains("set -euo"), "{help}");
         }
     }

@@ -45,6 +45,8 @@ enum Task {
     Follow(delegate::Args),
     /// Try to break what reads strangers' bytes, with changed recordings: `.ci/fuzz`.
     Fuzz(delegate::Args),
+    /// Make the packages of all published crates, and check what is in them: `packaging/crates`.
+    Package(delegate::Args),
     Prices(prices::Args),
     /// Run `teamster loop` with the real CLIs and see what the model is asked.
     Loop(delegate::Args),
@@ -85,18 +87,19 @@ fn main() -> ExitCode {
         Task::Capabilities(args) => capabilities::run(args, &mut out),
         Task::Capture(args) => delegate::run("capture", &args),
         Task::Conformance(args) => delegate::run("conformance", &args),
-        Task::Fleet(args) => delegate::script("fleet", &args, &mut out),
+        Task::Fleet(args) => delegate::script(".ci/fleet", &args, &mut out),
         Task::Follow(args) => delegate::run("follow", &args),
-        Task::Fuzz(args) => delegate::script("fuzz", &args, &mut out),
+        Task::Fuzz(args) => delegate::script(".ci/fuzz", &args, &mut out),
+        Task::Package(args) => delegate::script("packaging/crates", &args, &mut out),
         Task::Prices(args) => prices::run(&args, &mut out),
         Task::Loop(args) => delegate::run("loop", &args),
         Task::Replay(args) => replay::run(&args, &mut out),
         Task::Resilience(args) => delegate::run("resilience", &args),
         Task::Schema(args) => schema::run(args, &mut out),
-        Task::Soak(args) => delegate::script("soak", &args, &mut out),
+        Task::Soak(args) => delegate::script(".ci/soak", &args, &mut out),
         Task::Surface(args) => surface::run(args, &mut out),
         Task::Tidy(args) => tidy::run(&args, &mut out),
-        Task::Workspaces(args) => delegate::script("workspaces", &args, &mut out),
+        Task::Workspaces(args) => delegate::script(".ci/workspaces", &args, &mut out),
     };
     let outcome = outcome.and_then(|outcome| {
         out.flush()?;
