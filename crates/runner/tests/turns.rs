@@ -430,7 +430,7 @@ async fn settings_of_clients_reach_the_agent_and_the_log() {
     assert_eq!(of_type(&notices, "notice"), 2);
     let mode = PermissionMode::Bypass;
     live.command(Command::SetPermission { mode }).await.unwrap();
-    // Whoever prompts from now on needs the right to it.
+    // The sender of the next prompt needs the right to it.
     let about = client::status(&live.folder).await.unwrap();
     assert_eq!(about.permission, Some(mode));
     live.turn("a").await;

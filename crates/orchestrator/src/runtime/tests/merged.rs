@@ -125,7 +125,7 @@ async fn a_fallback_is_reported() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_last_attempt_that_names_neither_session_nor_model_has_those_it_was_given() {
+async fn an_attempt_that_names_no_session_or_model_has_those_given() {
     let claude = mock(
         "claude",
         [
