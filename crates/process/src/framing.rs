@@ -305,8 +305,8 @@ mod tests {
             buf.next(),
             Some(Frame::Oversize {
                 bytes: 32_768_000,
-                ..
-            })
+                head,
+            }) if head.len() == HEAD_BYTES
         ));
         assert_eq!(buf.next(), Some(Frame::Line(b"small")));
         assert_eq!(buf.next(), None);

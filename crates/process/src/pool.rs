@@ -137,7 +137,7 @@ impl SessionPool {
             .map(|(_, entry)| entry)
             .collect();
         // The session `but` is about to have a process too.
-        let too_many = (live.len() + 1).saturating_sub(self.config.max_live.max(1));
+        let too_many = (live.len() + 1).saturating_sub(self.config.max_live);
         if too_many == 0 {
             return;
         }

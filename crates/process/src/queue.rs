@@ -302,6 +302,29 @@ mod tests {
     }
 
     #[test]
+    fn a_batch_larger_than_the_memory_is_kept_there_if_alone() {
+        let (producer, consumer) = queue(0, Spill::new(None, 0));
+        producer.push(&mut events(0..3, 100)).unwrap();
+        assert_eq!(in_memory(&consumer.0), 3);
+        producer.push(&mut events([3], 0)).unwrap_err();
+    }
+
+    #[test]
+    fn small_batches_are_passed_as_one_and_large_ones_are_not() {
+        let (producer, consumer) = queue(usize::MAX, Spill::new(None, 0));
+        let batches = || lock(&consumer.0).ready.len();
+        for (number, padding, expected) in [
+            (0, 0, 1),
+            (1, 0, 1),
+            (2, BATCH_BYTES / 2, 1),
+            (3, BATCH_BYTES / 2, 2),
+        ] {
+            producer.push(&mut events([number], padding)).unwrap();
+            assert_eq!(batches(), expected, "{number}");
+        }
+    }
+
+    #[test]
     fn entries_held_by_the_consumer_count_as_memory() {
         let (producer, mut consumer) = queue(10_000, Spill::new(None, 1 << 30));
         producer.push(&mut events(0..20, 200)).unwrap();

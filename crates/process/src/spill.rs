@@ -323,6 +323,17 @@ mod tests {
     }
 
     #[test]
+    fn the_limit_is_the_size_of_all_that_waits() {
+        let mut spill = Spill::new(None, 1000);
+        spill.push(&mut vec![text("a")]).unwrap();
+        let size = spill.waiting;
+        for (limit, fits) in [(size, true), (size - 1, false)] {
+            let mut spill = Spill::new(None, limit);
+            assert_eq!(spill.push(&mut vec![text("a")]).is_ok(), fits, "{limit}");
+        }
+    }
+
+    #[test]
     fn a_place_that_cannot_be_written_is_an_error() {
         let mut spill = Spill::new(Some(Path::new("/nowhere")), 1000);
         let mut batch = vec![text("a")];

@@ -80,6 +80,7 @@ mod tests {
     fn of_a_long_text_the_end_is_kept_and_the_cut_is_marked() {
         assert_eq!(tail(3, &[b"abcdefg", b"hij", b"k"]), "…ijk");
         assert_eq!(tail(3, &["aaaéö".as_bytes()]), "…ö");
+        assert_eq!(tail(3, &["a\u{1f600}".as_bytes()]), "…");
         assert_eq!(tail(0, &[b"abc"]), "…");
     }
 

@@ -183,6 +183,10 @@ mod tests {
             "the CLI printed nothing for 1800s while tools ran: Bash, Read"
         );
         assert_eq!(
+            limits.error(&Phase::Background).message,
+            "the CLI printed nothing for 1800s while it waited for work in the background"
+        );
+        assert_eq!(
             limits.error(&Phase::Model).message,
             "the CLI printed nothing for 7s while the model worked"
         );

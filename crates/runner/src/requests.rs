@@ -303,3 +303,25 @@ fn mismatch(request: &PendingRequest, answer: &Answer) -> Option<String> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_settled_requests_are_remembered() {
+        let requests = Requests::default();
+        for number in 0..=MAX_SETTLED {
+            lock(&requests.shared).settle(&number.to_string(), "it was denied");
+        }
+        let refusal = |id: usize| {
+            requests
+                .answer(&id.to_string(), Answer::Allow)
+                .unwrap_err()
+                .0
+        };
+        assert_eq!(refusal(0), RefusalCode::UnknownRequest);
+        assert_eq!(refusal(1), RefusalCode::AlreadyAnswered);
+        assert_eq!(refusal(MAX_SETTLED), RefusalCode::AlreadyAnswered);
+    }
+}

@@ -55,6 +55,13 @@ fn old_logs_are_removed_and_then_the_oldest_beyond_the_size() {
         left(&runs, &Retention::default()),
         ["a", "b", "c", "d", "e"]
     );
+    let bytes = |id: &str| {
+        fs::metadata(runs.root().join(id).join("events.ndjson"))
+            .unwrap()
+            .len()
+    };
+    let all: u64 = runs.ids().unwrap().iter().map(|id| bytes(id)).sum();
+    assert_eq!(left(&runs, &keep(None, Some(all))).len(), 5);
     assert_eq!(left(&runs, &keep(Some(99), None)), ["b", "c", "d", "e"]);
     let pruned = runs.prune(&keep(Some(99), Some(35_000))).unwrap();
     assert_eq!((pruned.logs, pruned.outdated), (1, Vec::new()));

@@ -174,9 +174,9 @@ fn a_disabled_server_is_left_out_even_if_it_is_invalid() {
 #[test]
 fn variables_are_replaced_where_claude_code_replaces_them() {
     let server = one(r#"
-        "command": "${NOT_SET:-x}", "args": ["a${HOST}b${HOST}", "${EMPTY:-d}"], "cwd": "/${HOST}",
+        "command": "${NOT_SET:-x}", "args": ["a${HOST}b${HOST}", "${EMPTY:-d}", "${_NOT_SET:-_}"], "cwd": "/${HOST}",
         "env": {"A": "${TOKEN}", "${TOKEN}": "${NOT_SET:-}"}"#);
-    let mut expected = McpServer::stdio("s", "x", ["aexample.combexample.com", ""])
+    let mut expected = McpServer::stdio("s", "x", ["aexample.combexample.com", "", "_"])
         .env("A", "sk-1")
         .env("${TOKEN}", "");
     if let McpTransport::Stdio { cwd, .. } = &mut expected.transport {
@@ -191,7 +191,7 @@ fn variables_are_replaced_where_claude_code_replaces_them() {
 
 #[test]
 fn text_that_looks_like_a_variable_is_kept() {
-    let text = "$TOKEN $${1} ${ ${1:0:2} ${x%y} ${} ${A B} ${TOKEN";
+    let text = "$TOKEN $${1} ${ ${1:0:2} ${x%y} ${} ${A B} ${x:0:2} ${:a} ${a1:b} ${TOKEN";
     let escaped = serde_json::to_string(&text).unwrap();
     let server = one(&format!(r#""command": "x", "args": [{escaped}]"#));
     assert_eq!(server, McpServer::stdio("s", "x", [text]));

@@ -259,6 +259,14 @@ mod tests {
         let other = location(&[&long, &long, "x"]).journal_folder();
         assert!(folder.file_name().unwrap().len() <= 255);
         assert_ne!(folder, other);
+        // The cut is within a character of this one.
+        let odd = location(&[&format!("a{long}")]).journal_folder();
+        assert!(odd.file_name().unwrap().len() <= 255);
+        let fits = "x".repeat(LONGEST_NAME);
+        assert_eq!(
+            location(&[&fits]).journal_folder(),
+            Path::new("/a").join(format!("{PREFIX}{fits}"))
+        );
     }
 
     #[cfg(unix)]
@@ -281,6 +289,13 @@ mod tests {
             root.join("missing/x/y")
         );
         assert!(real_file(&root.join("loop")).is_err());
+        let chained = |links: u32| root.join(format!("link{links}"));
+        fs::write(chained(0), "").unwrap();
+        for links in 0..=MOST_LINKS {
+            symlink(chained(links), chained(links + 1)).unwrap();
+        }
+        assert_eq!(real_file(&chained(MOST_LINKS)).unwrap(), chained(0));
+        assert!(real_file(&chained(MOST_LINKS + 1)).is_err());
         fs::write(root.join("plain"), "").unwrap();
         assert!(real_file(&root.join("plain/below")).is_err());
         assert!(real_file(&root.join("nothing/../x")).is_err());

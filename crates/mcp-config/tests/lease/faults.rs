@@ -91,6 +91,26 @@ fn an_error_at_any_operation_is_reported_and_undone() {
 }
 
 #[test]
+fn file_system_that_cannot_link_the_file_gets_a_copy() {
+    for kind in [
+        io::ErrorKind::PermissionDenied,
+        io::ErrorKind::Unsupported,
+        io::ErrorKind::CrossesDevices,
+        io::ErrorKind::TooManyLinks,
+        io::ErrorKind::InvalidInput,
+    ] {
+        let disk = Disk::with_hook(move |step, _| match step {
+            Step::LinkOriginal => Err(kind.into()),
+            _ => Ok(()),
+        });
+        let world = World::new("plain");
+        let lease = Lease::acquire_on(&disk, &world.edit(&["ours"])).unwrap();
+        assert_eq!(lease.release().unwrap(), Released::Restored, "{kind}");
+        world.assert_copied_as_before(&kind.to_string());
+    }
+}
+
+#[test]
 fn an_acquisition_that_fails_once_leaves_nothing_behind() {
     for name in WORLDS {
         for at in 1.. {

@@ -65,7 +65,7 @@ fn is_of_the_agent(event: &AgentEvent) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use teamster_core::{ContextUse, Offers, Text};
+    use teamster_core::{ContextUse, NoticeLevel, NoticeSource, Offers, SessionStarted, Text};
 
     use super::*;
 
@@ -74,5 +74,9 @@ mod tests {
         assert!(is_of_the_agent(&AgentEvent::Text(Text::new("a"))));
         assert!(!is_of_the_agent(&Offers::new().into()));
         assert!(!is_of_the_agent(&ContextUse::new(1, 2).into()));
+        let notice = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Stdout, "a");
+        assert!(!is_of_the_agent(&notice));
+        let started = AgentEvent::SessionStarted(Box::new(SessionStarted::new("s")));
+        assert!(!is_of_the_agent(&started));
     }
 }
