@@ -306,7 +306,43 @@ fn mismatch(request: &PendingRequest, answer: &Answer) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use teamster_core::ToolKind;
+
     use super::*;
+
+    #[test]
+    fn answers_that_do_not_fit_are_refused_with_the_reason() {
+        let call = PermissionRequest::new(1, "Bash", ToolKind::Execute, json!({}));
+        let call = PendingRequest::new("r/1", "r", call);
+        let question = PermissionRequest::question(2, "s", "Which?", json!({"type": "object"}));
+        let question = PendingRequest::new("r/2", "r", question);
+        let mut heard = call.clone();
+        heard.takes_reason = true;
+        let with = || Answer::AllowWith { input: json!({}) };
+        let deny = |reason: Option<&str>| Answer::Deny {
+            reason: reason.map(str::to_owned),
+        };
+        let is_question = "this is a question";
+        for (request, answer, expected) in [
+            (&call, Answer::Allow, None),
+            (&call, Answer::AllowAlways, None),
+            (&call, with(), Some("this request takes only allow or deny")),
+            (&call, deny(None), None),
+            (&call, deny(Some("no")), Some("a reason would not reach")),
+            (&heard, deny(Some("no")), None),
+            (&question, Answer::Allow, Some(is_question)),
+            (&question, Answer::AllowAlways, Some(is_question)),
+            (&question, with(), None),
+        ] {
+            let why = mismatch(request, &answer);
+            let is_expected = match (&why, expected) {
+                (Some(why), Some(expected)) => why.starts_with(expected),
+                (why, expected) => why.is_none() && expected.is_none(),
+            };
+            assert!(is_expected, "{request:?} {answer:?}: {why:?}");
+        }
+    }
 
     #[test]
     fn the_last_settled_requests_are_remembered() {

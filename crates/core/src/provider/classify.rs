@@ -205,6 +205,26 @@ mod tests {
     }
 
     #[test]
+    fn each_status_of_a_failure_has_a_kind() {
+        for (status, kind) in [
+            (399, None),
+            (400, Some(ErrorKind::Invalid)),
+            (401, Some(ErrorKind::Auth)),
+            (402, Some(ErrorKind::Quota)),
+            (403, Some(ErrorKind::Auth)),
+            (404, Some(ErrorKind::ModelNotFound)),
+            (408, Some(ErrorKind::Network)),
+            (429, Some(ErrorKind::RateLimit)),
+            (499, Some(ErrorKind::Invalid)),
+            (500, Some(ErrorKind::Overloaded)),
+            (599, Some(ErrorKind::Overloaded)),
+            (600, None),
+        ] {
+            assert_eq!(ErrorKind::of_http_status(status), kind, "{status}");
+        }
+    }
+
+    #[test]
     fn words_are_lower_case_and_each_can_be_found() {
         for (words, kind) in PATTERNS {
             assert_eq!(*words, words.to_lowercase());

@@ -85,6 +85,8 @@ mod tests {
         let mut live = LiveOutput::default();
         let mut out = Events::new();
         let (long, short) = (Id::from("long"), Id::from("short"));
+        live.piece(&Id::from("most"), &"x".repeat(MOST_BYTES), &mut out);
+        assert_eq!(texts(&mut out).len(), 1);
         let half = "x".repeat(MOST_BYTES / 2);
         live.piece(&long, &half, &mut out);
         live.piece(&long, &format!("{half}x"), &mut out);
@@ -101,7 +103,10 @@ mod tests {
     fn of_a_repeated_output_the_new_part_is_emitted() {
         let mut live = LiveOutput::default();
         let mut out = Events::new();
-        let call = Id::from("a");
+        let (call, most) = (Id::from("a"), Id::from("most"));
+        live.so_far(&most, &"x".repeat(MOST_BYTES), &mut out);
+        assert_eq!(texts(&mut out).len(), 1);
+        live.ended(&most);
         for text in ["one\n", "one\n", "one\ntwo\n", "other", "one\ntwo\nthree"] {
             live.so_far(&call, text, &mut out);
         }

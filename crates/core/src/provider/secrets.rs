@@ -109,4 +109,14 @@ mod tests {
         assert_eq!(hide("Bearer secret-2"), "…");
         assert_eq!(format!("{secrets:?}"), "5 secrets");
     }
+
+    #[test]
+    fn the_shortest_secret_has_six_bytes() {
+        let server = McpServer::stdio("a", "cmd", ["x"])
+            .env("A", "12345")
+            .env("B", "abcdef");
+        let secrets = Secrets::of(&[server]).and("vwxyz").and(" uvwxyz\n");
+        let hidden = secrets.hide("12345 abcdef vwxyz uvwxyz".to_owned());
+        assert_eq!(hidden, "12345 … vwxyz …");
+    }
 }

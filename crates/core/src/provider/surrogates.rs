@@ -178,6 +178,14 @@ mod tests {
             Some(r#"{"a":"\ud83d\ude00 \ufffd","b":"\ufffd\\ud83d"}"#)
         );
         assert_eq!(without_lone_escapes(r#""\ud83d\ude00 \n \\ud800""#), None);
+        assert_eq!(
+            without_lone_escapes(r#""\ud7ff\ue000\udbff\udfff\ud800\udc00""#),
+            None
+        );
+        assert_eq!(
+            without_lone_escapes(r#""\udbff\ue000\udfff""#).as_deref(),
+            Some(r#""\ufffd\ue000\ufffd""#)
+        );
         assert_eq!(without_lone_escapes(r#""\ud83"#), None);
         assert_eq!(without_lone_escapes("\\"), None);
     }
