@@ -191,6 +191,8 @@ fn take<T: DeserializeOwned>(
 
 #[cfg(test)]
 mod tests {
+    mod read_back;
+
     use super::*;
     use crate::{NoticeLevel, NoticeSource, Retry, Unknown};
 
