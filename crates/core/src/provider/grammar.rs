@@ -150,7 +150,7 @@ pub fn check<'a>(events: impl IntoIterator<Item = &'a AgentEvent>) -> Result<(),
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Done, RunResult, Text};
+    use crate::{Done, Retract, RunResult, Text, ToolKind, ToolResult, ToolUse};
 
     fn text(text: &str) -> AgentEvent {
         AgentEvent::Text(Text {
@@ -184,5 +184,39 @@ mod tests {
                 stream: 2
             })
         );
+        let begins = || {
+            let call = ToolUse::new("Read", "t", ToolKind::Read, serde_json::json!({}));
+            AgentEvent::ToolUse(Box::new(call))
+        };
+        let ends = || AgentEvent::ToolResult(Box::new(ToolResult::new("t", "")));
+        let t = || Id::from("t");
+        assert_eq!(check(&[begins(), ends(), done("")]), Ok(()));
+        assert_eq!(
+            check(&[begins(), ends(), begins()]),
+            Err(Violation::ToolUseTwice(t()))
+        );
+        let twice = [begins(), ends(), ends()];
+        assert_eq!(check(&twice), Err(Violation::ResultWithoutUse(t())));
+        assert_eq!(
+            check(&[begins(), done("")]),
+            Err(Violation::OpenTools {
+                listed: Vec::new(),
+                open: vec![t()]
+            })
+        );
+    }
+
+    #[test]
+    fn text_of_sub_agents_and_retracted_text_is_not_in_the_result() {
+        let of_tool = Text::new("a").parent_tool_id("t");
+        let retracted = Text::new("b").message_id("m");
+        let events = [
+            AgentEvent::Text(of_tool),
+            AgentEvent::Text(retracted),
+            text("c"),
+            AgentEvent::Retract(Retract::new("m")),
+            done("c"),
+        ];
+        assert_eq!(check(&events), Ok(()));
     }
 }

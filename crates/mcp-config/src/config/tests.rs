@@ -139,6 +139,8 @@ fn a_filter_of_tools_has_many_names() {
         assert_eq!(except, ["a"]);
     }
     assert_eq!(one(r#""command": "x", "tools": ["*"]"#).tools.only, None);
+    let named = one(r#""command": "x", "includeTools": ["*"]"#).tools.only;
+    assert_eq!(named, Some(vec!["*".to_owned()]));
 }
 
 #[test]
@@ -382,6 +384,15 @@ fn fields_without_effect_are_reported() {
             "s: Env: unknown field; did you mean env?",
             "s: alwaysAllow: unknown field",
             "s: include_tools: unknown field; did you mean includeTools?",
+        ]
+    );
+    assert_eq!(
+        ignored(r#""command": "x", "xenv": 1, "nv": 1, "ecv": 1, "ecx": 1"#),
+        [
+            "s: xenv: unknown field; did you mean env?",
+            "s: nv: unknown field; did you mean env?",
+            "s: ecv: unknown field; did you mean env?",
+            "s: ecx: unknown field",
         ]
     );
     assert_eq!(
