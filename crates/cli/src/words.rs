@@ -185,7 +185,7 @@ pub(crate) fn printable(text: &str) -> String {
 /// Returns the hint how to answer a detached run's request, to append to its tool's name.
 pub(crate) fn how_to_answer(request_id: Option<&str>) -> String {
     request_id.map_or_else(String::new, |id| {
-        let id = one_line(id);
+        let id = short_request_id(id);
         let teamster = crate::global::typed();
         format!(" (answer with: {teamster} answer {id} allow|deny)")
     })
@@ -267,6 +267,15 @@ pub(crate) fn short_id(id: &str) -> String {
     }
 }
 
+/// Shortens the run's id in the id of a request. `answer` accepts it.
+pub(crate) fn short_request_id(id: &str) -> String {
+    let id = one_line(id);
+    match id.rsplit_once('/') {
+        Some((run, number)) => format!("{}/{number}", short_id(run)),
+        None => id,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -344,6 +353,15 @@ mod tests {
         assert_eq!(short_id(&format!("{session}~2")), "0199d7a0-1b2c~2");
         assert_eq!(short_id("nightly.build"), "nightly.build");
         assert_eq!(short_id("short"), "short");
+        assert_eq!(
+            short_request_id(&format!("{session}.12/3")),
+            "0199d7a0-1b2c.12/3"
+        );
+        let how = how_to_answer(Some(&format!("{session}/1")));
+        assert!(
+            how.ends_with(" answer 0199d7a0-1b2c/1 allow|deny)"),
+            "{how}"
+        );
     }
 
     #[test]

@@ -73,14 +73,14 @@ impl Fault {
 pub fn main(args: impl Iterator<Item = String>) -> ExitCode {
     let mut fault = None;
     for arg in args {
-        if arg == "--help" {
+        if matches!(&*arg, "-h" | "--help") {
             print!("{HELP}");
             return ExitCode::SUCCESS;
         }
         match Fault::of_flag(&arg) {
             Some(asked) => fault = Some(asked),
             None => {
-                eprintln!("teamster-fake-mcp-server: {arg:?} is no fault; --help lists them");
+                eprintln!("teamster-fake-mcp-server: unknown fault {arg:?}: --help lists them");
                 return ExitCode::from(2);
             }
         }

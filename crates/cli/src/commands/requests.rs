@@ -38,7 +38,7 @@ pub(crate) fn main(args: &RequestsArgs, machine: &Machine) -> anyhow::Result<u8>
         let ago = words::duration_ms(now.saturating_sub(request.asked_at_ms));
         let left = |at: u64| words::duration_ms(at.saturating_sub(now));
         let cells = [
-            short_id(request),
+            words::short_request_id(&request.request_id),
             words::one_line(&request.tool_name),
             format!("{ago} ago"),
             request.expires_at_ms.map(left).unwrap_or_default(),
@@ -57,7 +57,11 @@ fn in_full(waiting: &[(PendingRequest, Option<PathBuf>)]) -> anyhow::Result<u8> 
     let mut write = |(pending, directory): &(PendingRequest, Option<PathBuf>)| {
         let request = PermissionRequest::from(pending.clone());
         let text = request_text::whole(&request, directory.as_deref());
-        write!(out, "{}{text}", short_id(pending))
+        write!(
+            out,
+            "{}{text}",
+            words::short_request_id(&pending.request_id)
+        )
     };
     let written = waiting.iter().try_for_each(&mut write);
     if let Some((first, _)) = waiting.first() {
@@ -100,15 +104,6 @@ async fn waiting(
     Ok(waiting)
 }
 
-/// Returns the request's id with its run's in the short form, which `answer` accepts.
-fn short_id(request: &PendingRequest) -> String {
-    let id = words::one_line(&request.request_id);
-    match id.rsplit_once('/') {
-        Some((run, number)) => format!("{}/{number}", words::short_id(run)),
-        None => id,
-    }
-}
-
 /// Describes the request in one line.
 fn what(request: &PendingRequest, directory: Option<&std::path::Path>) -> String {
     let input = tool_input::summary(&request.input, directory);
@@ -124,6 +119,7 @@ fn hint(request: &PendingRequest) {
     } else {
         "allow|deny"
     };
-    let (id, teamster) = (short_id(request), crate::global::typed());
+    let id = words::short_request_id(&request.request_id);
+    let teamster = crate::global::typed();
     note(&format!("answer with: {teamster} answer {id} {answers}"));
 }
