@@ -1,7 +1,7 @@
 //! Accumulates the events of a run: text, tools and usage. Pure.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Add;
 
 use crate::{AgentEvent, CostSource, Id, RunResult, TextPiece, Usage};
@@ -180,15 +180,23 @@ impl TextLedger {
 /// The tool calls of a run, each with data of its user (`T`). Calls that have ended are kept.
 #[derive(Debug, Clone)]
 pub struct ToolLedger<T = ()> {
-    calls: HashMap<Id, T>,
-    open: Vec<Id>,
+    calls: HashMap<Id, Call<T>>,
+    /// The open calls by their numbers, so that a call of any number of open ones ends without a search.
+    open: BTreeMap<usize, Id>,
+}
+
+#[derive(Debug, Clone)]
+struct Call<T> {
+    data: T,
+    /// Number of calls before it.
+    number: usize,
 }
 
 impl<T> Default for ToolLedger<T> {
     fn default() -> Self {
         Self {
             calls: HashMap::new(),
-            open: Vec::new(),
+            open: BTreeMap::new(),
         }
     }
 }
@@ -196,19 +204,20 @@ impl<T> Default for ToolLedger<T> {
 impl<T> ToolLedger<T> {
     /// Adds a tool call. Returns `false` if the id was used before.
     pub fn start(&mut self, id: &Id, call: T) -> bool {
+        let number = self.calls.len();
         let Entry::Vacant(new) = self.calls.entry(id.clone()) else {
             return false;
         };
-        new.insert(call);
-        self.open.push(id.clone());
+        new.insert(Call { data: call, number });
+        self.open.insert(number, id.clone());
         true
     }
 
     /// Ends a call and returns its data, or `None` if no call with this id is open.
     pub fn end(&mut self, id: &Id) -> Option<&T> {
-        let index = self.open.iter().position(|open| open == id)?;
-        self.open.remove(index);
-        self.calls.get(id)
+        let call = self.calls.get(id)?;
+        self.open.remove(&call.number)?;
+        Some(&call.data)
     }
 
     /// Returns whether no tool was called.
@@ -218,28 +227,29 @@ impl<T> ToolLedger<T> {
 
     /// Returns the data of a call, whether it is open or not.
     pub fn get(&self, id: &Id) -> Option<&T> {
-        self.calls.get(id)
+        self.calls.get(id).map(|call| &call.data)
     }
 
     /// Returns a mutable reference to the data of an open call.
     pub fn open_mut(&mut self, id: &Id) -> Option<&mut T> {
-        self.calls.get_mut(id).filter(|_| self.open.contains(id))
+        let call = self.calls.get_mut(id)?;
+        (self.open.contains_key(&call.number)).then_some(&mut call.data)
     }
 
     /// Returns the open calls, in order.
     pub fn open(&self) -> impl ExactSizeIterator<Item = (&Id, &T)> + DoubleEndedIterator {
         // `start` puts each open id into the map.
-        self.open.iter().map(|id| (id, &self.calls[id]))
+        (self.open.values()).map(|id| (id, &self.calls[id].data))
     }
 
     /// Returns all calls, open or not, in any order.
     pub fn calls(&self) -> impl ExactSizeIterator<Item = (&Id, &T)> {
-        self.calls.iter()
+        self.calls.iter().map(|(id, call)| (id, &call.data))
     }
 
     /// Returns the ids of the open calls, in order.
     pub fn into_open(self) -> Vec<Id> {
-        self.open
+        self.open.into_values().collect()
     }
 }
 
@@ -408,6 +418,28 @@ mod tests {
         assert_eq!(tools.end(&id), None);
         assert_eq!(tools.open_mut(&id), None);
         assert_eq!((tools.get(&id), tools.open().len()), (Some(&11), 0));
+    }
+
+    #[test]
+    fn open_calls_keep_their_order_when_others_end_and_ids_come_again() {
+        let mut tools = ToolLedger::default();
+        let id = |number: usize| Id::from(format!("t{number}").as_str());
+        for number in 0..6 {
+            assert!(tools.start(&id(number), number));
+        }
+        for (ends, data) in [(3, Some(3)), (0, Some(0)), (3, None), (9, None)] {
+            assert_eq!(tools.end(&id(ends)).copied(), data, "{ends}");
+        }
+        // The call of an id that was used does not open again.
+        assert!(!tools.start(&id(0), 10) && !tools.start(&id(4), 14));
+        assert!(tools.start(&id(6), 6));
+        *tools.open_mut(&id(4)).unwrap() += 100;
+        let open: Vec<_> = tools.open().map(|(_, data)| *data).collect();
+        assert_eq!(open, [1, 2, 104, 5, 6]);
+        let last = tools.open().next_back();
+        assert_eq!(last, Some((&id(6), &6)));
+        assert_eq!((tools.calls().len(), tools.get(&id(3))), (7, Some(&3)));
+        assert_eq!(tools.into_open(), [1, 2, 4, 5, 6].map(id));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Derives a run's lifecycle events and outcome from the events of its agents. Pure.
 
+mod changes;
 mod ended;
 mod known;
 mod spent;
@@ -15,6 +16,7 @@ use teamster_core::{
 
 use crate::policy::SideEffects;
 
+use changes::Changes;
 use ended::how;
 pub(crate) use ended::{Ended, broken_off};
 pub(crate) use spent::Spent;
@@ -69,7 +71,7 @@ struct Current {
     /// Number of open calls before the attempt, or after it once it is over.
     open_before: usize,
     /// Tool uses that count as changes, unless they turn out to have been denied.
-    changes: Vec<(Id, String)>,
+    changes: Changes,
     /// Number of entries in `changes` that may have run in any case: those before the last tool result.
     ran: usize,
     /// Description of a change that a denial does not undo.
@@ -207,7 +209,7 @@ impl Account {
                 if result.parent_tool_id.is_none() {
                     self.now.turn_open = false;
                 }
-                self.now.ran = self.now.changes.len();
+                self.now.ran = self.now.changes.count();
                 self.tool_end(&result.tool_id, result.is_error == Some(true), now_ms, out);
             }
             AgentEvent::FileChange(change) => self.file_change(change),
@@ -386,11 +388,11 @@ impl Account {
         if self.side_effects.counts(tool) {
             let input = excerpt(&tool.input.to_string(), CALL_BYTES);
             changes = Some(format!("`{}` {input}", tool.tool_name));
-            let change = (tool.tool_id.clone(), tool.tool_name.clone());
-            self.now.changes.push(change);
+            let (id, name) = (tool.tool_id.clone(), tool.tool_name.clone());
+            self.now.changes.push(id, name);
             if tool.parent_tool_id.is_some() {
                 // The call that started the sub-agent runs.
-                self.now.ran = self.now.changes.len();
+                self.now.ran = self.now.changes.count();
             }
         }
         if self.details {
@@ -416,8 +418,7 @@ impl Account {
 
     fn file_change(&mut self, change: &FileChange) {
         // The change belongs to a tool use, which is judged separately and can be denied.
-        let judged = (change.tool_id.as_ref())
-            .is_some_and(|id| self.now.changes.iter().any(|(used, _)| used == id));
+        let judged = (change.tool_id.as_ref()).is_some_and(|id| self.now.changes.has(id));
         if !judged {
             self.now.changed = Some("the agent had changed a file".into());
         }

@@ -23,10 +23,9 @@ impl Account {
         error: Option<&AgentError>,
     ) {
         let now = &mut self.now;
-        let used = mem::take(&mut now.changes);
-        let used = used.into_iter().find(|(id, _)| !now.denied.contains(id));
+        let used = mem::take(&mut now.changes).into_first(&now.denied);
         let changed = now.changed.take().or_else(|| {
-            used.map(|(_, tool)| format!("the agent had used `{tool}`, which can change things"))
+            used.map(|tool| format!("the agent had used `{tool}`, which can change things"))
         });
         if let Some(changed) = changed.or_else(|| now.unseen(result, error?)) {
             // A known change is more specific than a possible one.
@@ -45,7 +44,7 @@ impl Current {
 
     /// Returns whether this call may have run and can change things.
     pub(super) fn may_have_run(&self, id: &Id) -> bool {
-        !self.denied.contains(id) && self.changes.iter().any(|(used, _)| used == id)
+        !self.denied.contains(id) && self.changes.has(id)
     }
 
     /// Returns the reason why something may have been changed without being reported.

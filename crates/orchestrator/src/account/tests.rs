@@ -160,6 +160,30 @@ fn file_of_a_denied_tool_counts_only_for_that_tool() {
 }
 
 #[test]
+fn calls_cut_off_are_told_in_order_without_those_that_ended_or_were_denied() {
+    let mut account = account();
+    let edit = |id: &str, name: &str| {
+        let mut edit = tool(id);
+        (edit["toolName"], edit["kind"]) = (json!(name), json!("edit"));
+        edit
+    };
+    for (id, name) in [("1", "A"), ("2", "B"), ("3", "C"), ("1", "D"), ("4", "E")] {
+        feed(&mut account, edit(id, name));
+    }
+    feed(&mut account, tool("5"));
+    feed(&mut account, result("2"));
+    feed(
+        &mut account,
+        json!({"type": "permission", "toolName": "C", "toolId": "3", "decision": "denied"}),
+    );
+    account.end(None, true, 0, &mut Vec::new());
+    assert_eq!(account.cut_off(), ["`A` {}", "`E` {}"]);
+    let changed = "the agent had used `A`, which can change things";
+    assert_eq!(account.changed(), Some(changed));
+    assert_eq!(account.take_open(), ["1", "3", "4", "5"].map(Id::from));
+}
+
+#[test]
 fn the_error_nearest_to_the_end_is_the_reason() {
     let error = |code, kind| AgentError::new(code, kind, format!("{kind:?}"));
     let of = |errors: Vec<AgentError>| {
