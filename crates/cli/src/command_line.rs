@@ -111,7 +111,7 @@ impl Cli {
                 .map_err(suggest::flag),
             _ => Self::try_parse_from(args).map_err(suggest::command),
         };
-        read.map_err(suggest::missing)
+        read.map_err(suggest::missing).map_err(suggest::agent)
     }
 
     /// Parses the arguments of one command, without building the options of all others: that takes most of the

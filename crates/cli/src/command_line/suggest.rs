@@ -118,6 +118,18 @@ pub(super) fn missing(error: clap::Error) -> clap::Error {
     with_tip(error, tip)
 }
 
+/// Names how an agent that has no name here is given.
+pub(super) fn agent(error: clap::Error) -> clap::Error {
+    let argument = error.get(ContextKind::InvalidArg);
+    let is_agent = matches!(argument, Some(ContextValue::String(name)) if name == "<AGENT>");
+    let has_nearest = error.get(ContextKind::SuggestedValue).is_some();
+    if error.kind() != ErrorKind::InvalidValue || !is_agent || has_nearest {
+        return error;
+    }
+    let tip = "any other agent is named by its command: `acp:COMMAND` or `cmd:COMMAND`";
+    with_tip(error, tip.to_owned())
+}
+
 /// Suggests a program with fleets if this one has none.
 fn of_a_fleet(error: clap::Error) -> clap::Error {
     match error.get(ContextKind::InvalidArg) {

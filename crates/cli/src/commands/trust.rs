@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use teamster_host::{PROJECT_FILE, Project, common_dir, trust};
 
+use crate::report::note;
 use crate::{exit_code, words};
 use args::TrustArgs;
 
@@ -15,6 +16,9 @@ pub(crate) fn main(args: &TrustArgs) -> anyhow::Result<u8> {
     let trust = trust()?;
     if args.list {
         let trusted = trust.list()?;
+        if trusted.is_empty() {
+            note("no set-up commands are trusted; `teamster trust` trusts those of a repository");
+        }
         let lines = trusted
             .iter()
             .flat_map(|it| shown(&it.repository, &it.digest, &it.setup));

@@ -122,6 +122,8 @@ fn an_unknown_provider_is_reported_with_the_known_ones() {
 error: invalid value 'nobody' for '<AGENT>'
   [possible values: claude, cline, codex, copilot, gemini, kilo, kimi, opencode, pi, qwen, embedded]
 
+  tip: any other agent is named by its command: `acp:COMMAND` or `cmd:COMMAND`
+
 For more information, try '--help'.
 
 "#]]

@@ -141,6 +141,9 @@ fn the_set_up_of_a_repository_runs_once_it_is_trusted() {
     let without = repository.command(&["run", "cmd:ls", "x", "--worktree", "--setup=off"]);
     assert_eq!(without.stdout, "sub\n", "{}", without.stderr);
 
+    let none = repository.command(&["trust", "--list"]);
+    assert_eq!((none.code, &*none.stdout), (Some(0), ""));
+    none.stderr_has("no set-up commands are trusted");
     let trusted = repository.command(&["trust", "sub"]);
     assert_eq!(trusted.code, Some(0), "{}", trusted.stderr);
     trusted.stdout_has("\n  echo one > made\n  cat sub/file >> made\n");
