@@ -132,10 +132,7 @@ impl Driver {
         let now_ms = self.elapsed_ms();
         let capabilities = first.runtime.capabilities();
         (self.account).begin(&provider, &first.params, false, capabilities, now_ms);
-        let refused = (request.candidates.iter())
-            .find_map(|candidate| request.budget.check(candidate).err())
-            .or_else(|| cannot_go_on(&request));
-        if let Some(error) = refused {
+        if let Err(error) = request.check_ahead() {
             return self.end(Course::Error(error), None).await;
         }
         let registered = (self.registry)
@@ -367,17 +364,6 @@ impl Driver {
     fn elapsed_ms(&self) -> u64 {
         millis(self.accepted.elapsed())
     }
-}
-
-/// Checks the parameters of all fallbacks. Otherwise an invalid fallback would be found only after the other
-/// candidates have failed.
-fn cannot_go_on(request: &RunRequest) -> Option<AgentError> {
-    request.candidates.iter().skip(1).find_map(|other| {
-        catch_unwind(AssertUnwindSafe(|| {
-            other.runtime.check(&other.params).err()
-        }))
-        .ok()?
-    })
 }
 
 fn who(candidate: &Candidate) -> PlanCandidate {

@@ -1,13 +1,14 @@
 //! The request for a run: parameters, candidates and limits.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
 use serde::Deserialize;
 use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, AgentRuntime, Capabilities, ExecuteParams, RunEvent,
-    SharedRuntime, WorkspaceResult,
+    AbortHandle, AgentError, AgentEvent, AgentRuntime, Capabilities, ErrorKind, ExecuteParams,
+    RunEvent, SharedRuntime, WorkspaceResult,
 };
 
 use crate::{RetryPolicy, RunObserver, SharedBudget, SharedHolds};
@@ -97,6 +98,32 @@ impl RunRequest {
     pub fn fallback(mut self, candidate: Candidate) -> Self {
         self.candidates.push(candidate);
         self
+    }
+
+    /// Checks that the budget can be enforced for every candidate and that each supports its parameters, as far as possible
+    /// without starting anything. A run of a refused request ends at once with the same error, so this is only for callers
+    /// that need to know in advance.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Budget::check`] and [`AgentRuntime::check`] do. Errors of the first candidate that are not of the kind
+    /// [`Invalid`](ErrorKind::Invalid) are left to its attempt, after which a fallback may go on.
+    pub fn check(&self) -> Result<(), AgentError> {
+        self.check_ahead()?;
+        let first = self.candidates.first();
+        match first.map_or(Ok(()), Candidate::check) {
+            Err(error) if error.kind == ErrorKind::Invalid => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks the budget, and the parameters of all fallbacks. Otherwise an invalid fallback would be found only after the
+    /// other candidates have failed.
+    pub(crate) fn check_ahead(&self) -> Result<(), AgentError> {
+        let mut candidates = self.candidates.iter();
+        candidates.try_for_each(|candidate| self.budget.check(candidate))?;
+        let mut fallbacks = self.candidates.iter().skip(1);
+        fallbacks.try_for_each(Candidate::check)
     }
 
     /// Returns a handle for the run. Cancelling the first candidate's `cancel` aborts it too.
@@ -191,6 +218,12 @@ impl Candidate {
         }
         let params = params.for_other_provider(runtime.capabilities());
         Ok(Self::new(runtime, params))
+    }
+
+    /// Checks the parameters. A runtime that panics has no objection: its attempt reports that.
+    fn check(&self) -> Result<(), AgentError> {
+        let check = || self.runtime.check(&self.params);
+        catch_unwind(AssertUnwindSafe(check)).unwrap_or(Ok(()))
     }
 
     /// Sets the model.

@@ -280,6 +280,21 @@ fn run_that_cannot_begin_is_an_error_of_the_command() {
     assert_eq!(code, Some(2));
     assert!(error.contains("the prompt is empty"), "{error}");
     assert_eq!(command(&["x", "--json"]).0, Some(2));
+    for (args, problem) in [
+        (
+            ["run", "codex", "x", "--max-turns=3"],
+            "--max-turns: Codex has no way to honour it",
+        ),
+        (
+            ["run", "pi", "x", "--permission=plan"],
+            "--permission: Pi has no mode plan",
+        ),
+    ] {
+        let ended = about(&claude, args.into_iter().chain(["--detach"]));
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{args:?}");
+        ended.stderr_has(problem);
+        assert_eq!(about(&claude, args).code, Some(2), "{args:?}");
+    }
     // Nothing is left of them.
     let left = fs::read_dir(runs_folder(&claude)).map_or(0, Iterator::count);
     assert_eq!(left, 0);

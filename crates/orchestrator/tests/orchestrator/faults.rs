@@ -356,8 +356,8 @@ async fn hanging_observer_does_not_delay_the_end_of_a_stopped_run() {
     assert_over(&orchestrator, &[&claude]).await;
 }
 
-/// A runtime that refuses the parameters before anything is started.
-struct Refuses(Arc<MockRuntime>);
+/// A runtime that refuses the parameters before anything is started, with an error of this kind.
+struct Refuses(Arc<MockRuntime>, ErrorKind);
 
 impl AgentRuntime for Refuses {
     fn id(&self) -> &'static str {
@@ -369,7 +369,8 @@ impl AgentRuntime for Refuses {
     }
 
     fn check(&self, _: &ExecuteParams) -> Result<(), AgentError> {
-        Err(AgentError::invalid_params("effort: it has none"))
+        let message = "effort: it has none";
+        Err(AgentError::new(ErrorCode::InvalidParams, self.1, message))
     }
 
     fn execute(&self, params: ExecuteParams) -> EventStream {
@@ -383,7 +384,7 @@ async fn candidate_without_the_session_is_refused_before_the_start() {
     let other = mock("other", []);
     let orchestrator = orchestrator();
     let mut request = request(&[&claude]);
-    let refuses = Arc::new(Refuses(other.clone()));
+    let refuses = Arc::new(Refuses(other.clone(), ErrorKind::Invalid));
     request
         .candidates
         .push(Candidate::new(refuses, ExecuteParams::new("x")));
@@ -395,6 +396,32 @@ async fn candidate_without_the_session_is_refused_before_the_start() {
     );
     assert_eq!(done.attempts.len(), 0);
     assert!(claude.runs().is_empty() && other.runs().is_empty());
+}
+
+#[test]
+fn request_with_an_invalid_candidate_or_budget_is_refused_ahead() {
+    let claude = mock("claude", []);
+    let other = |kind| {
+        let refuses = Arc::new(Refuses(mock("other", []), kind));
+        Candidate::new(refuses, ExecuteParams::new("x"))
+    };
+    let mut request = request(&[&claude]);
+    let refused = |request: &RunRequest| request.check().err().map(|error| error.message);
+    assert_eq!(refused(&request), None);
+    let own = Some("effort: it has none");
+    request.candidates.push(other(ErrorKind::Invalid));
+    assert_eq!(refused(&request).as_deref(), own);
+    request.candidates.swap(0, 1);
+    assert_eq!(refused(&request).as_deref(), own);
+    // A fallback may go on after such a first attempt.
+    request.candidates[0] = other(ErrorKind::Auth);
+    assert_eq!(refused(&request), None);
+    request.budget = Budget::default().turns(0);
+    assert_eq!(
+        refused(&request).as_deref(),
+        Some("budget.turns: it must be more than 0; leave it out for no limit")
+    );
+    assert!(claude.runs().is_empty());
 }
 
 #[test]

@@ -24,6 +24,14 @@ fn unsupported_field_is_refused_with_its_name() {
         (json!({"fallback": ["nobody"]}), "nobody"),
         (json!({"sessionKey": "_"}), "sessionKey: \\\"_\\\": "),
         (json!({"sessionKey": "a:b:c:d"}), "a:b:c:d"),
+        (
+            json!({"provider": "codex", "maxTurns": 3}),
+            "maxTurns: Codex has no way to honour it",
+        ),
+        (
+            json!({"provider": "pi", "permission": "plan"}),
+            "permission: Pi has no mode plan",
+        ),
     ] {
         let refused = served.post("/v1/runs", &with(more.clone()));
         refused.is_problem(422, "INVALID_PARAMS");
