@@ -21,8 +21,8 @@ use super::signals::Signals;
 use crate::dialog::command::{self, Command};
 use crate::dialog::{offered, terminal};
 use crate::drive::{self, TICK};
-use crate::exit_code;
 use crate::signals::StopSignal;
+use crate::{exit_code, words};
 
 /// A view of a run, a session or one of its turns, for one of its clients or for the owner of a session, which ends with
 /// the view.
@@ -411,7 +411,7 @@ impl View {
         if let Err(error) = self.screen.flush() {
             return Some(exit_code::of_lost(error));
         }
-        let id = self.run.id();
+        let id = words::short_id(&words::one_line(self.run.id()));
         let (what, ends, code) = if self.run.is_session() {
             ("session", "ends", exit_code::SUCCESS)
         } else {

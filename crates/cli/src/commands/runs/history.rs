@@ -2,8 +2,8 @@
 
 use anyhow::{anyhow, bail};
 use teamster::store::Store;
-use teamster_api::history::{ForgetRuns, Forgotten, RunFilter, RunRecord};
-use teamster_api::{ProblemCode, ServiceError};
+use teamster_api::history::{ForgetRuns, Forgotten, RunFilter, RunRecord, RunState};
+use teamster_api::{ProblemCode, RunView, ServiceError};
 
 use crate::args::StoreArgs;
 use crate::exit_code::refused;
@@ -94,9 +94,14 @@ impl History {
         )
     }
 
-    /// Returns the prompt of a detached run, if its runner has kept it.
-    pub(super) async fn prompt(&self, run_id: &str) -> Option<String> {
-        self.machine.runs().outline(run_id).await.ok()?.prompt
+    /// Returns the view of a detached run, with its prompt if its runner has kept it, and its requests if it is live.
+    pub(super) async fn view(&self, run: &RunRecord) -> Option<RunView> {
+        let runs = self.machine.runs();
+        let view = match run.status {
+            RunState::Running => runs.show(&run.run_id).await,
+            _ => runs.outline(&run.run_id).await,
+        };
+        view.ok()
     }
 
     /// Gives the run with this id or unique prefix another title.

@@ -161,15 +161,8 @@ fn state(run: &Live) -> String {
         }
         _ => {}
     }
-    match &*run.requests {
-        [] => {}
-        [request] => {
-            return format!(
-                "waits for an answer: {}",
-                words::one_line(&request.tool_name)
-            );
-        }
-        several => return format!("waits for {} answers", several.len()),
+    if let Some(waits) = waits_for(&run.requests) {
+        return waits;
     }
     let status = run.status.as_ref();
     match status.map(|status| (status.state, status.pid)) {
@@ -178,6 +171,18 @@ fn state(run: &Live) -> String {
         Some((LiveState::NotAnswering, Some(pid))) => format!("does not answer (pid {pid})"),
         Some((LiveState::NotAnswering, None)) => "does not answer".to_owned(),
         _ => "running".to_owned(),
+    }
+}
+
+/// Describes what a run with these requests waits for.
+pub(super) fn waits_for(requests: &[PendingRequest]) -> Option<String> {
+    match requests {
+        [] => None,
+        [request] => Some(format!(
+            "waits for an answer: {}",
+            words::one_line(&request.tool_name)
+        )),
+        several => Some(format!("waits for {} answers", several.len())),
     }
 }
 

@@ -11,6 +11,7 @@ use teamster_core::time::epoch_ms;
 
 use super::args::RunsShowArgs;
 use super::history::History;
+use super::live::waits_for;
 use super::{duration_ms, style};
 use crate::zone::local_time;
 use crate::{exit_code, hints, words};
@@ -20,12 +21,15 @@ const PROMPT_BYTES: usize = 300;
 
 pub(super) async fn main(args: &RunsShowArgs, history: &History) -> anyhow::Result<u8> {
     let run = history.find(&args.id).await?;
-    let prompt = history.prompt(&run.run_id).await;
+    let view = history.view(&run).await;
+    let waits = (view.as_ref()).and_then(|view| waits_for(&view.summary.requests));
+    let prompt = view.and_then(|view| view.prompt);
     if args.json {
         return exit_code::of_json(&Shown { run, prompt });
     }
     let mut out = anstream::stdout();
-    exit_code::of_printed(print(&run, prompt.as_deref(), epoch_ms(), &mut out))
+    let printed = print(&run, waits, prompt.as_deref(), epoch_ms(), &mut out);
+    exit_code::of_printed(printed)
 }
 
 /// A run of the history, and its prompt where it was kept.
@@ -39,6 +43,7 @@ struct Shown {
 
 fn print(
     run: &RunRecord,
+    waits: Option<String>,
     prompt: Option<&str>,
     now_ms: u64,
     out: &mut impl Write,
@@ -51,7 +56,10 @@ fn print(
     let state = style(run.status);
     let status = match run.status {
         RunState::Interrupted => "interrupted: its process was killed".to_owned(),
-        status => words::run_status(status),
+        status => match waits {
+            Some(waits) => format!("{}, {waits}", words::run_status(status)),
+            None => words::run_status(status),
+        },
     };
     line("run", Some(words::one_line(&run.run_id)))?;
     line("title", run.title.as_deref().map(words::one_line))?;

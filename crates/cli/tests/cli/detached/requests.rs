@@ -66,7 +66,8 @@ fn refused(ended: &Ended, why: &str) {
 #[test]
 fn the_tool_runs_when_its_request_is_allowed() {
     let agent = Agent::new();
-    let id = detach(&agent, &["write"]);
+    let store = agent.path("store.db").display().to_string();
+    let id = detach(&agent, &["write", "--store", &store]);
     let request = request(&agent, &id);
     let own = format!("{id}/1");
     assert_eq!(
@@ -87,6 +88,10 @@ fn the_tool_runs_when_its_request_is_allowed() {
     );
     let live = command(&agent, &["runs", "list", "--live"]).stdout;
     assert!(live.contains("an answer: Write"), "{live}");
+    assert!(wait_until(LIMIT, || {
+        let shown = command(&agent, &["runs", "show", &id, "--store", &store]).stdout;
+        shown.contains("running, waits for an answer: Write")
+    }));
     assert_eq!(
         command(&agent, &["requests", &id]).stdout,
         format!(
