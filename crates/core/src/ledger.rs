@@ -452,7 +452,7 @@ mod tests {
         assert_eq!(reported.cost_source(), Some(CostSource::Reported));
         result.cost_source = Some(CostSource::Estimated);
         used.result(&result);
-        // A later result without a cost says nothing about it.
+        // A later result without a cost reports nothing about it.
         used.result(&RunResult::default());
         for both in [used.plus(reported), reported.plus(used)] {
             assert_eq!(both.cost_usd, Some(1.0));

@@ -74,7 +74,7 @@ impl CliFiles for OnDisk {
     async fn messages(&self, _: &str, id: &str) -> Option<Vec<OwnMessage>> {
         let prompt = OwnMessage::Prompt("from the terminal".to_owned());
         let answer = OwnMessage::Answer("done there".to_owned());
-        // What the thread adds is in the file, too, and has been said before.
+        // What the thread adds is in the file, too, and was reported before.
         let more = OwnMessage::Prompt("more".to_owned());
         (id == "own").then(|| vec![prompt, answer, more.clone(), more])
     }

@@ -121,7 +121,10 @@ pub(super) fn missing(error: clap::Error) -> clap::Error {
 /// Names how an agent that has no name here is given.
 pub(super) fn agent(error: clap::Error) -> clap::Error {
     let argument = error.get(ContextKind::InvalidArg);
-    let is_agent = matches!(argument, Some(ContextValue::String(name)) if name == "<AGENT>");
+    let is_agent = match argument {
+        Some(ContextValue::String(name)) => ["<AGENT>", "[AGENT]"].contains(&&**name),
+        _ => false,
+    };
     let has_nearest = error.get(ContextKind::SuggestedValue).is_some();
     if error.kind() != ErrorKind::InvalidValue || !is_agent || has_nearest {
         return error;
