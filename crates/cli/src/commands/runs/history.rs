@@ -2,7 +2,7 @@
 
 use anyhow::{anyhow, bail};
 use teamster::store::Store;
-use teamster_api::history::{ForgetRuns, Forgotten, RunFilter, RunRecord, RunState};
+use teamster_api::history::{ForgetRuns, Forgotten, RunFilter, RunRecord};
 use teamster_api::{ProblemCode, RunView, ServiceError};
 
 use crate::args::StoreArgs;
@@ -95,13 +95,8 @@ impl History {
     }
 
     /// Returns the view of a detached run, with its prompt if its runner has kept it, and its requests if it is live.
-    pub(super) async fn view(&self, run: &RunRecord) -> Option<RunView> {
-        let runs = self.machine.runs();
-        let view = match run.status {
-            RunState::Running => runs.show(&run.run_id).await,
-            _ => runs.outline(&run.run_id).await,
-        };
-        view.ok()
+    pub(super) async fn view(&self, run_id: &str) -> Option<RunView> {
+        self.machine.runs().outline(run_id).await.ok()
     }
 
     /// Gives the run with this id or unique prefix another title.

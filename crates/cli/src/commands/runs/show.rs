@@ -21,7 +21,7 @@ const PROMPT_BYTES: usize = 300;
 
 pub(super) async fn main(args: &RunsShowArgs, history: &History) -> anyhow::Result<u8> {
     let run = history.find(&args.id).await?;
-    let view = history.view(&run).await;
+    let view = history.view(&run.run_id).await;
     let waits = (view.as_ref()).and_then(|view| waits_for(&view.summary.requests));
     let prompt = view.and_then(|view| view.prompt);
     if args.json {
