@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn open_calls_keep_their_order_when_others_end_and_ids_come_again() {
+    fn open_calls_keep_their_order_when_others_end() {
         let mut tools = ToolLedger::default();
         let id = |number: usize| Id::from(format!("t{number}").as_str());
         for number in 0..6 {

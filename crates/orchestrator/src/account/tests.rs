@@ -160,7 +160,7 @@ fn file_of_a_denied_tool_counts_only_for_that_tool() {
 }
 
 #[test]
-fn calls_cut_off_are_told_in_order_without_those_that_ended_or_were_denied() {
+fn calls_cut_off_are_in_order_without_ended_or_denied_ones() {
     let mut account = account();
     let edit = |id: &str, name: &str| {
         let mut edit = tool(id);
