@@ -213,7 +213,8 @@ fn attach_follows_and_ctrl_c_ends_only_the_view() {
     view.signal(Signal::SIGINT);
     let ended = view.end();
     assert_eq!(ended.code, Some(130));
-    ended.stderr_has(&format!("teamster cancel {id}"));
+    let (short, _) = id.split_at(13);
+    ended.stderr_has(&format!("`teamster cancel {short}`"));
     assert!(is_alive(agent.pid()));
 
     let mut view = teamster(["attach", &id, "--json"]);
