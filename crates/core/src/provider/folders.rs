@@ -34,13 +34,13 @@ mod tests {
 
     #[test]
     fn the_folder_of_a_cli_is_in_its_variable_or_in_the_home() {
-        let params = ExecuteParams::new("hi").working_directory("/work");
+        let params = ExecuteParams::new("hi").working_directory("/project");
         let folder = |own: &str, home: &str| {
             let params = params.clone().env("OWN", own).env("HOME", home);
             params.cli_folder("OWN", ".cli")
         };
         assert_eq!(folder("/own", "/home/me"), Some("/own".into()));
-        assert_eq!(folder("own", "/home/me"), Some("/work/own".into()));
+        assert_eq!(folder("own", "/home/me"), Some("/project/own".into()));
         assert_eq!(folder("", "/home/me"), Some("/home/me/.cli".into()));
         assert_eq!(folder("", ""), None);
     }
