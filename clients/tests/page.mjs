@@ -238,6 +238,7 @@ await check('older runs are those of the history too, with what is known of them
   await page.waitForSelector('.search', {state: 'detached'});
   await page.click(`a.run[href="#/run/${record.runId}"]`);
   await page.waitForSelector('main.run .empty:has-text("There is no log of this run")');
+  await page.waitForSelector('main.run .asked .card.user:has-text("echo attached")');
   await page.waitForSelector('.facts:has-text("$0.0421")');
   isClean(page, '404');
   await page.context().close();

@@ -1725,6 +1725,8 @@ export interface RunRecord {
   conversation?: string | null;
   /** Working directory of the agent. */
   workingDirectory?: string | null;
+  /** The prompt, at most its first 64 KiB: in the record of one run, where the history keeps it. Absent in lists, for detached runs, whose folder keeps it, and where prompts are not kept. */
+  prompt?: string | null;
   /** SHA-256 of the prompt, in hexadecimal. */
   promptHash: string;
   /** Start time, in milliseconds since the Unix epoch. */

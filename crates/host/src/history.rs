@@ -41,6 +41,8 @@ pub(crate) struct History {
     starts_over: bool,
     /// Runs have titles of their prompts.
     has_titles: bool,
+    /// It is the place that keeps the prompts.
+    has_prompts: bool,
 }
 
 /// The session of a conversation, or the right to begin it. Both are absent without a conversation.
@@ -71,6 +73,12 @@ pub struct KeptHistory {
 teamster_core::debug_fields!(KeptHistory |it| { is_open: it.open.is_some() });
 
 impl KeptHistory {
+    /// Opens the history of sessions.
+    pub(crate) async fn open(history: History) -> Self {
+        let open = history.open_for_session().await;
+        Self { history, open }
+    }
+
     /// Returns the store, if it is open.
     pub fn store(&self) -> Option<&Store> {
         self.open.as_ref().map(|open| &open.store)
@@ -165,7 +173,14 @@ impl History {
             conversation,
             starts_over: false,
             has_titles: state::kept_texts()? == KeptTexts::All,
+            has_prompts: false,
         })
+    }
+
+    /// Keeps the prompts of what has no folder, where prompts are kept: a folder has them in its spec or its log.
+    pub(crate) fn with_prompts(mut self, has_no_folder: bool) -> Self {
+        self.has_prompts = self.has_titles && has_no_folder;
+        self
     }
 
     /// Forgets the conversation's sessions at the start of the run.
@@ -257,12 +272,14 @@ impl History {
     }
 
     fn recorder(&self, store: &Store) -> Recorder {
-        let recorder = Recorder::new(store.clone());
+        let mut recorder = Recorder::new(store.clone());
         if self.has_titles {
-            recorder.titles_of_prompts()
-        } else {
-            recorder
+            recorder = recorder.titles_of_prompts();
         }
+        if self.has_prompts {
+            recorder = recorder.keep_prompts();
+        }
+        recorder
     }
 
     /// Returns the session of the conversation with this provider, or the right to begin it.

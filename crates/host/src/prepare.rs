@@ -156,7 +156,7 @@ impl Host {
         let chosen = is_chosen.then_some(&*common.id);
         let store = spec.trusted.store.as_deref();
         let history = History::new(store, spec.session_key.as_deref(), chosen)?;
-        let history = history.starting_over(spec.new_session);
+        let history = (history.starting_over(spec.new_session)).with_prompts(!clients_answer);
         let open = history.open_for_run(chosen, &mut agents).await?;
         common.warnings.extend(history.take_warnings());
 
@@ -278,7 +278,8 @@ impl Host {
             Some(shared) => shared,
             None => {
                 let key = spec.session_key.as_deref();
-                let own = self.history(spec.trusted.store.as_deref(), key).await?;
+                let own = History::new(spec.trusted.store.as_deref(), key, None)?;
+                let own = KeptHistory::open(own.with_prompts(!is_detached)).await;
                 common.warnings.extend(own.take_warnings());
                 Arc::new(own)
             }
@@ -365,9 +366,7 @@ impl Host {
         store: Option<&str>,
         key: Option<&str>,
     ) -> Result<KeptHistory, AgentError> {
-        let history = History::new(store, key, None)?;
-        let open = history.open_for_session().await;
-        Ok(KeptHistory { history, open })
+        Ok(KeptHistory::open(History::new(store, key, None)?).await)
     }
 
     /// Checks that the agents of a session can be started with its description. Nothing is started.

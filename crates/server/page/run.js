@@ -262,6 +262,7 @@ export function run(main, id, whole) {
     if (error.code !== 'RUN_NOT_FOUND') throw error;
     const record = await getIfThere(`/v1/history/${encodeURIComponent(id)}`);
     if (!record) throw error;
+    fill(asked, promptCard(record.prompt));
     list.append(h('p.empty', 'There is no log of this run: it was attached to a terminal, or its log was deleted.'));
     if (record.error) list.append(h('div.card.failure', h('p', record.error.message), h('p.note', [record.error.code, record.error.kind].filter(Boolean).join(' · '))));
     entries.ended = true;

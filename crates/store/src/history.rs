@@ -2,6 +2,7 @@
 
 mod row;
 
+use sqlx::Row;
 use sqlx::any::AnyRow;
 use teamster_api::history::{RunCursor, RunFilter, RunRecord, RunState};
 use teamster_api::{Outcome, has_words};
@@ -35,8 +36,8 @@ impl Store {
         let query = sqlx::query(
             "INSERT INTO teamster_runs (run_id, prompt_hash, provider, model, session_id, \
              conversation, working_directory, status, started_at, attempts, host, process_space, \
-             pid, process_start, heartbeat_at, title) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, 'running', $8, 0, $9, $10, $11, $12, $13, $14) \
+             pid, process_start, heartbeat_at, title, prompt) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, 'running', $8, 0, $9, $10, $11, $12, $13, $14, $15) \
              ON CONFLICT (run_id) DO NOTHING",
         )
         .bind(&run.run_id)
@@ -52,7 +53,8 @@ impl Store {
         .bind(i64::from(writer.pid))
         .bind(writer.started.map(to_column))
         .bind(to_column(now))
-        .bind(run.title.as_deref().map(text));
+        .bind(run.title.as_deref().map(text))
+        .bind(run.prompt.as_deref().map(text));
         match self.execute("write down a run", query).await? {
             0 => Err(StoreError::RunExists {
                 run_id: run.run_id.clone(),
@@ -203,7 +205,7 @@ impl Store {
         let query = sqlx::query(sqlx::AssertSqlSafe(exact)).bind(id_or_prefix);
         let found = self.fetch_runs(query).await?;
         if let Some(run) = found.into_iter().next() {
-            return Ok(Some(run));
+            return self.with_prompt(run).await.map(Some);
         }
         let prefixed = self.select_runs(
             "WHERE substr(run_id, 1, CAST($2 AS INTEGER)) = $1 \
@@ -231,10 +233,28 @@ impl Store {
                 more,
             });
         }
-        Ok(found.pop())
+        match found.pop() {
+            Some(run) => self.with_prompt(run).await.map(Some),
+            None => Ok(None),
+        }
     }
 
-    /// Returns runs, newest first.
+    /// Adds the prompt, which lists of runs do without, to the record of a run.
+    async fn with_prompt(&self, mut run: RunRecord) -> Result<RunRecord, StoreError> {
+        if !self.is_whole() {
+            return Ok(run);
+        }
+        let doing = "read the prompt of a run";
+        let query = sqlx::query("SELECT prompt FROM teamster_runs WHERE run_id = $1");
+        let rows = self.fetch(doing, query.bind(text(&run.run_id))).await?;
+        if let Some(row) = rows.first() {
+            let prompt = row.try_get("prompt");
+            run.prompt = prompt.map_err(|error| self.failed(doing, &error))?;
+        }
+        Ok(run)
+    }
+
+    /// Returns runs, newest first, without their prompts.
     pub async fn runs(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, StoreError> {
         let limit = filter.limit.map_or(usize::MAX, |limit| limit as usize);
         let mut runs = Vec::new();

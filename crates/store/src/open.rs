@@ -52,6 +52,11 @@ const ADDITIONS: &[(i64, &str, &str)] = &[
         "holds",
         include_str!("../migrations/addition_2_holds.sql"),
     ),
+    (
+        3,
+        "prompt",
+        include_str!("../migrations/addition_3_prompt.sql"),
+    ),
 ];
 
 /// Table of the applied additions.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use teamster_api::{Outcome, title_of};
 use teamster_core::sync::lock;
+use teamster_core::text::excerpt;
 use teamster_core::{AgentError, ErrorKind, Id, RunResult};
 use teamster_orchestrator::{Accepted, RunObserver};
 
@@ -18,6 +19,10 @@ use crate::{Conversation, NewRun, NewSession, SessionLock, Store, StoreError};
 
 /// Default time that a run waits for the database.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Maximum size of a kept prompt in bytes. The history is kept until a person removes it, so files that were piped in must
+/// not fill it.
+const PROMPT_BYTES: usize = 64 << 10;
 
 /// Maximum number of errors kept for [`Recorder::take_errors`].
 const KEPT_ERRORS: usize = 100;
@@ -47,6 +52,7 @@ pub struct Recorder {
     heartbeat: Duration,
     patience: Duration,
     has_titles: bool,
+    has_prompts: bool,
     /// Locks of the sessions that this recorder's runs begin.
     locks: Arc<Mutex<Vec<SessionLock>>>,
     /// The last session of each provider that the conversation had for this recorder.
@@ -107,6 +113,7 @@ impl Recorder {
             heartbeat: HEARTBEAT,
             patience: PATIENCE,
             has_titles: false,
+            has_prompts: false,
             locks: Arc::default(),
             sessions: Arc::default(),
         }
@@ -117,6 +124,13 @@ impl Recorder {
     #[must_use]
     pub fn titles_of_prompts(mut self) -> Self {
         self.has_titles = true;
+        self
+    }
+
+    /// Keeps the prompt of a run, at most its first 64 KiB. Default: only its hash is kept.
+    #[must_use]
+    pub fn keep_prompts(mut self) -> Self {
+        self.has_prompts = true;
         self
     }
 
@@ -321,6 +335,9 @@ impl RunObserver for Recorder {
             kept: Sessions::new(),
         };
         lock(&self.shared.runs).insert(Arc::clone(run.run_id), active);
+        if self.has_prompts {
+            new.prompt = Some(excerpt(&run.params.prompt, PROMPT_BYTES));
+        }
         queue
             .submit(vec![Entry::Begin(Box::new(new)), Entry::Expire])
             .await;

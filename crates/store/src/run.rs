@@ -16,8 +16,9 @@ pub const HEARTBEAT: Duration = Duration::from_secs(15);
 /// clocks of machines that share a database must not differ by more than the difference to [`HEARTBEAT`].
 pub const LOST_AFTER: Duration = Duration::from_mins(1);
 
-/// Returns a hash that identifies equal prompts: SHA-256 of the text, in hexadecimal. The prompt itself is never
-/// stored, but for its first line where [titles are made of it](crate::Recorder::titles_of_prompts).
+/// Returns a hash that identifies equal prompts: SHA-256 of the text, in hexadecimal. The prompt itself is stored only
+/// where it is asked for, whole ([`keep_prompts`](crate::Recorder::keep_prompts)) or as a title made of its first line
+/// ([`titles_of_prompts`](crate::Recorder::titles_of_prompts)).
 ///
 /// ```
 /// let hash = teamster_store::prompt_hash("What does this crate do?");
@@ -42,6 +43,8 @@ pub struct NewRun {
     pub run_id: String,
     /// Title of the run, where it has one.
     pub title: Option<String>,
+    /// The prompt, where the history is the place that keeps it.
+    pub prompt: Option<String>,
     /// Hash of the prompt; see [`prompt_hash`].
     pub prompt_hash: String,
     /// The provider that is tried first.

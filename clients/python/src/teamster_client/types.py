@@ -1687,6 +1687,8 @@ class RunRecord(TypedDict):
     conversation: NotRequired[Union[str, None]]
     #: Working directory of the agent.
     workingDirectory: NotRequired[Union[str, None]]
+    #: The prompt, at most its first 64 KiB: in the record of one run, where the history keeps it. Absent in lists, for detached runs, whose folder keeps it, and where prompts are not kept.
+    prompt: NotRequired[Union[str, None]]
     #: SHA-256 of the prompt, in hexadecimal.
     promptHash: str
     #: Start time, in milliseconds since the Unix epoch.

@@ -32,6 +32,9 @@ pub struct RunRecord {
     pub conversation: Option<String>,
     /// Working directory of the agent.
     pub working_directory: Option<PathBuf>,
+    /// The prompt, at most its first 64 KiB: in the record of one run, where the history keeps it. Absent in lists, for
+    /// detached runs, whose folder keeps it, and where prompts are not kept.
+    pub prompt: Option<String>,
     /// SHA-256 of the prompt, in hexadecimal.
     pub prompt_hash: String,
     /// Start time, in milliseconds since the Unix epoch.

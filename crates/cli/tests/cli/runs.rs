@@ -40,10 +40,9 @@ fn listed(claude: &Claude) -> Vec<Value> {
 #[test]
 fn every_run_is_in_the_history() {
     let claude = Claude::plays("tool_shell_ok", 0);
-    let ended = agent(
-        &claude,
-        &["a question\nand a private matter", "--run-id=first"],
-    );
+    let mut first = claude.run(["a question\nand a private matter", "--run-id=first"]);
+    let first = with_store(&claude, &mut first);
+    let ended = run(first.env("TEAMSTER_KEEP_PROMPTS", "off"));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let failed = Claude::plays("conformance_unauthorized", 1);
     let ended = run(with_store(&claude, &mut failed.run(["again"])));
@@ -72,6 +71,7 @@ fn every_run_is_in_the_history() {
     let shown = runs(&claude, &["show", "fir"]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     shown.stdout_has("completed");
+    shown.stdout_has("sha256 ");
     let store = fs::read(claude.path("state/store.db")).unwrap();
     let wal = fs::read(claude.path("state/store.db-wal")).unwrap_or_default();
     for bytes in [store, wal] {
@@ -85,6 +85,19 @@ fn every_run_is_in_the_history() {
             & 0o777
     };
     assert_eq!((mode("state"), mode("state/store.db")), (0o700, 0o600));
+}
+
+#[test]
+fn prompt_of_an_attached_run_is_shown() {
+    let claude = Claude::plays("text", 0);
+    let ended = agent(&claude, &["Fix it\nplease", "--run-id=attached"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let shown = runs(&claude, &["show", "attached"]);
+    shown.stdout_has("prompt        Fix it please\n");
+    let shown = runs(&claude, &["show", "attached", "--json"]);
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(shown["prompt"], "Fix it\nplease");
+    assert_eq!(listed(&claude)[0].get("prompt"), None);
 }
 
 #[test]

@@ -70,6 +70,28 @@ pub(crate) fn outcome(run_id: &Id, attempts: Vec<Attempt>) -> Outcome {
 }
 
 on_each_database! {
+    async fn the_prompt_is_kept_on_request_and_read_with_one_run_only(database) {
+        let store = database.open().await;
+        let long = ExecuteParams::new("é".repeat(40_000));
+        for (id, recorder, params) in [
+            ("plain", Recorder::new(store.clone()), params()),
+            ("kept", Recorder::new(store.clone()).keep_prompts(), params()),
+            ("long", Recorder::new(store.clone()).keep_prompts(), long),
+        ] {
+            accept(&recorder, &Id::from(id), &params).await;
+        }
+        let prompt = async |id: &str| store.run(id).await.unwrap().unwrap().prompt;
+        assert_eq!(prompt("plain").await, None);
+        assert_eq!(prompt("kept").await.as_deref(), Some("a secret prompt"));
+        // By a prefix, too.
+        assert_eq!(prompt("kep").await.as_deref(), Some("a secret prompt"));
+        let cut = format!("{}… (80000 bytes in all)", "é".repeat(32_768));
+        assert_eq!(prompt("long").await, Some(cut));
+        for run in store.runs(&RunFilter::default()).await.unwrap() {
+            assert_eq!(run.prompt, None, "{}", run.run_id);
+        }
+    }
+
     async fn a_run_is_in_the_history_from_its_acceptance_and_its_session_when_it_is_known(database) {
         let store = database.open().await;
         let recorder = Recorder::new(store.clone()).conversation(talk());

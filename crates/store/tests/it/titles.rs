@@ -42,10 +42,12 @@ on_each_database! {
         store.begin_run(&NewRun::new("r", "claude", "p")).await.unwrap();
         store.close().await;
         database.execute("ALTER TABLE teamster_runs DROP COLUMN title").await;
+        database.execute("ALTER TABLE teamster_runs DROP COLUMN prompt").await;
         database.execute("DROP TABLE teamster_additions").await;
         for _ in 0..2 {
             let reader = Store::open_existing(database.url()).await.unwrap();
-            assert_eq!(reader.run("r").await.unwrap().unwrap().title, None);
+            let run = reader.run("r").await.unwrap().unwrap();
+            assert_eq!((run.title, run.prompt), (None, None));
             let refused = reader.set_run_title("r", Some("x")).await.unwrap_err().to_string();
             assert!(refused.contains("older version") && refused.ends_with("then repeat this"), "{refused}");
             assert!(reader.set_run_title("r", None).await.unwrap());

@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use serde::Serialize;
 use teamster_api::history::{RunRecord, RunState};
 use teamster_core::WorkspaceResult;
 use teamster_core::text::excerpt;
@@ -20,31 +19,21 @@ use crate::{exit_code, hints, words};
 const PROMPT_BYTES: usize = 300;
 
 pub(super) async fn main(args: &RunsShowArgs, history: &History) -> anyhow::Result<u8> {
-    let run = history.find(&args.id).await?;
+    let mut run = history.find(&args.id).await?;
     let view = history.view(&run.run_id).await;
     let waits = (view.as_ref()).and_then(|view| waits_for(&view.summary.requests));
-    let prompt = view.and_then(|view| view.prompt);
+    // The folder of a detached run has its prompt; that of an attached one is in the history.
+    run.prompt = view.and_then(|view| view.prompt).or(run.prompt);
     if args.json {
-        return exit_code::of_json(&Shown { run, prompt });
+        return exit_code::of_json(&run);
     }
     let mut out = anstream::stdout();
-    let printed = print(&run, waits, prompt.as_deref(), epoch_ms(), &mut out);
-    exit_code::of_printed(printed)
-}
-
-/// A run of the history, and its prompt where it was kept.
-#[derive(Serialize)]
-struct Shown {
-    #[serde(flatten)]
-    run: RunRecord,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    prompt: Option<String>,
+    exit_code::of_printed(print(&run, waits, epoch_ms(), &mut out))
 }
 
 fn print(
     run: &RunRecord,
     waits: Option<String>,
-    prompt: Option<&str>,
     now_ms: u64,
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -93,7 +82,7 @@ fn print(
             .map(words::one_line),
     )?;
     line("turns", run.num_turns.map(|turns| turns.to_string()))?;
-    let prompt = match prompt {
+    let prompt = match &run.prompt {
         Some(prompt) => excerpt(&words::one_line(prompt), PROMPT_BYTES),
         None => format!("sha256 {}", words::one_line(&run.prompt_hash)),
     };

@@ -134,6 +134,14 @@ fn prompts_are_not_kept_if_the_environment_says_so() {
     assert!(!about_it.contains("private"), "{about_it}");
     let listed = about(&claude, ["runs", "list", "--json", "--store", &store]);
     assert!(!listed.stdout.contains("private"), "{}", listed.stdout);
+    // Where it is kept, the folder is its only place.
+    let id = start("on").stdout.trim_end().to_owned();
+    assert_eq!(about(&claude, ["wait", &id]).code, Some(0));
+    let shown = about(&claude, ["runs", "show", &id, "--store", &store]);
+    shown.stdout_has("prompt        a private matter\n");
+    fs::remove_file(runs_folder(&claude).join(&id).join("spec.json")).unwrap();
+    let shown = about(&claude, ["runs", "show", &id, "--store", &store]);
+    shown.stdout_has("prompt        sha256 ");
     // A title that was given is none.
     let mut command = claude.run(["a private matter", "--title", "My title"]);
     let command = with_state(&mut command, &claude).args(["--detach", "--store", &store]);
