@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,32 @@ pub struct AgentError {
     /// The underlying error: that of the last attempt, or the one that put a provider on hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Box<AgentError>>,
+    /// Shared by the copies of an error.
+    #[serde(skip)]
+    pub(crate) identity: Identity,
+}
+
+/// Identity of an error within this process. It is no part of the content that `==` compares.
+#[derive(Clone, Copy)]
+pub(crate) struct Identity(u64);
+
+impl Default for Identity {
+    fn default() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl PartialEq for Identity {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("_")
+    }
 }
 
 setters! {
@@ -75,7 +102,23 @@ impl AgentError {
             resets_at_ms: None,
             detail: None,
             cause: None,
+            identity: Identity::default(),
         }
+    }
+
+    /// Returns whether both are the same error: one is a copy of the other, even if it was changed since. Two errors
+    /// of equal content are not, and nor is one that was deserialized.
+    ///
+    /// ```
+    /// use teamster_core::{AgentError, ErrorCode, ErrorKind};
+    ///
+    /// let lost = || AgentError::new(ErrorCode::CliError, ErrorKind::Network, "connection lost");
+    /// let (first, second) = (lost(), lost());
+    /// assert!(first == second && !first.is_same(&second));
+    /// assert!(first.is_same(&first.clone().retryable(false)));
+    /// ```
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.identity.0 == other.identity.0
     }
 
     /// Creates the error of an unsupported request: [`ErrorCode::InvalidParams`], [`ErrorKind::Invalid`]. If one

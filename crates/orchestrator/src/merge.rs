@@ -376,9 +376,7 @@ impl Merge {
 
     /// Returns the error of the previous attempt, if the failure is about it.
     fn failed_before(&self, failure: &AgentError) -> Option<&AgentError> {
-        self.failed
-            .as_ref()
-            .filter(|error| is_about(failure, error))
+        self.failed.as_ref().filter(|error| error.is_same(failure))
     }
 }
 
@@ -401,7 +399,7 @@ impl Current {
 
     /// Returns the error event that the failure is about.
     fn cause(&self, failure: &AgentError) -> Option<&AgentError> {
-        self.errors.iter().find(|error| is_about(failure, error))
+        self.errors.iter().find(|error| error.is_same(failure))
     }
 
     /// Returns whether the attempt ended only with denials, which are not an error of the stream.
@@ -420,15 +418,6 @@ impl Current {
             self.errors.retain(|error| error.kind != kind);
         }
     }
-}
-
-/// Returns whether the failure is this error, possibly with the reason for no further attempt.
-fn is_about(failure: &AgentError, error: &AgentError) -> bool {
-    let failure = (failure.cause.as_deref())
-        .filter(|_| explanation(failure).is_some())
-        .unwrap_or(failure);
-    // The time of a reset may come from another event than the error, so it is not compared.
-    error.code == failure.code && error.kind == failure.kind && error.message == failure.message
 }
 
 /// Returns the reason for no further attempt.

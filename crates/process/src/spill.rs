@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use teamster_core::{AgentEvent, LogEntry, RawJson};
+use teamster_core::{AgentError, AgentEvent, LogEntry, RawJson};
 
 /// Size after which the next file is begun, in bytes. A file is freed after it was read, so the space on disk is
 /// little more than the size of the pending events.
@@ -25,6 +25,8 @@ pub(crate) struct Spill {
     /// Size of the pending events on disk, in bytes.
     waiting: u64,
     events: u64,
+    /// The errors of the pending events: read back from JSON, they would not be the same as those of the result.
+    errors: VecDeque<AgentError>,
     buf: Vec<u8>,
 }
 
@@ -52,6 +54,7 @@ impl Spill {
             files: VecDeque::new(),
             waiting: 0,
             events: 0,
+            errors: VecDeque::new(),
             buf: Vec::new(),
         }
     }
@@ -109,7 +112,11 @@ impl Spill {
         last.written += bytes;
         self.waiting += bytes;
         self.events += batch.len() as u64;
-        batch.clear();
+        for entry in batch.drain(..) {
+            if let AgentEvent::Error(event) = entry.event {
+                self.errors.push_back(event.error);
+            }
+        }
         Ok(())
     }
 
@@ -135,7 +142,13 @@ impl Spill {
             let Some(record) = self.buf.get(at..at + bytes) else {
                 break;
             };
-            out.push(parse(record)?);
+            let mut entry = parse(record)?;
+            if let AgentEvent::Error(event) = &mut entry.event
+                && let Some(error) = self.errors.pop_front()
+            {
+                event.error = error;
+            }
+            out.push(entry);
             self.events -= 1;
             at += bytes;
         }
@@ -233,7 +246,9 @@ fn damaged() -> io::Error {
 mod tests {
     use super::*;
     use serde_json::json;
-    use teamster_core::{NoticeLevel, NoticeSource, Text, ToolKind, ToolUse, Unknown};
+    use teamster_core::{
+        ErrorCode, ErrorKind, NoticeLevel, NoticeSource, Text, ToolKind, ToolUse, Unknown,
+    };
 
     fn text(text: &str) -> LogEntry {
         let event = AgentEvent::Text(Text::new(text).message_id("m"));
@@ -273,6 +288,25 @@ mod tests {
         spill.push(&mut events.clone()).unwrap();
         assert_eq!(all(&mut spill), events);
         assert_eq!(spill.waiting, 0);
+    }
+
+    #[test]
+    fn errors_come_out_as_the_same_errors() {
+        let error = || AgentError::new(ErrorCode::CliError, ErrorKind::Network, "lost");
+        let errors = [error(), error()];
+        let mut spill = Spill::new(None, 1 << 20);
+        let mut events: Vec<LogEntry> = (errors.iter().cloned())
+            .map(|error| AgentEvent::error(error).into())
+            .collect();
+        spill.push(&mut events).unwrap();
+        let read = all(&mut spill);
+        let same: Vec<_> = (read.iter().zip(&errors))
+            .filter_map(|(entry, error)| match &entry.event {
+                AgentEvent::Error(event) => Some(event.error.is_same(error)),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(same, [true, true]);
     }
 
     #[test]

@@ -173,6 +173,23 @@ async fn the_order_after_an_error_stays_and_the_last_one_is_reported() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn errors_of_equal_text_are_told_apart() {
+    let mut earlier = error(ErrorKind::Network);
+    earlier.retry_after_ms = Some(5);
+    let script = Script::new()
+        .error(earlier)
+        .text_in("m", "a")
+        .failed(error(ErrorKind::Network));
+    let claude = mock("claude", [script, Script::new().text_in("n", "b")]);
+    let events = all(orchestrator().execute(request(&claude))).await;
+    let retry = (events.iter()).find_map(|event| match event {
+        AgentEvent::Retry(retry) => Some((retry.error.retry_after_ms, retry.delay_ms)),
+        _ => None,
+    });
+    assert_eq!(retry, Some((None, Some(1000))));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_error_on_the_way_is_no_end() {
     let claude = mock(
         "claude",
