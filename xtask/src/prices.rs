@@ -197,7 +197,7 @@ fn table(data: &Value, more: &Value, version: &str, date: &str) -> anyhow::Resul
         writeln!(text, "  {}: {},", json!(name), json!(value))?;
     }
     text.push_str("  \"vendors\": {\n");
-    for (place, vendor) in VENDORS.iter().enumerate() {
+    for (index, vendor) in VENDORS.iter().enumerate() {
         let models = data[vendor]
             .as_array()
             .with_context(|| format!("no models of {vendor}"))?;
@@ -217,7 +217,7 @@ fn table(data: &Value, more: &Value, version: &str, date: &str) -> anyhow::Resul
         ensure!(!known.is_empty(), "no models of {vendor}");
         litellm::add(vendor, &mut known, more)?;
         let lines: Vec<_> = known.iter().map(|model| format!("      {model}")).collect();
-        let comma = if place + 1 < VENDORS.len() { "," } else { "" };
+        let comma = if index + 1 < VENDORS.len() { "," } else { "" };
         writeln!(
             text,
             "    {}: [\n{}\n    ]{comma}",
@@ -340,14 +340,14 @@ fn fill(price: &mut Map<String, Value>, found: &Value) -> anyhow::Result<bool> {
         }
         for tier in value["tiers"].as_array().into_iter().flatten() {
             let start = tier["start"].as_u64().context("a tier without a start")?;
-            let place = match tiers.iter().position(|(known, _)| *known == start) {
-                Some(place) => place,
+            let index = match tiers.iter().position(|(known, _)| *known == start) {
+                Some(index) => index,
                 None => {
                     tiers.push((start, Map::new()));
                     tiers.len() - 1
                 }
             };
-            tiers[place]
+            tiers[index]
                 .1
                 .insert(name.to_owned(), tier["price"].clone());
         }

@@ -54,7 +54,7 @@ static INFO: CliInfo = {
     info.install = "npm install -g cline";
     info.login = "log in with `cline auth`; with a key of another service set CLINE_PROVIDER and \
                   CLINE_API_KEY in the environment";
-    info.credentials = Credentials::in_places(
+    info.credentials = Credentials::in_locations(
         &["CLINE_API_KEY"],
         &[CredentialFile {
             location: FileLocation::User {

@@ -46,7 +46,7 @@ static INFO: CliInfo = {
     info.oldest_version = Some("2.0.2");
     info.install = "npm install -g @moonshot-ai/kimi-code";
     info.login = "log in with `kimi login`, or set KIMI_MODEL_NAME and KIMI_MODEL_API_KEY in the environment";
-    info.credentials = Credentials::in_places(
+    info.credentials = Credentials::in_locations(
         &["KIMI_MODEL_API_KEY"],
         &[CredentialFile {
             location: FileLocation::User {

@@ -69,7 +69,7 @@ static INFO: CliInfo = {
                 sign: Sign::Json(pointer),
             }
         }
-        let mut places = Credentials::in_places(
+        let mut credentials = Credentials::in_locations(
             &["OPENAI_API_KEY"],
             &[
                 in_home("oauth_creds.json", &["/access_token", "/refresh_token"]),
@@ -77,8 +77,8 @@ static INFO: CliInfo = {
             ],
         );
         // Each service in the settings can have its own variable for the key.
-        places.may_be_elsewhere = true;
-        places
+        credentials.may_be_elsewhere = true;
+        credentials
     };
     info.instructions = &["QWEN.md", "AGENTS.md"];
     info

@@ -64,7 +64,7 @@ impl RunSpec {
         if (self.workspace.as_ref()).is_some_and(Workspace::is_of_sessions) {
             return refuse("workspace", "only a session is continued by another one");
         }
-        check_push(self.trusted.push.as_deref(), self.place().as_ref())?;
+        check_push(self.trusted.push.as_deref(), self.location().as_ref())?;
         if self.trusted.record_to.is_some() && self.allows_several_attempts() {
             return refuse(
                 "record_to",
@@ -96,7 +96,7 @@ impl SessionSpec {
         if !self.trusted.images.is_empty() {
             return refuse("images", "a session has no prompt that they could go with");
         }
-        check_push(self.trusted.push.as_deref(), self.place().as_ref())?;
+        check_push(self.trusted.push.as_deref(), self.location().as_ref())?;
         if self.trusted.record_to.is_some() && !self.fallback.is_empty() {
             return refuse("record_to", "a recording has one agent: omit `fallback`");
         }
@@ -105,7 +105,7 @@ impl SessionSpec {
 }
 
 /// Checks the remote that commits are pushed to at the end.
-fn check_push(push: Option<&str>, place: Option<&Workspace>) -> Result<(), AgentError> {
+fn check_push(push: Option<&str>, location: Option<&Workspace>) -> Result<(), AgentError> {
     let Some(push) = push else {
         return Ok(());
     };
@@ -114,7 +114,7 @@ fn check_push(push: Option<&str>, place: Option<&Workspace>) -> Result<(), Agent
         let problem = "expected the name of a remote, such as `origin`";
         return Err(AgentError::refused("push", problem));
     }
-    let problem = match place {
+    let problem = match location {
         Some(Workspace::Worktree { .. } | Workspace::Repository { .. }) => return Ok(()),
         Some(Workspace::Upload { .. } | Workspace::Continued {}) => {
             "the machine has no remotes of a repository that was submitted: its branch comes back, so push it from here"
@@ -348,11 +348,11 @@ mod tests {
             keyed(|it| it.workspace = Some(Workspace::Empty {})).as_deref(),
             Some("workspace")
         );
-        let two_places = |it: &mut RunSpec| {
+        let two_locations = |it: &mut RunSpec| {
             it.workspace = Some(Workspace::Empty {});
             it.working_directory = Some("/a".into());
         };
-        assert_eq!(refused(two_places).as_deref(), Some("workspace"));
+        assert_eq!(refused(two_locations).as_deref(), Some("workspace"));
         let two_worktrees = |it: &mut RunSpec| {
             it.workspace = Some(Workspace::Empty {});
             it.worktree = Some(Worktree::Switch(true));

@@ -231,7 +231,7 @@ impl RunSpec {
     }
 
     /// Returns where the agent works; `None` in the directory of the program that carries the spec out.
-    pub fn place(&self) -> Option<Workspace> {
+    pub fn location(&self) -> Option<Workspace> {
         Workspace::of_fields(
             self.workspace.as_ref(),
             self.working_directory.as_ref(),
@@ -242,7 +242,7 @@ impl RunSpec {
 
 impl SessionSpec {
     /// Returns where the agent works; `None` in the directory of the program that carries the spec out.
-    pub fn place(&self) -> Option<Workspace> {
+    pub fn location(&self) -> Option<Workspace> {
         Workspace::of_fields(
             self.workspace.as_ref(),
             self.working_directory.as_ref(),

@@ -3,7 +3,7 @@
 use teamster_core::provider::{CredentialFile, Credentials, FileLocation, Sign};
 
 pub(crate) const CREDENTIALS: Credentials = {
-    let mut places = Credentials::in_places(
+    let mut credentials = Credentials::in_locations(
         &[
             "ANTHROPIC_API_KEY",
             "ANTHROPIC_AUTH_TOKEN",
@@ -37,8 +37,8 @@ pub(crate) const CREDENTIALS: Credentials = {
         ],
     );
     // As reported in its issue 88947, where processes that renew it at once log each other out.
-    places.expiry = &["/claudeAiOauth/expiresAt"];
-    places
+    credentials.expiry = &["/claudeAiOauth/expiresAt"];
+    credentials
 };
 
 const fn in_folder(path: &'static str) -> FileLocation {

@@ -111,7 +111,7 @@ pub(crate) fn turn_args(args: TurnArgs, spec: &mut SessionSpec) {
 
 /// The agent's working directory, as the fields of a description.
 #[derive(Default)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     pub(crate) working_directory: Option<PathBuf>,
     pub(crate) worktree: Option<Worktree>,
     pub(crate) workspace: Option<Workspace>,
@@ -120,7 +120,7 @@ pub(crate) struct Place {
 }
 
 /// Sets the options of the agent's process. Returns where it works.
-pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::Result<Place> {
+pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::Result<Location> {
     let ProcessArgs {
         cwd,
         worktree,
@@ -136,9 +136,9 @@ pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::
     trusted.setup_timeout_ms = setup_timeout.map(limit_ms);
     environment_args(environment, trusted)?;
     trusted.keep_background = keep_background;
-    let long = |workspace| Place {
+    let long = |workspace| Location {
         workspace: Some(workspace),
-        ..Place::default()
+        ..Location::default()
     };
     Ok(
         if let Some(directory) = repo.as_deref().filter(|repo| !is_url(repo)) {
@@ -153,9 +153,9 @@ pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::
                 );
             }
             let directory = Path::new(directory);
-            Place {
+            Location {
                 upload: Some(cwd.map_or_else(|| directory.to_owned(), |cwd| directory.join(cwd))),
-                ..Place::default()
+                ..Location::default()
             }
         } else if let Some(url) = repo {
             long(repository(url, worktree_from.as_deref(), cwd.as_deref())?)
@@ -168,13 +168,13 @@ pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::
                 branch: worktree.filter(|branch| !branch.is_empty()),
             })
         } else {
-            Place {
+            Location {
                 working_directory: cwd,
                 worktree: worktree.map(|branch| match &*branch {
                     "" => Worktree::Switch(true),
                     _ => Worktree::Branch(branch),
                 }),
-                ..Place::default()
+                ..Location::default()
             }
         },
     )

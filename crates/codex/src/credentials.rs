@@ -3,7 +3,7 @@
 use teamster_core::provider::{CredentialFile, Credentials, FileLocation, Sign};
 
 pub(crate) const CREDENTIALS: Credentials = {
-    let mut places = Credentials::in_places(
+    let mut credentials = Credentials::in_locations(
         &["CODEX_API_KEY", "CODEX_ACCESS_TOKEN"],
         &[CredentialFile {
             location: in_home("auth.json"),
@@ -11,12 +11,12 @@ pub(crate) const CREDENTIALS: Credentials = {
         }],
     );
     // A custom model provider may need no login or use another variable, and the login may be in a keyring.
-    places.elsewhere_variables = &["OPENAI_API_KEY"];
-    places.elsewhere_files = &[CredentialFile {
+    credentials.elsewhere_variables = &["OPENAI_API_KEY"];
+    credentials.elsewhere_files = &[CredentialFile {
         location: in_home("config.toml"),
         sign: Sign::Words(&["model_provider", "cli_auth_credentials_store"]),
     }];
-    places
+    credentials
 };
 
 /// Location of a file in the CLI's home.

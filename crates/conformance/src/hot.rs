@@ -14,7 +14,7 @@ use crate::accounts;
 use crate::agent::Agent;
 use crate::answer::answering;
 use crate::bench::Bench;
-use crate::place;
+use crate::location;
 use crate::play::{self, Before, Stage};
 use crate::played::{Played, Process, Which};
 use crate::scenario::{ANSWERS_AROUND, Resume, Run, Scenario, Service, Test};
@@ -51,7 +51,14 @@ pub(crate) async fn play(
         Resume::New | Resume::Last | Resume::First => None,
     };
     let resumes = session.is_some();
-    let mut params = play::params(bench, agent, first, &stage.place, &stage.pointing, session)?;
+    let mut params = play::params(
+        bench,
+        agent,
+        first,
+        &stage.location,
+        &stage.pointing,
+        session,
+    )?;
     // Only for the scenario's turns: the process may take longer to start.
     let timeouts = std::mem::take(&mut params.timeouts);
     params.images.clear();
@@ -83,10 +90,10 @@ pub(crate) async fn play(
         played.push(after);
     }
     session.close().await;
-    let usage = accounts::of_session(&stage.place.home(), scenario, &played);
+    let usage = accounts::of_session(&stage.location.home(), scenario, &played);
     if let Some(last) = played.last_mut() {
         last.usage_of_session = usage;
-        let left = place::processes_of(&stage.place.home());
+        let left = location::processes_of(&stage.location.home());
         last.processes_left.extend(left);
     }
     Ok(played)
@@ -141,9 +148,9 @@ async fn one(
         Which::Run(number) => number,
         Which::Ready | Which::Again => 0,
     };
-    let home = stage.place.home();
-    let processes = place::main_processes(&home);
-    let all_before = place::ids_of(&home);
+    let home = stage.location.home();
+    let processes = location::main_processes(&home);
+    let all_before = location::ids_of(&home);
     let session_id = before.and_then(|before| before.result.session_id.as_deref());
     let now = Before {
         begun: Instant::now(),
@@ -165,7 +172,7 @@ async fn one(
         played.requests = stage.requests_from(asked);
         played.time = begun.elapsed();
     }
-    let alive = place::main_processes(&home);
+    let alive = location::main_processes(&home);
     if run.abort.is_some() || run.crash_when_file.is_some() {
         let known = alive.iter().map(|cli| cli.pid()).chain(all_before);
         played.processes_left = left_of_turn(&home, &known.collect::<Vec<_>>()).await;
@@ -182,10 +189,10 @@ async fn one(
 async fn left_of_turn(home: &Path, known: &[u32]) -> Vec<String> {
     let deadline = Instant::now() + GONE;
     loop {
-        let all = place::ids_of(home).into_iter();
+        let all = location::ids_of(home).into_iter();
         let left: Vec<_> = all.filter(|id| !known.contains(id)).collect();
         if left.is_empty() || Instant::now() > deadline {
-            return left.into_iter().map(place::command_of).collect();
+            return left.into_iter().map(location::command_of).collect();
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

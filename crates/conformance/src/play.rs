@@ -18,7 +18,7 @@ use crate::conversation;
 use crate::image;
 use crate::install;
 use crate::json::holds;
-use crate::place::{self, Place, processes_of};
+use crate::location::{self, Location, processes_of};
 use crate::played::{Played, Which, result_of};
 use crate::scenario::{ANSWERS_AROUND, Abort, Permission, Resume, Run, Scenario, Service};
 
@@ -31,7 +31,7 @@ const UNKNOWN_SESSION: &str = "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000";
 /// A CLI in a separate home, with a separate model.
 pub(crate) struct Stage {
     agent: Agent,
-    pub(crate) place: Place,
+    pub(crate) location: Location,
     /// `None` if the server is stopped.
     pub(crate) model: Option<MockModel>,
     pub(crate) pointing: Pointing,
@@ -49,16 +49,16 @@ impl Stage {
         script: Script,
     ) -> anyhow::Result<Self> {
         let agent = agent.into();
-        let place = Place::new(bench, agent.id(), name)?;
+        let location = Location::new(bench, agent.id(), name)?;
         for (name, content) in &scenario.test.files {
-            let path = place.directory().join(name);
+            let path = location.directory().join(name);
             if let Some(folder) = path.parent() {
                 std::fs::create_dir_all(folder)?;
             }
             std::fs::write(path, content)?;
         }
         let mut settings = MockModelSettings::default();
-        settings.directory = Some(place.directory());
+        settings.directory = Some(location.directory());
         settings.cli = agent.cli();
         let model = MockModel::start_with(script, settings).await?;
         let url = model.url();
@@ -68,10 +68,10 @@ impl Stage {
         if let Some(model) = scenario.test.models.get(agent.id()) {
             pointing.model = Some(model.clone());
         }
-        pointing.write_files(&place.home())?;
+        pointing.write_files(&location.home())?;
         Ok(Self {
             agent,
-            place,
+            location,
             model: Some(model),
             pointing,
             service: url.trim_start_matches("http://").to_owned(),
@@ -118,7 +118,7 @@ pub(crate) async fn play(
             ),
             Resume::Unknown => Some(unknown_session(agent)),
         };
-        let mut params = params(bench, agent, run, &stage.place, &stage.pointing, session)?;
+        let mut params = params(bench, agent, run, &stage.location, &stage.pointing, session)?;
         let mut config = config(bench, agent);
         if let Some(answer) = run.answer.as_deref().filter(|_| run.answers_cold) {
             params.permissions = Some(answering(answer));
@@ -128,7 +128,7 @@ pub(crate) async fn play(
             config.record_to = Some(folder.into());
         }
         played.push(one(scenario, number, &stage, params, config).await?);
-        let usage = accounts::of_session(&stage.place.home(), scenario, &played);
+        let usage = accounts::of_session(&stage.location.home(), scenario, &played);
         if let Some(last) = played.last_mut() {
             last.usage_of_session = usage;
         }
@@ -168,15 +168,15 @@ pub(crate) fn params(
     bench: &Bench,
     agent: impl Into<Agent>,
     run: &Run,
-    place: &Place,
+    location: &Location,
     pointing: &Pointing,
     session: Option<String>,
 ) -> anyhow::Result<ExecuteParams> {
     let agent = agent.into();
     let mut params = ExecuteParams::new(run.prompt.repeat(run.prompt_times));
-    params.working_directory = Some(place.directory());
-    params.env = pointing.environment_for_root(&place.home());
-    let temporary = place.temporary().display().to_string();
+    params.working_directory = Some(location.directory());
+    params.env = pointing.environment_for_root(&location.home());
+    let temporary = location.temporary().display().to_string();
     params.env.insert("TMPDIR".to_owned(), temporary);
     // These need a newer Node.js than the machine may have: Pi needs 22.19, and Copilot before its native
     // program needs 24. It is installed next to them.
@@ -235,7 +235,7 @@ async fn one(
     let stream = runtime.execute(params);
     let events = read(stream, Some(run), stage, before.asked).await?;
     let mut played = played(stage, scenario, number, before, events)?;
-    played.processes_left = processes_of(&stage.place.home());
+    played.processes_left = processes_of(&stage.location.home());
     Ok(played)
 }
 
@@ -265,12 +265,12 @@ pub(crate) async fn read(
     let interrupting = async {
         let abort = run.and_then(|run| run.abort.as_ref());
         if let (Some(when), Some(model)) = (abort, &stage.model) {
-            wait_for(when, &stage.place, model, asked_before).await;
+            wait_for(when, &stage.location, model, asked_before).await;
             handle.abort();
         }
         if let Some(name) = run.and_then(|run| run.crash_when_file.as_deref()) {
-            wait_for_file(&stage.place, name).await;
-            place::kill(&stage.place.home())?;
+            wait_for_file(&stage.location, name).await;
+            location::kill(&stage.location.home())?;
         }
         std::future::pending::<anyhow::Result<()>>().await
     };
@@ -312,7 +312,7 @@ pub(crate) fn played(
         in_pieces: texts.iter().any(|pieces| pieces.0.len() > 1),
         messages: texts.len(),
         has_mcp: run.mcp.is_some(),
-        directory: stage.place.directory(),
+        directory: stage.location.directory(),
         session_before: before.session,
         prompt_arrived: prompt_arrived(&requests, &before.prompt),
         image_arrived: (run.image || run.story.contains_key("image")).then(|| {
@@ -336,13 +336,13 @@ pub(crate) fn played(
         texts_of_model: texts_of_model(scenario, number),
         is_in_background: scenario.is_in_background(),
         usage_of_session: None,
-        files: files(run, &stage.place.directory()),
+        files: files(run, &stage.location.directory()),
         events,
         result,
         requests,
         time,
         service: stage.service.clone(),
-        printed: stage.agent.printed(&stage.place.directory()),
+        printed: stage.agent.printed(&stage.location.directory()),
         has_no_listener: stage.model.is_none(),
     })
 }
@@ -370,7 +370,7 @@ fn texts_of_model(scenario: &Scenario, number: usize) -> Option<String> {
     Some(texts.chain(around).collect())
 }
 
-async fn wait_for(when: &Abort, place: &Place, model: &MockModel, asked_before: usize) {
+async fn wait_for(when: &Abort, location: &Location, model: &MockModel, asked_before: usize) {
     match when {
         Abort::AfterRequestMs(ms) => {
             let mut count = asked_before;
@@ -385,14 +385,14 @@ async fn wait_for(when: &Abort, place: &Place, model: &MockModel, asked_before: 
             tokio::time::sleep(Duration::from_millis(*ms)).await;
         }
         Abort::WhenFile(name) => {
-            wait_for_file(place, name).await;
+            wait_for_file(location, name).await;
         }
     }
 }
 
 /// Waits for a file that a tool creates in the working directory, and for the CLI's report of the call.
-async fn wait_for_file(place: &Place, name: &str) {
-    while !place.directory().join(name).exists() {
+async fn wait_for_file(location: &Location, name: &str) {
+    while !location.directory().join(name).exists() {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     // The CLI writes the call after it has started it.

@@ -97,13 +97,13 @@ where
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let places = Arc::new(Semaphore::new(jobs.max(1)));
+        let permits = Arc::new(Semaphore::new(jobs.max(1)));
         let waiting = Arc::new(Semaphore::new(jobs.max(1) * WAITING));
         let mut running = JoinSet::new();
         for (waits, play) in waiting_first(plays) {
-            let places = Arc::clone(if waits { &waiting } else { &places });
+            let permits = Arc::clone(if waits { &waiting } else { &permits });
             running.spawn(async move {
-                let _place = places.acquire_owned().await;
+                let _permit = permits.acquire_owned().await;
                 let begun = Instant::now();
                 (play.await, begun.elapsed())
             });

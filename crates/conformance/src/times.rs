@@ -89,7 +89,7 @@ async fn measure(bench: &Bench, cli: Cli, scenario: &Scenario) -> anyhow::Result
         same(&first, &second)?;
         if !Column::of(&[cli], false, true).is_empty() {
             let run = &scenario.test.run[0];
-            let params = play::params(bench, cli, run, &stage.place, &stage.pointing, None)?;
+            let params = play::params(bench, cli, run, &stage.location, &stage.pointing, None)?;
             let prompt = params.prompt.clone();
             let session = hot::open(bench, cli, params, None)?;
             for time in &mut round[2..] {
@@ -114,7 +114,7 @@ async fn cold(
     session: Option<String>,
 ) -> anyhow::Result<(u64, RunResult)> {
     let run = &scenario.test.run[0];
-    let params = play::params(bench, cli, run, &stage.place, &stage.pointing, session)?;
+    let params = play::params(bench, cli, run, &stage.location, &stage.pointing, session)?;
     let begun = Instant::now();
     let runtime = teamster::create_cli_runtime(cli.id(), play::config(bench, cli))?;
     timed(begun, runtime.execute(params)).await

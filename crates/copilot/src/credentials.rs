@@ -3,7 +3,7 @@
 use teamster_core::provider::{CredentialFile, Credentials, FileLocation, Sign};
 
 pub(crate) const CREDENTIALS: Credentials = {
-    let mut places = Credentials::in_places(
+    let mut credentials = Credentials::in_locations(
         &[
             "COPILOT_GITHUB_TOKEN",
             "GH_TOKEN",
@@ -20,6 +20,6 @@ pub(crate) const CREDENTIALS: Credentials = {
         }],
     );
     // In a keychain, or in the login of `gh`.
-    places.may_be_elsewhere = true;
-    places
+    credentials.may_be_elsewhere = true;
+    credentials
 };

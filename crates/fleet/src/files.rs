@@ -67,12 +67,12 @@ impl Files {
     }
 
     /// The place of a file's parts.
-    fn place(self, key: &RunKey, name: &str) -> String {
-        place(key, self.part(), name)
+    fn location(self, key: &RunKey, name: &str) -> String {
+        location(key, self.part(), name)
     }
 }
 
-fn place(key: &RunKey, part: &str, name: &str) -> String {
+fn location(key: &RunKey, part: &str, name: &str) -> String {
     // A name may be longer than a subject.
     let digest = format!("{:x}", Sha256::digest(name));
     let digest = &digest[..32];
@@ -87,14 +87,15 @@ impl Fleet {
         manifest: FileManifest,
     ) -> Result<Vec<u32>, ServiceError> {
         manifest.check()?;
-        let place = Files::Uploads.place(key, &manifest.name);
-        let is_known = self.manifest_at(&place, Files::Uploads).await?.is_some();
-        self.put_manifest(&place, Files::Uploads, &manifest).await?;
+        let location = Files::Uploads.location(key, &manifest.name);
+        let is_known = self.manifest_at(&location, Files::Uploads).await?.is_some();
+        self.put_manifest(&location, Files::Uploads, &manifest)
+            .await?;
         let mut missing = Vec::new();
         for number in numbers(&manifest) {
             let has_it = is_known
                 && self
-                    .last(FILE, &format!("{place}.{number}"))
+                    .last(FILE, &format!("{location}.{number}"))
                     .await?
                     .is_some_and(|part| manifest.check_part(number, &part.payload).is_ok());
             if !has_it {
@@ -112,14 +113,14 @@ impl Fleet {
         number: u32,
         content: Vec<u8>,
     ) -> Result<(), ServiceError> {
-        let place = Files::Uploads.place(key, name);
-        let manifest = self.manifest_at(&place, Files::Uploads).await?;
+        let location = Files::Uploads.location(key, name);
+        let manifest = self.manifest_at(&location, Files::Uploads).await?;
         let manifest = manifest.ok_or_else(|| {
             let message = format!("the file \"{name}\" was not declared for this run");
             ServiceError::new(ProblemCode::FileNotFound, message)
         })?;
         manifest.check_part(number, &content)?;
-        self.put_part(&place, number, content).await
+        self.put_part(&location, number, content).await
     }
 
     /// Keeps a file whose whole content is here.
@@ -142,19 +143,19 @@ impl Fleet {
         files: Files,
         name: &str,
     ) -> Result<Option<(String, FileManifest)>, ServiceError> {
-        let place = files.place(key, name);
-        let manifest = self.manifest_at(&place, files).await?;
-        Ok(manifest.map(|manifest| (place, manifest)))
+        let location = files.location(key, name);
+        let manifest = self.manifest_at(&location, files).await?;
+        Ok(manifest.map(|manifest| (location, manifest)))
     }
 
     /// Reads a part of a file, and checks it.
     pub(crate) async fn checked_part(
         &self,
-        place: &str,
+        location: &str,
         manifest: &FileManifest,
         number: u32,
     ) -> Result<Bytes, ServiceError> {
-        let part = self.last(FILE, &format!("{place}.{number}")).await?;
+        let part = self.last(FILE, &format!("{location}.{number}")).await?;
         let part = part.ok_or_else(|| missing_part(&manifest.name, number))?;
         manifest.check_part(number, &part.payload)?;
         Ok(part.payload)
@@ -168,7 +169,7 @@ impl Fleet {
         name: &str,
         most: usize,
     ) -> Result<Option<Vec<u8>>, ServiceError> {
-        let Some((place, manifest)) = self.file_at(key, files, name).await? else {
+        let Some((location, manifest)) = self.file_at(key, files, name).await? else {
             return Ok(None);
         };
         if manifest.bytes > most as u64 {
@@ -180,7 +181,7 @@ impl Fleet {
         }
         let mut content = Vec::new();
         for number in numbers(&manifest) {
-            let part = self.checked_part(&place, &manifest, number).await?;
+            let part = self.checked_part(&location, &manifest, number).await?;
             content.extend_from_slice(&part);
         }
         Ok(Some(content))
@@ -188,12 +189,12 @@ impl Fleet {
 
     async fn put_part(
         &self,
-        place: &str,
+        location: &str,
         number: u32,
         content: Vec<u8>,
     ) -> Result<(), ServiceError> {
         let message = PublishMessage::build().payload(content.into());
-        let subject = format!("{place}.{number}");
+        let subject = format!("{location}.{number}");
         let stored = self.try_publish(&subject, message).await;
         stored
             .map(drop)
@@ -202,7 +203,7 @@ impl Fleet {
 
     async fn put_manifest(
         &self,
-        place: &str,
+        location: &str,
         files: Files,
         manifest: &FileManifest,
     ) -> Result<(), ServiceError> {
@@ -211,7 +212,7 @@ impl Fleet {
         if let Files::Results(results) = files {
             message = message.header(CLAIM, &*results.nonce.to_string());
         }
-        let subject = format!("{place}.{MANIFEST}");
+        let subject = format!("{location}.{MANIFEST}");
         let stored = self.try_publish(&subject, message).await;
         stored
             .map(drop)
@@ -237,7 +238,7 @@ impl Fleet {
 
     /// Removes a file that a run has brought back.
     pub(crate) async fn forget_result(&self, key: &RunKey, name: &str) -> Result<(), ServiceError> {
-        self.empty(&format!("{}.>", place(key, RESULTS, name)))
+        self.empty(&format!("{}.>", location(key, RESULTS, name)))
             .await
     }
 
@@ -264,10 +265,10 @@ impl Fleet {
 
     async fn manifest_at(
         &self,
-        place: &str,
+        location: &str,
         files: Files,
     ) -> Result<Option<FileManifest>, ServiceError> {
-        let Some(message) = self.last(FILE, &format!("{place}.{MANIFEST}")).await? else {
+        let Some(message) = self.last(FILE, &format!("{location}.{MANIFEST}")).await? else {
             return Ok(None);
         };
         if message.payload.is_empty() || !files.have(&message.headers) {
@@ -309,8 +310,8 @@ impl Fleet {
         let subjects = format!("{}.{}.*.{MANIFEST}", key.files(), files.part());
         let mut manifests = Vec::new();
         for subject in self.subjects(&subjects).await? {
-            let place = subject.trim_end_matches(&format!(".{MANIFEST}"));
-            let manifest = self.manifest_at(place, files).await?;
+            let location = subject.trim_end_matches(&format!(".{MANIFEST}"));
+            let manifest = self.manifest_at(location, files).await?;
             manifests.extend(manifest.filter(|manifest| !is_internal(&manifest.name)));
         }
         Ok(manifests)
@@ -323,7 +324,7 @@ impl Fleet {
         files: Files,
         name: &str,
     ) -> Result<Option<FileManifest>, ServiceError> {
-        self.manifest_at(&files.place(key, name), files).await
+        self.manifest_at(&files.location(key, name), files).await
     }
 
     /// Reads a part of a file that a run takes along.
@@ -333,7 +334,7 @@ impl Fleet {
         name: &str,
         number: u32,
     ) -> Result<Vec<u8>, ServiceError> {
-        self.part(&place(key, UPLOADS, name), name, number).await
+        self.part(&location(key, UPLOADS, name), name, number).await
     }
 
     /// Reads a part of a file that a run has brought back. Its hash is in the manifest, which the caller checks.
@@ -343,11 +344,11 @@ impl Fleet {
         name: &str,
         number: u32,
     ) -> Result<Vec<u8>, ServiceError> {
-        self.part(&place(key, RESULTS, name), name, number).await
+        self.part(&location(key, RESULTS, name), name, number).await
     }
 
-    async fn part(&self, place: &str, name: &str, number: u32) -> Result<Vec<u8>, ServiceError> {
-        let subject = format!("{place}.{number}");
+    async fn part(&self, location: &str, name: &str, number: u32) -> Result<Vec<u8>, ServiceError> {
+        let subject = format!("{location}.{number}");
         let part = self.last(FILE, &subject).await?;
         part.map(|part| part.payload.to_vec())
             .ok_or_else(|| missing_part(name, number))
@@ -363,7 +364,7 @@ fn numbers(manifest: &FileManifest) -> std::ops::Range<u32> {
 pub(crate) struct FileWriter<'a> {
     fleet: &'a Fleet,
     files: Files,
-    place: String,
+    location: String,
     hasher: FileHasher,
     /// Less than a part.
     content: Vec<u8>,
@@ -376,7 +377,7 @@ impl<'a> FileWriter<'a> {
         Self {
             fleet,
             files,
-            place: files.place(key, name),
+            location: files.location(key, name),
             hasher: FileHasher::new(name),
             content: Vec::new(),
             number: 0,
@@ -405,10 +406,10 @@ impl<'a> FileWriter<'a> {
         while self.under_way.len() >= AT_ONCE {
             self.until_kept().await?;
         }
-        let (fleet, place) = (self.fleet.clone(), self.place.clone());
+        let (fleet, location) = (self.fleet.clone(), self.location.clone());
         let (number, content) = (self.number, std::mem::take(&mut self.content));
         self.number += 1;
-        let put = async move { fleet.put_part(&place, number, content).await };
+        let put = async move { fleet.put_part(&location, number, content).await };
         self.under_way.spawn(put);
         Ok(())
     }
@@ -430,7 +431,7 @@ impl<'a> FileWriter<'a> {
         while self.until_kept().await? {}
         let manifest = self.hasher.finish();
         let (fleet, files) = (self.fleet, self.files);
-        fleet.put_manifest(&self.place, files, &manifest).await
+        fleet.put_manifest(&self.location, files, &manifest).await
     }
 }
 

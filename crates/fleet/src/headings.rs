@@ -59,7 +59,7 @@ impl Heading {
     }
 
     /// Returns the pool for which the run waits, or else the machine.
-    pub(crate) fn place(&self) -> (Option<String>, Option<String>) {
+    pub(crate) fn location(&self) -> (Option<String>, Option<String>) {
         let name = |prefix| {
             let rest: &str = self.queue.strip_prefix(prefix)?;
             Some(rest.split('.').next()?.to_owned())
@@ -74,13 +74,13 @@ fn is_queue(subject: &str, key: &RunKey) -> bool {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_=".contains(&byte);
         !token.is_empty() && token.bytes().all(is_plain)
     };
-    if let Some(place) = subject.strip_prefix(WORK_SUBJECTS) {
-        return place.split('.').count() == 3 && place.split('.').all(is_token);
+    if let Some(location) = subject.strip_prefix(WORK_SUBJECTS) {
+        return location.split('.').count() == 3 && location.split('.').all(is_token);
     }
     // That of another run would replace the hint of that one.
-    let place = subject.strip_prefix(HOST_SUBJECTS);
-    let place = place.and_then(|place| place.split_once('.'));
-    place.is_some_and(|(machine, run)| is_token(machine) && run == key.key())
+    let location = subject.strip_prefix(HOST_SUBJECTS);
+    let location = location.and_then(|location| location.split_once('.'));
+    location.is_some_and(|(machine, run)| is_token(machine) && run == key.key())
 }
 
 /// The headings of records. They are read once, and then kept up to date by what changes: a record that is over costs nothing
@@ -185,14 +185,14 @@ mod tests {
             headers.insert("Tm-State", "queued");
             headers.insert("Tm-Queue", subject);
             let key = RunKey::new("ann", "r.1");
-            Heading::read(&key, &headers).map(|heading| (heading.place(), heading.queue))
+            Heading::read(&key, &headers).map(|heading| (heading.location(), heading.queue))
         };
-        let place = |pool: Option<&str>, machine: Option<&str>| {
+        let location = |pool: Option<&str>, machine: Option<&str>| {
             (pool.map(str::to_owned), machine.map(str::to_owned))
         };
         for (subject, expected) in [
-            ("tm.work.default.claude.n", place(Some("default"), None)),
-            ("tm.host.w1.ann.r=2E1", place(None, Some("w1"))),
+            ("tm.work.default.claude.n", location(Some("default"), None)),
+            ("tm.host.w1.ann.r=2E1", location(None, Some("w1"))),
         ] {
             assert_eq!(queue(subject), Some((expected, subject.to_owned())));
         }

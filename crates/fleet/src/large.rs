@@ -176,7 +176,7 @@ impl Fleet {
     ) -> BoxStream<'static, Result<LogLine, ServiceError>> {
         let (fleet, key) = (self.clone(), key.clone());
         Box::pin(try_stream! {
-            let Some((place, manifest)) = fleet.file_at(&key, files, LOG).await? else {
+            let Some((location, manifest)) = fleet.file_at(&key, files, LOG).await? else {
                 return;
             };
             let (send, parts) = mpsc::channel(1);
@@ -188,7 +188,7 @@ impl Fleet {
             }))?;
             let fetched = tokio::spawn(async move {
                 for number in 0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX) {
-                    let part = fleet.checked_part(&place, &manifest, number).await?;
+                    let part = fleet.checked_part(&location, &manifest, number).await?;
                     if send.send(part).await.is_err() {
                         break;
                     }

@@ -72,7 +72,7 @@ impl From<FleetStatus> for teamster_api::FleetStatus {
 }
 
 /// The pool and the machine of a queue.
-type Place = (Option<String>, Option<String>);
+type Location = (Option<String>, Option<String>);
 
 /// What is counted of the records.
 #[derive(Debug, Default)]
@@ -80,7 +80,7 @@ struct Counts {
     /// Number of runs by the state of their record.
     runs: BTreeMap<String, usize>,
     /// The number of those that wait by their pool and machine, and when the oldest was submitted.
-    queues: BTreeMap<Place, (usize, Option<u64>)>,
+    queues: BTreeMap<Location, (usize, Option<u64>)>,
 }
 
 impl Counts {
@@ -89,7 +89,7 @@ impl Counts {
         for (_, _, heading) in headings.live() {
             counts.add(heading.head.state);
             if heading.head.state == State::Queued {
-                let (waiting, oldest) = counts.queues.entry(heading.place()).or_default();
+                let (waiting, oldest) = counts.queues.entry(heading.location()).or_default();
                 *waiting += 1;
                 *oldest = [*oldest, heading.queued].into_iter().flatten().min();
             }

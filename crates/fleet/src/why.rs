@@ -44,7 +44,7 @@ impl Known {
     fn reason(&self, key: &RunKey, record: &Record) -> QueueStatus {
         let wait = QueueStatus::new;
         let agent = &*record.provider;
-        let (workers, place) = match &record.machine {
+        let (workers, location) = match &record.machine {
             Some(machine) => {
                 let mut there = self.workers.iter();
                 let Some(worker) = there.find(|worker| worker.worker == *machine) else {
@@ -60,7 +60,7 @@ impl Known {
             }
         };
         if workers.is_empty() {
-            let detail = format!("no worker takes runs of {place}");
+            let detail = format!("no worker takes runs of {location}");
             return wait(QueueReason::NoMachine, detail);
         }
         let takes: Vec<_> = workers
@@ -68,20 +68,20 @@ impl Known {
             .filter(|worker| !worker.drains)
             .collect();
         if takes.is_empty() {
-            let detail = format!("{place} takes no more runs: it is being ended");
+            let detail = format!("{location} takes no more runs: it is being ended");
             return wait(QueueReason::NoMachine, detail);
         }
         let ready: Vec<_> = (takes.iter().copied())
             .filter(|worker| (worker.agents.iter()).any(|known| known.id == agent && known.ready))
             .collect();
         if ready.is_empty() {
-            return wait(QueueReason::NoAgent, no_agent(&takes, agent, &place));
+            return wait(QueueReason::NoAgent, no_agent(&takes, agent, &location));
         }
         let knows: Vec<_> = (ready.into_iter())
             .filter(|worker| worker.spec_version >= record.version)
             .collect();
         if knows.is_empty() {
-            let detail = format!("{place} has only older versions of teamster: update a worker");
+            let detail = format!("{location} has only older versions of teamster: update a worker");
             return wait(QueueReason::OldVersion, detail);
         }
         let held: Vec<_> = (knows.iter())
@@ -91,7 +91,7 @@ impl Known {
             && let Some(until) = held.into_iter().min()
         {
             let detail = format!(
-                "{agent} has reached its limit on {place} until {}",
+                "{agent} has reached its limit on {location} until {}",
                 utc(until)
             );
             let mut status = wait(QueueReason::OnHold, detail);
@@ -115,10 +115,10 @@ impl Known {
         let has_slot =
             |worker: &&&PresentWorker| refusal(worker).is_none() && worker.running < worker.slots;
         if !knows.iter().any(|worker| has_slot(&worker)) {
-            let detail = format!("all slots of {place} are in use");
+            let detail = format!("all slots of {location} are in use");
             return wait(QueueReason::NoSlot, detail);
         }
-        wait(QueueReason::Pending, format!("{place} has a free slot"))
+        wait(QueueReason::Pending, format!("{location} has a free slot"))
     }
 
     /// Returns the end of a hold of an agent on a worker.
@@ -132,7 +132,7 @@ impl Known {
 }
 
 /// Describes what the workers of a place lack for an agent.
-fn no_agent(workers: &[&PresentWorker], agent: &str, place: &str) -> String {
+fn no_agent(workers: &[&PresentWorker], agent: &str, location: &str) -> String {
     let problems: Vec<_> = workers
         .iter()
         .map(|worker| {
@@ -146,7 +146,7 @@ fn no_agent(workers: &[&PresentWorker], agent: &str, place: &str) -> String {
         .take(3)
         .collect();
     format!(
-        "{place} does not have the agent {agent}: {}",
+        "{location} does not have the agent {agent}: {}",
         problems.join(", ")
     )
 }

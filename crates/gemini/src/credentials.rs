@@ -9,7 +9,7 @@ const VARIABLES: &[&str] = &[
 ];
 
 pub(crate) const CREDENTIALS: Credentials = {
-    let mut places = Credentials::in_places(
+    let mut credentials = Credentials::in_locations(
         VARIABLES,
         &[
             CredentialFile {
@@ -31,13 +31,13 @@ pub(crate) const CREDENTIALS: Credentials = {
         ],
     );
     // A login method was chosen, and the key may be in a keychain or an encrypted file.
-    places.elsewhere_files = &[CredentialFile {
+    credentials.elsewhere_files = &[CredentialFile {
         location: in_folder(".gemini/settings.json"),
         sign: Sign::Json(&["/security/auth/selectedType", "/selectedAuthType"]),
     }];
     // As google-auth-library writes it.
-    places.expiry = &["/expiry_date"];
-    places
+    credentials.expiry = &["/expiry_date"];
+    credentials
 };
 
 /// Location of a file in the folder that contains the CLI's own folder.

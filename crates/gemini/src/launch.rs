@@ -185,7 +185,7 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
         ));
     }
     if policy::is_needed(params) {
-        policy::check_place(params)?;
+        policy::check_location(params)?;
     }
     Ok(())
 }

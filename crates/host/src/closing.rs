@@ -84,9 +84,10 @@ impl AtEnd {
 
     fn close(self) -> Closed {
         // A folder that someone has removed stays so: nothing would list or prune what is in it.
-        let has_place = self.run.as_deref().is_none_or(Path::exists);
+        let has_location = self.run.as_deref().is_none_or(Path::exists);
         // Before the worktree is removed: what is collected may be ignored by git.
-        if let Some((patterns, directory, folder)) = self.collect.as_ref().filter(|_| has_place) {
+        if let Some((patterns, directory, folder)) = self.collect.as_ref().filter(|_| has_location)
+        {
             artifacts::collect(patterns, directory, folder);
         }
         let Some(worktree) = self.worktree else {

@@ -132,7 +132,7 @@ impl Host {
         params::check_container(&spec.trusted).await?;
         let key = worktree_key(spec.session_key.as_ref(), &spec.trusted)?;
         let wanted = Wanted {
-            place: spec.place(),
+            location: spec.location(),
             parameter: parameter(spec.workspace.is_some()),
             key: if spec.new_session {
                 key.map(WorktreeKey::start_over)
@@ -255,7 +255,7 @@ impl Host {
         artifacts::check(&spec.artifacts)?;
         params::check_container(&spec.trusted).await?;
         let wanted = Wanted {
-            place: spec.place(),
+            location: spec.location(),
             parameter: parameter(spec.workspace.is_some()),
             key: worktree_key(spec.session_key.as_ref(), &spec.trusted)?,
             continues: spec.continues.clone(),

@@ -173,13 +173,14 @@ impl LocalRuns {
         if let Some(accepted) = self.existing(id, &spec).await? {
             return Ok(accepted);
         }
-        let (place, is_long) = either!(&spec, spec => (spec.place(), spec.workspace.is_some()));
+        let (location, is_long) =
+            either!(&spec, spec => (spec.location(), spec.workspace.is_some()));
         let parameter = if is_long {
             "workspace"
         } else {
             "working_directory"
         };
-        let directory = place.as_ref().and_then(Workspace::path).cloned();
+        let directory = location.as_ref().and_then(Workspace::path).cloned();
         blocking(move || match directory {
             Some(path) if !path.is_dir() => {
                 let problem = format!("no such directory: {}", path.display());

@@ -58,7 +58,7 @@ impl Source {
             return read(store.as_ref()).await;
         }
         let store = match location(None) {
-            Some(place) => match Store::open_existing(&place).await {
+            Some(location) => match Store::open_existing(&location).await {
                 Err(StoreError::Missing { .. }) => None,
                 opened => Some(opened.map_err(|error| failure(&error.into()))?),
             },

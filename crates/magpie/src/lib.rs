@@ -22,7 +22,7 @@ static INFO: CliInfo = {
     info.tested_versions = &["1.0"];
     info.install = "cargo install magpie";
     info.login = "set MAGPIE_KEY in the environment";
-    info.credentials = Credentials::in_places(
+    info.credentials = Credentials::in_locations(
         &["MAGPIE_KEY"],
         &[CredentialFile {
             location: FileLocation::User {

@@ -31,12 +31,16 @@ pub struct Home {
 }
 
 impl Home {
-    /// Creates the home in `place`, a folder that only this user can enter. Blocks.
+    /// Creates the home in `location`, a folder that only this user can enter. Blocks.
     ///
     /// # Errors
     ///
     /// Fails if the configuration cannot be read or changed, or if the home cannot be created.
-    pub fn make(place: &Path, edit: &ConfigEdit, home: &PrivateHome) -> Result<Self, AgentError> {
+    pub fn make(
+        location: &Path,
+        edit: &ConfigEdit,
+        home: &PrivateHome,
+    ) -> Result<Self, AgentError> {
         let mut spec = home.clone();
         spec.home = std::path::absolute(&home.home)
             .map_err(|error| cannot("make a private home like", &home.home, &error))?;
@@ -53,7 +57,7 @@ impl Home {
             }
         };
         let content = merged(edit)?;
-        let path = place.join("home");
+        let path = location.join("home");
         let mut made = Self {
             private: path.join(home.folder),
             spec,
@@ -63,7 +67,7 @@ impl Home {
             links: BTreeMap::new(),
         };
         made.fill(content.as_bytes())
-            .map_err(|error| cannot("make a private home in", place, &error))?;
+            .map_err(|error| cannot("make a private home in", location, &error))?;
         Ok(made)
     }
 

@@ -32,11 +32,11 @@ where
     F: Future<Output = String> + Send + 'static,
 {
     let text = Arc::new(text);
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let permits = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
         // It is never closed.
-        let Ok(place) = places.clone().acquire_owned().await else {
+        let Ok(permit) = permits.clone().acquire_owned().await else {
             return;
         };
         let accepted = tokio::select! {
@@ -49,7 +49,7 @@ where
         };
         let text = text.clone();
         connections.spawn(async move {
-            let _place = place;
+            let _permit = permit;
             let service = service_fn(|request| answer(request, &*text));
             let connection = http1::Builder::new()
                 // An idle connection would keep its place.

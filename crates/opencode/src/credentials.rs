@@ -3,7 +3,7 @@
 use teamster_core::provider::{CredentialFile, Credentials, FileLocation, Sign};
 
 pub(crate) const CREDENTIALS: Credentials = {
-    let mut places = Credentials::in_places(
+    let mut credentials = Credentials::in_locations(
         &[],
         &[CredentialFile {
             location: FileLocation::User {
@@ -15,6 +15,6 @@ pub(crate) const CREDENTIALS: Credentials = {
         }],
     );
     // Local and free models need no login.
-    places.may_be_elsewhere = true;
-    places
+    credentials.may_be_elsewhere = true;
+    credentials
 };

@@ -33,7 +33,7 @@ static INFO: CliInfo = {
     info.login =
         "log in with `kilo auth login`, or set the model provider's key in the environment";
     info.credentials = {
-        let mut places = Credentials::in_places(
+        let mut credentials = Credentials::in_locations(
             &["KILO_API_KEY"],
             &[CredentialFile {
                 location: FileLocation::User {
@@ -45,8 +45,8 @@ static INFO: CliInfo = {
             }],
         );
         // Local and free models need no login.
-        places.may_be_elsewhere = true;
-        places
+        credentials.may_be_elsewhere = true;
+        credentials
     };
     info
 };

@@ -8,7 +8,7 @@ const FOLDER_VARIABLE: &str = "PI_CODING_AGENT_DIR";
 const FOLDER: &str = ".pi/agent";
 
 pub(crate) const CREDENTIALS: Credentials = {
-    let mut places = Credentials::in_places(
+    let mut credentials = Credentials::in_locations(
         &[
             "ANTHROPIC_API_KEY",
             "ANTHROPIC_OAUTH_TOKEN",
@@ -39,6 +39,6 @@ pub(crate) const CREDENTIALS: Credentials = {
         ],
     );
     // Keys of other services and of cloud platforms.
-    places.may_be_elsewhere = true;
-    places
+    credentials.may_be_elsewhere = true;
+    credentials
 };

@@ -181,15 +181,15 @@ impl FilePrices {
             Some(beginning) => names.iter().any(|name| name.starts_with(beginning)),
             None => names.iter().any(|name| name == key),
         };
-        let matching = (0..self.models.len()).filter(|place| is(&self.models[*place].0));
-        matching.max_by_key(|place| {
-            let key = &self.models[*place].0;
+        let matching = (0..self.models.len()).filter(|index| is(&self.models[*index].0));
+        matching.max_by_key(|index| {
+            let key = &self.models[*index].0;
             (!key.ends_with('*'), key.len())
         })
     }
 
-    pub(crate) fn model(&self, place: usize) -> Option<&Model> {
-        self.models.get(place).map(|(_, model)| model)
+    pub(crate) fn model(&self, index: usize) -> Option<&Model> {
+        self.models.get(index).map(|(_, model)| model)
     }
 }
 

@@ -155,7 +155,7 @@ impl PriceList {
 
     fn model(&self, found: ModelPrices) -> Option<&Model> {
         match found.0 {
-            Found::File(place) => self.file.as_ref()?.model(place),
+            Found::File(index) => self.file.as_ref()?.model(index),
             Found::Table(model) => Some(model),
         }
     }

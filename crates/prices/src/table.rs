@@ -252,13 +252,13 @@ fn goes_on(beginning: &str, rest: &str) -> bool {
 /// Returns a name without the date at its end: `-20250929` or `-2026-03-05`.
 pub(crate) fn undated(name: &str) -> &str {
     for form in ["-dddddddd", "-dddd-dd-dd"] {
-        let Some(place) = name.len().checked_sub(form.len()) else {
+        let Some(index) = name.len().checked_sub(form.len()) else {
             continue;
         };
-        if !name.is_char_boundary(place) {
+        if !name.is_char_boundary(index) {
             continue;
         }
-        let (rest, end) = name.split_at(place);
+        let (rest, end) = name.split_at(index);
         let mut pairs = end.bytes().zip(form.bytes());
         if pairs.all(|(byte, form)| {
             if form == b'd' {

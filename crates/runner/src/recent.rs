@@ -27,11 +27,11 @@ impl Runs {
         }
         found.sort_by(|a, b| b.cmp(a));
         let mut runs = Vec::new();
-        for (place, (_, id, may_be_live)) in found.into_iter().enumerate() {
-            if place < most || may_be_live {
+        for (index, (_, id, may_be_live)) in found.into_iter().enumerate() {
+            if index < most || may_be_live {
                 // The run may have just been removed, or be of a later version.
                 let run = self.get(&id).ok().flatten();
-                runs.extend(run.filter(|run| place < most || run.has_runner()));
+                runs.extend(run.filter(|run| index < most || run.has_runner()));
             }
         }
         runs.sort_by(|a, b| {

@@ -197,10 +197,11 @@ fn parameters(operation: &Operation, generator: &mut SchemaGenerator) -> Vec<Val
 }
 
 /// Returns a parameter. Its description is that of the schema.
-fn parameter(place: &str, name: &str, mut schema: Value, required: bool) -> Value {
+fn parameter(location: &str, name: &str, mut schema: Value, required: bool) -> Value {
     let fields = schema.as_object_mut();
     let description = fields.and_then(|fields| fields.remove("description"));
-    let mut parameter = json!({"name": name, "in": place, "required": required, "schema": schema});
+    let mut parameter =
+        json!({"name": name, "in": location, "required": required, "schema": schema});
     if let Some(description) = description {
         parameter["description"] = description;
     }

@@ -52,13 +52,13 @@ pub(crate) async fn check_start(
 ) -> Result<(), ApiError> {
     rights::check(spec, config, caller)?;
     either!(spec, spec => spec.check()).map_err(ServiceError::from)?;
-    let (place, is_long) = either!(spec, spec => (spec.place(), spec.workspace.is_some()));
+    let (location, is_long) = either!(spec, spec => (spec.location(), spec.workspace.is_some()));
     let (callback, trusted) = either!(spec, spec => (spec.callback.as_deref(), &spec.trusted));
     let invalid = |detail: String| Err(ApiError::new(ProblemCode::InvalidParams, detail));
     if let Some(problem) = refused(trusted, config) {
         return invalid(problem);
     }
-    let directory = place.as_ref().and_then(Workspace::path);
+    let directory = location.as_ref().and_then(Workspace::path);
     if directory.is_some_and(|path| !path.is_absolute()) {
         let field = if is_long {
             "workspace"

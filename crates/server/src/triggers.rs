@@ -179,13 +179,13 @@ impl Trigger {
             None => Sender::Token,
         };
         let mut when = Vec::new();
-        for (place, expected) in raw.when {
-            template::check_place(&place).map_err(|problem| format!("when: {problem}"))?;
+        for (location, expected) in raw.when {
+            template::check_location(&location).map_err(|problem| format!("when: {problem}"))?;
             let texts = match expected {
                 Value::Array(values) => values.iter().map(template::text).collect(),
                 value => vec![template::text(&value)],
             };
-            when.push((place, texts));
+            when.push((location, texts));
         }
         let mut run = raw.run;
         run.directories_from(folder);
@@ -208,8 +208,10 @@ impl Trigger {
     /// Values are text of the prompt, and nothing else: no field of the run depends on the request.
     pub(crate) fn run(&self, headers: &HeaderMap, body: &Value) -> Result<Option<RunSpec>, String> {
         let values = Values { headers, body };
-        let meets = |(place, texts): &(String, Vec<String>)| {
-            values.get(place).is_some_and(|text| texts.contains(&text))
+        let meets = |(location, texts): &(String, Vec<String>)| {
+            values
+                .get(location)
+                .is_some_and(|text| texts.contains(&text))
         };
         if !self.when.iter().all(meets) {
             return Ok(None);

@@ -147,9 +147,9 @@ impl Mutator {
                 line.splice(end..end, rest);
             }
             _ => {
-                let place = self.below(lines[at].len());
+                let index = self.below(lines[at].len());
                 let bit = 1 << self.below(8);
-                if let Some(byte) = lines[at].get_mut(place) {
+                if let Some(byte) = lines[at].get_mut(index) {
                     *byte ^= bit;
                 }
             }
@@ -165,8 +165,8 @@ impl Mutator {
         let strings: Vec<_> = tokens(line).into_iter().filter(|it| it.is_string).collect();
         if let Some(token) = strings.get(self.below(strings.len())) {
             let inside = token.at.len().saturating_sub(2);
-            let place = token.at.start + 1 + self.below(inside + 1);
-            line.splice(place..place, text.iter().copied());
+            let index = token.at.start + 1 + self.below(inside + 1);
+            line.splice(index..index, text.iter().copied());
         }
     }
 

@@ -101,7 +101,7 @@ impl Accounts {
         };
         if record.sum {
             match self.sums.entry(key) {
-                hash_map::Entry::Vacant(place) => drop(place.insert(record)),
+                hash_map::Entry::Vacant(vacant) => drop(vacant.insert(record)),
                 // Select the same one of two in any order.
                 hash_map::Entry::Occupied(mut known) => {
                     let order = |sum: &Record| (sum.session.clone(), sum.requests);

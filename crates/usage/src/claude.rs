@@ -173,10 +173,10 @@ impl Reader {
     /// Records the time of a line.
     fn note_time(&mut self, line: &[u8], sink: &mut Sink<'_>) {
         let tail = &line[line.len().saturating_sub(TAIL)..];
-        let Some(place) = TIME.rfind(tail) else {
+        let Some(index) = TIME.rfind(tail) else {
             return;
         };
-        let text = &tail[place + TIME.needle().len()..];
+        let text = &tail[index + TIME.needle().len()..];
         let Some(end) = memchr::memchr(b'"', text) else {
             return;
         };
@@ -305,8 +305,8 @@ impl Reader {
         record.subagent = entry.is_sidechain;
         let parts = figures.parts();
         let mut understood = parts.is_some();
-        for (place, part) in parts.into_iter().flatten().enumerate() {
-            understood &= self.part(&record, place, part.get(), sink).is_some();
+        for (index, part) in parts.into_iter().flatten().enumerate() {
+            understood &= self.part(&record, index, part.get(), sink).is_some();
         }
         sink.record(record);
         understood.then_some(())
@@ -316,7 +316,7 @@ impl Reader {
     fn part(
         &mut self,
         record: &Record,
-        place: usize,
+        index: usize,
         part: &str,
         sink: &mut Sink<'_>,
     ) -> Option<()> {
@@ -327,8 +327,8 @@ impl Reader {
         let figures: Figures<'_> = serde_json::from_str(part).ok()?;
         let mut other = record.clone();
         let key = record.key.map(|key| key.0.to_string());
-        let place = place.to_string();
-        other.key = key.map(|key| Key::of(Provider::Claude, &["part", &key, &place]));
+        let index = index.to_string();
+        other.key = key.map(|key| Key::of(Provider::Claude, &["part", &key, &index]));
         other.alias = None;
         other.cost_usd = None;
         other.web_searches = None;

@@ -81,9 +81,9 @@ pub(crate) fn read_before(
 }
 
 /// Returns the start of the line at a position. A position beyond the end of the file counts as its end.
-fn beginning_of_line(file: &mut File, place: u64) -> io::Result<u64> {
+fn beginning_of_line(file: &mut File, offset: u64) -> io::Result<u64> {
     const BLOCK: u64 = 64 << 10;
-    let mut end = place.min(file.metadata()?.len());
+    let mut end = offset.min(file.metadata()?.len());
     let limit = end.saturating_sub(LONGEST as u64);
     let mut block = Vec::new();
     while end > limit {
@@ -129,8 +129,8 @@ fn read_limited(
         let mut from = 0;
         // The kept part has no line break.
         let mut search = kept;
-        while let Some(place) = memchr::memchr(b'\n', &buffer[search..filled]) {
-            let end = search + place;
+        while let Some(offset) = memchr::memchr(b'\n', &buffer[search..filled]) {
+            let end = search + offset;
             sink.diagnostics.lines += 1;
             if skipping {
                 skipping = false;

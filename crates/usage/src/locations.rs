@@ -147,7 +147,7 @@ mod tests {
             locations.pi_sessions.unwrap(),
             Path::new("/h/.pi/agent/sessions")
         );
-        for (place, path) in [
+        for (location, path) in [
             (locations.cline_sessions, "/h/.cline/data/sessions"),
             (locations.kilo, "/h/.local/share/kilo"),
             (locations.kimi, "/h/.kimi-code"),
@@ -157,7 +157,7 @@ mod tests {
                 "/h/.local/state/teamster/embedded/sessions",
             ),
         ] {
-            assert_eq!(place.unwrap(), Path::new(path));
+            assert_eq!(location.unwrap(), Path::new(path));
         }
     }
 
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(locations.opencode.unwrap(), Path::new("/d/opencode"));
         assert_eq!(locations.opencode_db.unwrap(), Path::new("/db"));
         assert_eq!(locations.pi_sessions.unwrap(), Path::new("/i/sessions"));
-        for (place, path) in [
+        for (location, path) in [
             (locations.cline_sessions, "/n/data/sessions"),
             (locations.kilo, "/d/kilo"),
             (locations.kilo_db, "k.db"),
@@ -193,7 +193,7 @@ mod tests {
             (locations.qwen, "/q"),
             (locations.embedded_sessions, "/s/teamster/embedded/sessions"),
         ] {
-            assert_eq!(place.unwrap(), Path::new(path));
+            assert_eq!(location.unwrap(), Path::new(path));
         }
     }
 

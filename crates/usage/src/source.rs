@@ -161,8 +161,8 @@ impl Sources {
 /// Returns whether a line may have an object in a field. `field` finds the field's name with its quotation marks.
 /// Spaces around the colon are accepted.
 pub(crate) fn has_object(field: &Finder<'_>, line: &[u8]) -> bool {
-    field.find_iter(line).any(|place| {
-        let rest = line[place + field.needle().len()..].trim_ascii_start();
+    field.find_iter(line).any(|index| {
+        let rest = line[index + field.needle().len()..].trim_ascii_start();
         let value = rest.strip_prefix(b":").map(<[u8]>::trim_ascii_start);
         value.is_some_and(|value| value.starts_with(b"{"))
     })

@@ -170,12 +170,12 @@ fn prices(found: &Map<String, Value>, suffix: &str) -> Map<String, Value> {
             match above {
                 Some(thousands) => {
                     let above = thousands * 1000;
-                    let place = tiers.iter().position(|(known, _)| *known == above);
-                    let place = place.unwrap_or_else(|| {
+                    let index = tiers.iter().position(|(known, _)| *known == above);
+                    let index = index.unwrap_or_else(|| {
                         tiers.push((above, Map::new()));
                         tiers.len() - 1
                     });
-                    tiers[place].1.insert(name.to_owned(), price);
+                    tiers[index].1.insert(name.to_owned(), price);
                 }
                 None if rest.is_empty() => drop(prices.insert(name.to_owned(), price)),
                 None => {}

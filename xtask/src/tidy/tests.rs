@@ -90,8 +90,8 @@ fn words_that_are_gone_are_found_in_comments_and_pages() {
             ("docs/a.md", &format!("{}\n", word.to_uppercase())),
             ("docs/versions.md", &format!("{word}\n")),
         ]),
-        ["crates/store/src/a.rs:2", "docs/a.md:1"].map(|place| format!(
-            "{place}: the word `{word}`: write the caller, or the passive voice"
+        ["crates/store/src/a.rs:2", "docs/a.md:1"].map(|location| format!(
+            "{location}: the word `{word}`: write the caller, or the passive voice"
         ))
     );
 }
@@ -134,8 +134,8 @@ fn a_test_sleeps_only_where_the_clock_is_its_own() {
             ("crates/a/tests/it/two.rs:1"),
             ("crates/b/tests/it/one.rs:2"),
         ]
-        .map(|place| format!(
-            "{place}: a test sleeps: wait for what shall happen, with a limit, or pause the clock"
+        .map(|location| format!(
+            "{location}: a test sleeps: wait for what shall happen, with a limit, or pause the clock"
         ))
     );
 }

@@ -117,10 +117,10 @@ pub(super) async fn before(
     // It may have had the same prompt before.
     let count = prompts.iter().filter(|it| it.trim() == first).count();
     let is_it = |it: &OwnMessage| matches!(it, OwnMessage::Prompt(text) if text == first);
-    let places: Vec<_> = (0..messages.len())
+    let indices: Vec<_> = (0..messages.len())
         .filter(|at| is_it(&messages[*at]))
         .collect();
-    let begin = places.get(places.len().saturating_sub(count));
+    let begin = indices.get(indices.len().saturating_sub(count));
     messages.truncate(begin.copied().unwrap_or_default());
     entries(id, messages)
 }

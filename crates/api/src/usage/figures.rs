@@ -159,8 +159,8 @@ impl Diagnostics {
 
     fn example(&mut self, path: PathBuf) {
         // The first ones by name, so that the result does not depend on the order of reading.
-        if let Err(place) = self.unreadable_examples.binary_search(&path) {
-            self.unreadable_examples.insert(place, path);
+        if let Err(index) = self.unreadable_examples.binary_search(&path) {
+            self.unreadable_examples.insert(index, path);
             self.unreadable_examples.truncate(EXAMPLES);
         }
     }

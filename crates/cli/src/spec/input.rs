@@ -89,12 +89,12 @@ pub(super) fn hooks(value: &str) -> anyhow::Result<Value> {
 
 /// Returns JSON, or that of a file. `what` and `option` are for errors.
 fn json(value: &str, what: &str, option: &str) -> anyhow::Result<Value> {
-    let (text, place) = if value.trim_start().starts_with('{') {
+    let (text, location) = if value.trim_start().starts_with('{') {
         (value.to_owned(), format!("in {option}"))
     } else {
         (read_text(Path::new(value), what)?, format!("in {value}"))
     };
-    serde_json::from_str(&text).with_context(|| format!("{what} {place} is not JSON"))
+    serde_json::from_str(&text).with_context(|| format!("{what} {location} is not JSON"))
 }
 
 pub(crate) fn environment(vars: &[EnvVar]) -> anyhow::Result<BTreeMap<String, String>> {

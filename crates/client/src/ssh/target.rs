@@ -37,15 +37,15 @@ impl Target {
             Some((authority, program)) => (authority, Some(program)),
             None => (rest, None),
         };
-        let (user, place) = match authority.rsplit_once('@') {
-            Some((user, place)) => (Some(user), place),
+        let (user, host_port) = match authority.rsplit_once('@') {
+            Some((user, host_port)) => (Some(user), host_port),
             None => (None, authority),
         };
         if user.is_some_and(|user| user.contains(':')) {
             let message = "others can read a password in an address: use a key";
             return Err(failed(ClientErrorKind::SecretInUrl, message.to_owned()));
         }
-        let (host, port) = match place.strip_prefix('[') {
+        let (host, port) = match host_port.strip_prefix('[') {
             Some(rest) => {
                 let (host, behind) = rest.split_once(']').ok_or_else(invalid)?;
                 let port = match behind {
@@ -54,9 +54,9 @@ impl Target {
                 };
                 (host, port)
             }
-            None => match place.split_once(':') {
+            None => match host_port.split_once(':') {
                 Some((host, port)) => (host, Some(port)),
-                None => (place, None),
+                None => (host_port, None),
             },
         };
         let port = match port {

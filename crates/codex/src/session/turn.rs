@@ -112,7 +112,7 @@ impl CurrentTurn {
         (work, &mut self.ids)
     }
 
-    /// Records that the main agent plays another turn while agents are at work.
+    /// Records that the main agent runs another turn while agents are at work.
     pub(super) fn goes_on(&mut self, id: String) {
         self.earlier.extend(self.id.replace(id));
         self.held = None;

@@ -12,7 +12,7 @@ use super::checks::{Check, Findings};
 use super::stage::{LIMIT, POLL, SLEEPS, Stage};
 use crate::bench::Bench;
 use crate::conversation::{self, texts};
-use crate::place;
+use crate::location;
 
 /// Text of the model in the first tick and in the tick after the kill.
 const TEXTS: [&str; 2] = ["The first is done.", "What was broken off is done."];
@@ -116,7 +116,7 @@ async fn play_one(
         Victim::Loop => {
             stage.kill_loop().await?;
             until(&stage, "processes are left", |stage| {
-                place::processes_of(&stage.home()).is_empty()
+                location::processes_of(&stage.home()).is_empty()
             })
             .await?;
             stage.start()?;
@@ -195,7 +195,7 @@ fn session(stage: &Stage) -> Value {
 
 /// Returns whether the command of the turn is running.
 fn waits(stage: &Stage) -> bool {
-    let processes = place::processes_of(&stage.home());
+    let processes = location::processes_of(&stage.home());
     processes.iter().any(|command| command.trim() == WAITS)
 }
 
@@ -227,7 +227,7 @@ async fn until(
     let begun = Instant::now();
     while !holds(stage) {
         if begun.elapsed() > LIMIT {
-            let left = place::processes_of(&stage.home());
+            let left = location::processes_of(&stage.home());
             bail!("{otherwise}: {left:?}\n{}", stage.log());
         }
         tokio::time::sleep(POLL).await;

@@ -16,7 +16,7 @@ use tokio::process::{Child, Command};
 
 use super::day::takes_servers;
 use crate::bench::{Bench, COPILOT_PACKAGES};
-use crate::place::{self, Place};
+use crate::location::{self, Location};
 
 /// Maximum duration of any wait. OpenCode needs about 6 s for its first turn on an idle machine.
 pub(crate) const LIMIT: Duration = Duration::from_mins(2);
@@ -30,7 +30,7 @@ pub(crate) const SLEEPS: [u64; 3] = [600, 300, 1500];
 pub(crate) struct Stage {
     pub(crate) cli: Cli,
     pub(crate) model: MockModel,
-    place: Place,
+    location: Location,
     command: Command,
     child: Child,
     pid: Pid,
@@ -47,14 +47,14 @@ impl Stage {
         name: &str,
         script: Script,
     ) -> anyhow::Result<Self> {
-        let place = Place::new(bench, cli, name)?;
-        let directory = place.directory();
+        let location = Location::new(bench, cli, name)?;
+        let directory = location.directory();
         let mut settings = MockModelSettings::default();
         settings.directory = Some(directory.clone());
         settings.cli = Some(cli);
         let model = MockModel::start_with(script, settings).await?;
         let pointing = cli.point_at(&model.url());
-        pointing.write_files(&place.home())?;
+        pointing.write_files(&location.home())?;
         let [min, step, max] = SLEEPS;
         let mut env =
             format!("MIN_SLEEP={min}\nIDLE_STEP={step}\nMAX_SLEEP={max}\nCLEAR_MIN_GAP=0\n");
@@ -68,7 +68,7 @@ impl Stage {
             fs::write(directory.join(".mcp.json"), server.to_string())?;
         }
         write_skill(&directory, "deploy", OWN_SKILL)?;
-        write_skill(&place.home(), "foreign", FOREIGN_SKILL)?;
+        write_skill(&location.home(), "foreign", FOREIGN_SKILL)?;
         let path = std::env::var("PATH").unwrap_or_default();
         let path = format!("{}:{path}", bench.programs.display());
         let mut command = Command::new(program);
@@ -77,8 +77,8 @@ impl Stage {
             .arg(&directory)
             .env_clear()
             .env("PATH", path)
-            .env("HOME", place.home())
-            .env("TMPDIR", place.temporary())
+            .env("HOME", location.home())
+            .env("TMPDIR", location.temporary())
             .env("LANG", "C.UTF-8")
             .env("TERM", "dumb")
             .env("RUNTIME", cli.id())
@@ -101,7 +101,7 @@ impl Stage {
         Ok(Self {
             cli,
             model,
-            place,
+            location,
             command,
             child,
             pid,
@@ -117,12 +117,12 @@ impl Stage {
 
     /// Returns the home of the loop and the CLI.
     pub(crate) fn home(&self) -> PathBuf {
-        self.place.home()
+        self.location.home()
     }
 
     /// Returns the path of a file in the agent's directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.place.directory().join(name)
+        self.location.directory().join(name)
     }
 
     pub(crate) fn read(&self, name: &str) -> String {
@@ -167,7 +167,7 @@ impl Stage {
 
     /// Returns the processes that the loop has started for the CLI.
     pub(crate) fn processes(&self) -> Vec<u32> {
-        let mut found: Vec<u32> = place::ids_of(&self.place.home())
+        let mut found: Vec<u32> = location::ids_of(&self.location.home())
             .into_iter()
             .filter(|pid| {
                 let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -212,7 +212,7 @@ impl Stage {
         kill(self.pid, Signal::SIGTERM)?;
         let status = tokio::time::timeout(LIMIT, self.child.wait()).await;
         let status = status.context("the loop does not end")??;
-        Ok((status.code(), place::processes_of(&self.place.home())))
+        Ok((status.code(), location::processes_of(&self.location.home())))
     }
 }
 

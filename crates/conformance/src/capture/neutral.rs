@@ -21,10 +21,10 @@ impl Neutral {
             pairs.push((relative(&from), relative(to)));
         };
         path(&played.directory, "/tmp/ws");
-        if let Some(place) = played.directory.parent() {
-            path(&place.join("home"), "/tmp/home");
-            path(&place.join("tmp"), "/tmp/tmp");
-            path(place, "/tmp");
+        if let Some(location) = played.directory.parent() {
+            path(&location.join("home"), "/tmp/home");
+            path(&location.join("tmp"), "/tmp/tmp");
+            path(location, "/tmp");
         }
         path(&bench.programs, "/tmp/bin");
         if let Some(modules) = bench.programs.parent() {

@@ -149,7 +149,7 @@ fn went_on(findings: &mut Findings, ran: &Ran, stage: &Stage, case: Case, output
         findings.same("the continuation in attempt 2, times", count, 1);
         let (before, after) = all.split_once(&continuation).unwrap_or((&all, ""));
         let call = before.find("effects.txt;");
-        let places = [
+        let locations = [
             before.find(PROMPT),
             call,
             output.and_then(|output| before.find(output)),
@@ -165,8 +165,8 @@ fn went_on(findings: &mut Findings, ran: &Ran, stage: &Stage, case: Case, output
             let there = all.contains(output);
             findings.same("the result in attempt 2", there, true);
         }
-        findings.must(places.iter().flatten().is_sorted(), || {
-            format!("prompt, call and result stand in another order: {places:?}")
+        findings.must(locations.iter().flatten().is_sorted(), || {
+            format!("prompt, call and result stand in another order: {locations:?}")
         });
         if !findings.wrong.is_empty() {
             findings.details.push(format!("body: {}", request.body));

@@ -14,7 +14,7 @@ use teamster_orchestrator::{
 use super::answers::PROMPT;
 use super::failures;
 use crate::bench::Bench;
-use crate::place::{self, Place};
+use crate::location::{self, Location};
 use crate::play;
 use crate::scenario::Run;
 
@@ -29,7 +29,7 @@ pub(crate) struct Stage {
     pub(crate) cli: Cli,
     pub(crate) model: Arc<MockModel>,
     bench: Bench,
-    place: Place,
+    location: Location,
     /// Working directory: its own, or that of another stage whose work it may take over.
     pub(crate) directory: PathBuf,
     pointing: Pointing,
@@ -54,20 +54,20 @@ impl Stage {
         script: Script,
         directory: Option<PathBuf>,
     ) -> anyhow::Result<Self> {
-        let place = Place::new(bench, cli, name)?;
-        let directory = directory.unwrap_or_else(|| place.directory());
+        let location = Location::new(bench, cli, name)?;
+        let directory = directory.unwrap_or_else(|| location.directory());
         let mut settings = MockModelSettings::default();
         settings.directory = Some(directory.clone());
         settings.cli = Some(cli);
         let model = MockModel::start_with(script, settings).await?;
         let mut pointing = cli.point_at(&model.url());
         failures::impatient(cli, &mut pointing)?;
-        pointing.write_files(&place.home())?;
+        pointing.write_files(&location.home())?;
         Ok(Self {
             cli,
             model: Arc::new(model),
             bench: bench.clone(),
-            place,
+            location,
             directory,
             pointing,
         })
@@ -81,7 +81,7 @@ impl Stage {
             &self.bench,
             self.cli,
             &run,
-            &self.place,
+            &self.location,
             &self.pointing,
             None,
         )?;
@@ -98,7 +98,7 @@ impl Stage {
 
     /// Kills the CLI at any point.
     pub(crate) fn kill(&self) -> anyhow::Result<()> {
-        place::kill(&self.place.home())
+        location::kill(&self.location.home())
     }
 }
 
@@ -179,7 +179,7 @@ pub(crate) async fn perform(
             .collect(),
         processes_left: stages
             .iter()
-            .flat_map(|stage| place::processes_of(&stage.place.home()))
+            .flat_map(|stage| location::processes_of(&stage.location.home()))
             .collect(),
         active_after: orchestrator.is_run_active(&id).await,
         events,

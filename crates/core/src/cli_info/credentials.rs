@@ -36,7 +36,7 @@ impl Credentials {
     }
 
     /// Creates the credentials of a CLI whose login is in one of these variables or files, and nowhere else.
-    pub const fn in_places(
+    pub const fn in_locations(
         variables: &'static [&'static str],
         files: &'static [CredentialFile],
     ) -> Self {

@@ -28,7 +28,7 @@ const TRIES: u32 = 20;
 
 /// Where a run can be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Location {
     Here,
     /// On this worker.
     Elsewhere(String),
@@ -63,7 +63,7 @@ pub(super) type Conversations = BTreeSet<ConversationKey>;
 
 /// A run's conversation, as it is here.
 pub(super) struct Found {
-    pub(super) place: Place,
+    pub(super) location: Location,
     /// The conversation is held as long as this is.
     pub(super) held: Option<Held>,
     /// Where the agent works, if the run does not name it.
@@ -73,7 +73,7 @@ pub(super) struct Found {
 impl Found {
     pub(super) fn elsewhere(worker: String) -> Self {
         Self {
-            place: Place::Elsewhere(worker),
+            location: Location::Elsewhere(worker),
             held: None,
             directory: None,
         }
@@ -87,7 +87,7 @@ pub(super) async fn find(
     spec: &Spec,
 ) -> Result<Found, ServiceError> {
     let mut found = Found {
-        place: Place::Here,
+        location: Location::Here,
         held: None,
         directory: None,
     };
@@ -110,7 +110,7 @@ pub(super) async fn find(
             found.directory = directory;
         }
         Settle::Take(_) => {
-            if either!(spec, spec => spec.place()).is_none() {
+            if either!(spec, spec => spec.location()).is_none() {
                 // The same for all its runs: a session is resumed where it began.
                 let root = shared.conversations_folder.join(conversation.folder());
                 let mut builder = DirBuilder::new();
@@ -146,9 +146,9 @@ pub(super) async fn take(
     shared: &Arc<Shared>,
     key: &RunKey,
     spec: &Spec,
-) -> Result<Place, ServiceError> {
+) -> Result<Location, ServiceError> {
     let Some((conversation, wants)) = ConversationKey::of(&key.owner, spec) else {
-        return Ok(Place::Here);
+        return Ok(Location::Here);
     };
     for _ in 0..TRIES {
         let (settled, directory) = look(shared, key, &conversation, wants).await?;
@@ -164,14 +164,14 @@ pub(super) async fn take(
                     .take_home(&conversation, home, own, directory, expected)
                     .await
                 {
-                    return Ok(Place::Here);
+                    return Ok(Location::Here);
                 }
                 if let Some(refusal) = fleet.refusal("$KV.tm_sessions") {
                     return Err(refusal);
                 }
                 sleep(PAUSE).await;
             }
-            Settle::Forward(other) => return Ok(Place::Elsewhere(reachable(other, wants)?)),
+            Settle::Forward(other) => return Ok(Location::Elsewhere(reachable(other, wants)?)),
             other => return Err(refused(other)),
         }
     }

@@ -29,7 +29,7 @@ pub(super) struct Outside {
 
 /// Where in an entry of a log a field is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum Location {
     Entry,
     Result,
     Workspace,
@@ -247,13 +247,13 @@ impl Outside {
     /// Returns an entry of the log. What the agent wrote is not changed.
     pub(super) fn line(&self, line: LogLine) -> LogLine {
         let renamed = std::str::from_utf8(line.json()).ok();
-        let renamed = renamed.and_then(|json| self.object(json, Place::Entry));
+        let renamed = renamed.and_then(|json| self.object(json, Location::Entry));
         let renamed = renamed.and_then(|json| LogLine::from_json(json.into_bytes(), &self.run));
         renamed.unwrap_or(line)
     }
 
     /// Returns an object with the ids as they are outside; `None` if it is none.
-    fn object(&self, json: &str, place: Place) -> Option<String> {
+    fn object(&self, json: &str, location: Location) -> Option<String> {
         let Fields(fields) = serde_json::from_str(json).ok()?;
         let is_end = fields.iter().any(|(name, value)| {
             name == "type" && matches!(value.get(), r#""done""# | r#""run:end""#)
@@ -264,18 +264,18 @@ impl Outside {
             renamed.push_str(&serde_json::to_string(&name).ok()?);
             renamed.push(':');
             let value = value.get();
-            let other = match (place, &*name) {
-                (Place::Entry | Place::Meta, "runId") | (Place::Entry, "requestId") => {
+            let other = match (location, &*name) {
+                (Location::Entry | Location::Meta, "runId") | (Location::Entry, "requestId") => {
                     string(value, |id| self.id(&id))
                 }
-                (Place::Workspace, "branch") => string(value, |name| {
+                (Location::Workspace, "branch") => string(value, |name| {
                     let mut branch = Some(name);
                     self.rename_branch(&mut branch);
                     branch
                 }),
-                (Place::Entry, "result") if is_end => self.object(value, Place::Result),
-                (Place::Result, "workspace") => self.object(value, Place::Workspace),
-                (Place::Result, "meta") => self.object(value, Place::Meta),
+                (Location::Entry, "result") if is_end => self.object(value, Location::Result),
+                (Location::Result, "workspace") => self.object(value, Location::Workspace),
+                (Location::Result, "meta") => self.object(value, Location::Meta),
                 _ => None,
             };
             renamed.push_str(other.as_deref().unwrap_or(value));

@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use teamster_api::{Command, ProblemCode, ServiceError, Spec, Workspace, either};
 use teamster_core::{AgentError, PermissionMode};
 
-use super::place::{is_allowed, local_path};
+use super::location::{is_allowed, local_path};
 use crate::DEFAULT_POOL;
 
 /// What runs may do on a worker. The file has the same names; what it leaves out has the default.
@@ -125,8 +125,8 @@ impl WorkerPolicy {
         spec: &Spec,
         allows: impl Fn(&Path) -> bool,
     ) -> Result<(), ServiceError> {
-        let (permission, fallback, place, tools) = either!(spec, spec => {
-            (spec.permission, &spec.fallback, spec.place(), &spec.allowed_tools)
+        let (permission, fallback, location, tools) = either!(spec, spec => {
+            (spec.permission, &spec.fallback, spec.location(), &spec.allowed_tools)
         });
         let refuse = |parameter: &str, problem: String| {
             Err(ServiceError::from(AgentError::refused(parameter, problem)))
@@ -156,13 +156,13 @@ impl WorkerPolicy {
                 }
             }
         }
-        if !is_allowed(place.as_ref(), allows) {
+        if !is_allowed(location.as_ref(), allows) {
             return refuse(
                 "workspace",
                 "the worker does not allow this directory".to_owned(),
             );
         }
-        if let Some(Workspace::Repository { url, .. }) = &place
+        if let Some(Workspace::Repository { url, .. }) = &location
             && local_path(url).is_none()
             && !self.allows_repository(url)
         {
@@ -296,9 +296,13 @@ mod tests {
         assert_eq!(refused(agents, &json!({})), None);
         let fallback = json!({ "fallback": ["codex:gpt-5"] });
         assert!(refused(agents, &fallback).unwrap().contains("codex"));
-        let place = |path: &str| json!({ "workspace": { "kind": "directory", "path": path } });
-        assert_eq!(refused("", &place("/ok/a")), None);
-        assert!(refused("", &place("/etc")).unwrap().contains("directory"));
+        let location = |path: &str| json!({ "workspace": { "kind": "directory", "path": path } });
+        assert_eq!(refused("", &location("/ok/a")), None);
+        assert!(
+            refused("", &location("/etc"))
+                .unwrap()
+                .contains("directory")
+        );
     }
 
     #[test]
@@ -329,7 +333,7 @@ mod tests {
     #[test]
     fn repositories_are_those_of_the_patterns() {
         let policy = "repositories = ['https://example.com/acme/*']";
-        let place = |url: &str| json!({ "workspace": { "kind": "repository", "url": url, "commit": "main" } });
+        let location = |url: &str| json!({ "workspace": { "kind": "repository", "url": url, "commit": "main" } });
         for (url, allowed) in [
             ("https://example.com/acme/a.git", true),
             ("https://example.com/acme/../x/a.git", false),
@@ -341,9 +345,9 @@ mod tests {
             ("/ok/a", true),
             ("/other/a", false),
         ] {
-            assert_eq!(refused(policy, &place(url)).is_none(), allowed, "{url}");
+            assert_eq!(refused(policy, &location(url)).is_none(), allowed, "{url}");
         }
-        let any = place("git@example.com:acme/a.git");
+        let any = location("git@example.com:acme/a.git");
         assert_eq!(refused("", &any), None);
     }
 }

@@ -45,7 +45,7 @@ pub(crate) fn is_needed(params: &ExecuteParams) -> bool {
 }
 
 /// Refuses a run in which the rules would have no effect. The CLI continues without rules that it cannot read.
-pub(super) fn check_place(params: &ExecuteParams) -> Result<(), AgentError> {
+pub(super) fn check_location(params: &ExecuteParams) -> Result<(), AgentError> {
     let parameter = if params.denied_tools.is_empty() {
         "permission"
     } else {
@@ -60,14 +60,14 @@ pub(super) fn check_place(params: &ExecuteParams) -> Result<(), AgentError> {
             ),
         ));
     }
-    let place = std::env::temp_dir();
-    if place.to_str().is_none_or(is_changed_in_list) {
+    let location = std::env::temp_dir();
+    if location.to_str().is_none_or(is_changed_in_list) {
         return Err(AgentError::refused(
             parameter,
             format!(
                 "Gemini CLI would not find its rules in {}; set TMPDIR to a path without \
              commas",
-                place.display()
+                location.display()
             ),
         ));
     }

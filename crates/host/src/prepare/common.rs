@@ -39,7 +39,7 @@ impl Common {
         host: &Host,
         wanted: Wanted,
     ) -> Result<Option<PathBuf>, AgentError> {
-        let place = match wanted.place {
+        let location = match wanted.location {
             Some(Workspace::Directory { path }) => Some(path),
             None => None,
             Some(_) => {
@@ -56,8 +56,8 @@ impl Common {
                 Some(worktree.directory().to_owned())
             }
         };
-        self.directory = params::absolute(place.as_deref());
-        Ok(place)
+        self.directory = params::absolute(location.as_deref());
+        Ok(location)
     }
 
     /// Returns what sets the workspace up before the agent starts.
@@ -124,7 +124,7 @@ impl Common {
 
 /// The workspace that is wanted.
 pub(super) struct Wanted {
-    pub(super) place: Option<Workspace>,
+    pub(super) location: Option<Workspace>,
     /// The parameter for errors.
     pub(super) parameter: &'static str,
     /// The session key, to which a worktree belongs.
@@ -177,7 +177,7 @@ fn make(host: &Host, wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> 
     })?;
     let notice = |text| host.notice(Notice::Warning(text));
     let wait = Wait::new(state::git_silence()?, &notice);
-    let made = match &wanted.place {
+    let made = match &wanted.location {
         Some(Workspace::Worktree {
             directory,
             from,

@@ -181,10 +181,10 @@ impl Index {
     /// those that were never read, and are none of the newest, all but `most`.
     pub(crate) fn to_read(&self, folders: &mut Vec<RunFolder>, newest: usize, most: usize) {
         let known = lock(&self.known);
-        let (mut place, mut unread) = (0, 0);
+        let (mut index, mut unread) = (0, 0);
         folders.retain(|folder| {
-            place += 1;
-            let Some(run) = known.get(folder.id()).filter(|_| place > newest) else {
+            index += 1;
+            let Some(run) = known.get(folder.id()).filter(|_| index > newest) else {
                 return true;
             };
             if run.is_read.load(Ordering::Relaxed) {

@@ -35,11 +35,11 @@ pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
 ) -> Result<T, ServiceError> {
     /// Places for work with the disk. A disk that hangs keeps these, and not all threads of the pool.
-    static PLACES: Semaphore = Semaphore::const_new(128);
+    static PERMITS: Semaphore = Semaphore::const_new(128);
     let done = timeout(DISK_LIMIT, async {
-        let place = PLACES.acquire().await;
+        let permit = PERMITS.acquire().await;
         tokio::task::spawn_blocking(move || {
-            let _place = place;
+            let _permit = permit;
             work()
         })
         .await
@@ -59,10 +59,10 @@ pub(crate) async fn unlimited<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
 ) -> Result<T, ServiceError> {
     /// Places for such work: it may take processes, processors and the disk.
-    static PLACES: Semaphore = Semaphore::const_new(8);
-    let place = PLACES.acquire().await;
+    static PERMITS: Semaphore = Semaphore::const_new(8);
+    let permit = PERMITS.acquire().await;
     let done = tokio::task::spawn_blocking(move || {
-        let _place = place;
+        let _permit = permit;
         work()
     });
     done.await

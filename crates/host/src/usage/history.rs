@@ -26,7 +26,7 @@ pub(super) fn runs(
     providers: &[Provider],
     warnings: &mut Vec<Warning>,
 ) -> Result<Runs, UsageError> {
-    let Some(place) = store_location(url) else {
+    let Some(location) = store_location(url) else {
         return Ok(Runs::default());
     };
     let mut filter = RunFilter::default();
@@ -34,7 +34,7 @@ pub(super) fn runs(
     filter.until_ms = period.until.map(milliseconds);
     let runtime = threads::runtime(2).map_err(UsageError::Runtime)?;
     let runs = runtime.block_on(async {
-        let store = Store::open_existing(&place).await?;
+        let store = Store::open_existing(&location).await?;
         let runs = store.runs(&filter).await;
         close_store(&store).await;
         runs

@@ -35,7 +35,7 @@ pub(super) fn is_asking(user_agent: &str, _tools: &[String]) -> bool {
     user_agent.starts_with("teamster-embedded/")
 }
 
-pub(super) fn call(part: &Part, _place: &CallContext<'_>) -> Option<Call> {
+pub(super) fn call(part: &Part, _context: &CallContext<'_>) -> Option<Call> {
     // Paths may be relative.
     Some(match part {
         Part::Shell(command) => Call::new("bash", json!({"command": command})),

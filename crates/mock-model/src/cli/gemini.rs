@@ -66,7 +66,7 @@ pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
             .any(|tool| tool == "run_shell_command" || tool == "google_web_search")
 }
 
-pub(super) fn call(part: &Part, _place: &CallContext<'_>) -> Option<Call> {
+pub(super) fn call(part: &Part, _context: &CallContext<'_>) -> Option<Call> {
     // Paths may be relative.
     Some(match part {
         Part::Shell(command) => Call::new("run_shell_command", json!({"command": command})),

@@ -10,7 +10,7 @@ pub(super) struct Template(Vec<Piece>);
 #[derive(Debug)]
 enum Piece {
     Text(String),
-    Place(String),
+    Location(String),
 }
 
 /// What a request has.
@@ -24,13 +24,13 @@ impl Template {
         let mut pieces = Vec::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("{{") {
-            let Some((place, after)) = after.split_once("}}") else {
+            let Some((location, after)) = after.split_once("}}") else {
                 return Err("`{{` without `}}`".to_owned());
             };
-            let place = place.trim();
-            check_place(place)?;
+            let location = location.trim();
+            check_location(location)?;
             pieces.push(Piece::Text(before.to_owned()));
-            pieces.push(Piece::Place(place.to_owned()));
+            pieces.push(Piece::Location(location.to_owned()));
             rest = after;
         }
         pieces.push(Piece::Text(rest.to_owned()));
@@ -43,9 +43,9 @@ impl Template {
         for piece in &self.0 {
             match piece {
                 Piece::Text(own) => text.push_str(own),
-                Piece::Place(place) => match values.get(place) {
+                Piece::Location(location) => match values.get(location) {
                     Some(value) => text.push_str(&value),
-                    None => return Err(format!("the request has no `{place}`")),
+                    None => return Err(format!("the request has no `{location}`")),
                 },
             }
         }
@@ -54,26 +54,26 @@ impl Template {
 }
 
 /// Checks the name of a place.
-pub(super) fn check_place(place: &str) -> Result<(), String> {
-    let (root, rest) = place.split_once('.').unwrap_or((place, ""));
+pub(super) fn check_location(location: &str) -> Result<(), String> {
+    let (root, rest) = location.split_once('.').unwrap_or((location, ""));
     match (root, rest) {
         ("body", _) => Ok(()),
         ("headers", name) if !name.is_empty() => Ok(()),
         _ => Err(format!(
-            "unknown place {place:?}: write `body`, `body.FIELD.FIELD` or `headers.NAME`"
+            "unknown place {location:?}: write `body`, `body.FIELD.FIELD` or `headers.NAME`"
         )),
     }
 }
 
 impl Values<'_> {
     /// Returns the text of a place.
-    pub(super) fn get(&self, place: &str) -> Option<String> {
-        if let Some(name) = place.strip_prefix("headers.") {
+    pub(super) fn get(&self, location: &str) -> Option<String> {
+        if let Some(name) = location.strip_prefix("headers.") {
             let value = self.headers.get(name)?.to_str().ok()?;
             return Some(value.to_owned());
         }
         let mut value = self.body;
-        for field in place.split('.').skip(1) {
+        for field in location.split('.').skip(1) {
             value = match value {
                 Value::Array(items) => items.get(field.parse::<usize>().ok()?)?,
                 value => value.get(field)?,

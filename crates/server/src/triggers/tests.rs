@@ -60,24 +60,24 @@ fn values_of_a_request_are_text_of_the_prompt() {
 
 #[test]
 fn directories_of_a_run_count_from_the_file() {
-    let place = |own: Value| {
+    let location = |own: Value| {
         let mut run = json!({"provider": "claude", "prompt": "x"});
         run.as_object_mut()
             .unwrap()
             .extend(own.as_object().unwrap().clone());
         let json = json!({"triggers": [{"id": "a", "run": run}]}).to_string();
         let trigger = Trigger::of_config(&json, Path::new("/home/me")).unwrap();
-        trigger[0].run.place().unwrap().path().cloned()
+        trigger[0].run.location().unwrap().path().cloned()
     };
     for own in [
         json!({"workingDirectory": "code"}),
         json!({"workspace": {"kind": "directory", "path": "code"}}),
         json!({"workspace": {"kind": "worktree", "directory": "code"}}),
     ] {
-        assert_eq!(place(own), Some("/home/me/code".into()));
+        assert_eq!(location(own), Some("/home/me/code".into()));
     }
     let other = json!({"workspace": {"kind": "directory", "path": "/other"}});
-    assert_eq!(place(other), Some("/other".into()));
+    assert_eq!(location(other), Some("/other".into()));
 }
 
 #[test]

@@ -27,7 +27,7 @@
 //! # Turns
 //!
 //! - [`send`](crate::AgentSession::send) starts nothing before its stream is polled.
-//! - Turns of one session are played in the order in which they are first polled; a second one waits.
+//! - Turns of one session run in the order in which they are first polled; a second one waits.
 //! - Aborting or dropping a turn's stream interrupts the turn and keeps the process. If the CLI does not obey
 //!   within [`interrupt_grace`](crate::RuntimeConfig::interrupt_grace), its process is stopped.
 //! - [`steer`](crate::AgentSession::steer) sends a message to the turn in progress, where the CLI can.

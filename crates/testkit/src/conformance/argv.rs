@@ -199,7 +199,7 @@ impl ArgvModel {
                 if !level.double_dash {
                     return Err("there is `--`, which does not protect what follows".into());
                 }
-                level.check_place(word, &parsed, parted)?;
+                level.check_position(word, &parsed, parted)?;
                 parsed.positionals.extend(words.by_ref().cloned());
             } else if text.len() > 1 && text[0] == b'-' {
                 let (name, joined) = self.split(word);
@@ -230,7 +230,7 @@ impl ArgvModel {
                 parsed.commands.push(name);
                 level = model;
             } else {
-                level.check_place(word, &parsed, parted)?;
+                level.check_position(word, &parsed, parted)?;
                 parsed.positionals.push(word.clone());
             }
         }
@@ -239,7 +239,7 @@ impl ArgvModel {
 
     /// Checks that a word that is not a flag, or `--`, is allowed here. `parted` is true if a flag has
     /// followed another word.
-    fn check_place(&self, word: &OsStr, parsed: &Parsed, parted: bool) -> Result<(), String> {
+    fn check_position(&self, word: &OsStr, parsed: &Parsed, parted: bool) -> Result<(), String> {
         let has_words = !parsed.positionals.is_empty();
         match self.parser {
             Parser::Argparse if !self.commands.is_empty() => {

@@ -132,10 +132,10 @@ impl Entry {
         ] {
             entry.flags |= if set { flag } else { 0 };
         }
-        for (place, figure) in figures.into_iter().enumerate() {
+        for (index, figure) in figures.into_iter().enumerate() {
             if let Some(figure) = figure {
-                entry.tokens[place] = u32::try_from(figure).ok()?;
-                entry.known |= 1 << place;
+                entry.tokens[index] = u32::try_from(figure).ok()?;
+                entry.known |= 1 << index;
             }
         }
         Some(entry)
@@ -182,7 +182,7 @@ impl Entry {
     /// Converts back to a record, without its key.
     pub(super) fn record(&self, names: &Names) -> Record {
         let figure =
-            |place: usize| (self.known & 1 << place != 0).then(|| u64::from(self.tokens[place]));
+            |index: usize| (self.known & 1 << index != 0).then(|| u64::from(self.tokens[index]));
         let session = names.name(self.session).cloned();
         let [model, vendor] = names.model(self.model);
         let cost = (!self.cost.is_nan()).then_some(self.cost);

@@ -35,8 +35,8 @@ impl Requests {
     pub(super) fn add(&mut self, key: Key, entry: Entry, names: &Names) {
         match self.0[table(key)].entry(key) {
             hash_map::Entry::Occupied(mut known) => known.get_mut().merge(&entry, names),
-            hash_map::Entry::Vacant(place) => {
-                place.insert(entry);
+            hash_map::Entry::Vacant(vacant) => {
+                vacant.insert(entry);
             }
         }
     }

@@ -235,8 +235,8 @@ impl Accounts {
         all.sort_by_key(|totals| (totals.at, size(totals), totals.start));
         let mut spans: Vec<Span> = Vec::new();
         let mut before = HashMap::<i64, &Totals>::new();
-        for (place, totals) in all.iter().enumerate() {
-            let next = all.get(place + 1).map(|next| next.at.as_millisecond());
+        for (index, totals) in all.iter().enumerate() {
+            let next = all.get(index + 1).map(|next| next.at.as_millisecond());
             let after = totals.until.map(Timestamp::as_millisecond);
             let until = after.into_iter().chain(next).min().unwrap_or(i64::MAX);
             let from = spans.last().map_or(i64::MIN, |span| span.until);
@@ -399,7 +399,7 @@ impl Settled {
             (rest.requests, rest.sum) = (0, true);
             let more = sums.minus(&known.figures);
             if !more.is_zero() {
-                let figure = |place: usize| (more.figures[place] > 0).then(|| more.figures[place]);
+                let figure = |index: usize| (more.figures[index] > 0).then(|| more.figures[index]);
                 rest.usage = Usage::default()
                     .input_tokens(figure(0))
                     .output_tokens(figure(1))
@@ -458,7 +458,7 @@ impl Settled {
 /// Returns the period of a time.
 fn find(spans: Option<&mut Vec<Span>>, at: i64) -> Option<&mut Span> {
     let spans = spans?;
-    let place = spans.partition_point(|span| span.until <= at);
-    let span = spans.get_mut(place)?;
+    let index = spans.partition_point(|span| span.until <= at);
+    let span = spans.get_mut(index)?;
     (at >= span.from).then_some(span)
 }

@@ -136,11 +136,11 @@ proptest! {
     #[test]
     fn a_file_that_is_cut_off_has_no_more_than_the_complete_one(
         file in any::<prop::sample::Index>(),
-        place in any::<prop::sample::Index>(),
+        index in any::<prop::sample::Index>(),
     ) {
         let (provider, name, bytes) = file.get(&FILES);
         let complete = scan_file(*provider, name, bytes);
-        let cut = scan_file(*provider, name, &bytes[..place.index(bytes.len() + 1)]);
+        let cut = scan_file(*provider, name, &bytes[..index.index(bytes.len() + 1)]);
         for (part, all) in figures(&cut.total()).into_iter().zip(figures(&complete.total())) {
             prop_assert!(part <= all, "{:?} of {:?}", part, all);
         }
@@ -154,9 +154,9 @@ proptest! {
     ) {
         let (provider, name, bytes) = file.get(&FILES);
         let mut bytes = bytes.clone();
-        for (place, byte) in changes {
-            let place = place.index(bytes.len());
-            bytes[place] = byte;
+        for (index, byte) in changes {
+            let index = index.index(bytes.len());
+            bytes[index] = byte;
         }
         let accounts = scan_file(*provider, name, &bytes);
         all_groups(&accounts);
@@ -166,12 +166,12 @@ proptest! {
 
 /// Shuffles items by the Fisher-Yates algorithm, with Knuth's random numbers.
 fn shuffle<T>(items: &mut [T], mut seed: u64) {
-    for place in (1..items.len()).rev() {
+    for index in (1..items.len()).rev() {
         seed = seed
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        let other = usize::try_from(seed >> 33).unwrap() % (place + 1);
-        items.swap(place, other);
+        let other = usize::try_from(seed >> 33).unwrap() % (index + 1);
+        items.swap(index, other);
     }
 }
 

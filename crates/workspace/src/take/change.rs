@@ -340,8 +340,8 @@ fn folder(top: &Path, git_dir: &Path) -> PathBuf {
 }
 
 /// Gives a new file the group that it would have got in its folder.
-fn take_group(new: &Path, place: &Path) -> io::Result<()> {
-    let mut above = place.ancestors().skip(1);
+fn take_group(new: &Path, location: &Path) -> io::Result<()> {
+    let mut above = location.ancestors().skip(1);
     let Some(about) = above.find_map(|folder| fs::metadata(folder).ok()) else {
         return Ok(());
     };

@@ -6,8 +6,8 @@ use teamster_core::time::millis;
 use super::args::ChatArgs;
 use crate::args::{AskTimeoutArgs, ResultArgs, StoreArgs};
 use crate::spec::{
-    Local, Place, agent, chat_limits, limit_ms, mcp_servers, placed, process_args, system_prompts,
-    turn_args, warn,
+    Local, Location, agent, chat_limits, limit_ms, mcp_servers, placed, process_args,
+    system_prompts, turn_args, warn,
 };
 
 /// Returns the session that the arguments describe. Prints warnings, and reads the files that they name.
@@ -46,7 +46,7 @@ pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
     let trusted = &mut spec.trusted;
     trusted.push = push;
     let upload;
-    Place {
+    Location {
         working_directory: spec.working_directory,
         worktree: spec.worktree,
         workspace: spec.workspace,

@@ -35,7 +35,7 @@ fn print(status: &FleetStatus, now_ms: u64, out: &mut impl Write) -> io::Result<
         None => String::new(),
     };
     for queue in &status.queues {
-        let place = match (&queue.pool, &queue.machine) {
+        let location = match (&queue.pool, &queue.machine) {
             (_, Some(machine)) => format!("machine {}", words::one_line(machine)),
             (pool, None) => format!("pool {}", words::one_line(pool.as_deref().unwrap_or("?"))),
         };
@@ -45,7 +45,7 @@ fn print(status: &FleetStatus, now_ms: u64, out: &mut impl Write) -> io::Result<
         });
         writeln!(
             out,
-            "queued{whose}: {} for {place}{}",
+            "queued{whose}: {} for {location}{}",
             words::plural(queue.waiting, "run"),
             since.unwrap_or_default(),
         )?;

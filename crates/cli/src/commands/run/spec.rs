@@ -6,8 +6,8 @@ use teamster_core::time::millis;
 use super::args::{InputArgs, LimitArgs, RetryArgs, RunArgs, RunPlacementArgs, SessionArgs};
 use crate::args::{AskTimeoutArgs, ResultArgs, StoreArgs};
 use crate::spec::{
-    Local, Place, agent, fallbacks, limit_ms, limits_of_silence, mcp_servers, placed, process_args,
-    read_prompt, schema, system_prompts, warn,
+    Local, Location, agent, fallbacks, limit_ms, limits_of_silence, mcp_servers, placed,
+    process_args, read_prompt, schema, system_prompts, warn,
 };
 
 /// Returns the run that the arguments describe. Prints warnings, and reads the prompt and the files that they name.
@@ -87,7 +87,7 @@ pub(crate) fn of_run(args: RunArgs) -> anyhow::Result<(RunSpec, Local)> {
     let trusted = &mut spec.trusted;
     trusted.push = push;
     let upload;
-    Place {
+    Location {
         working_directory: spec.working_directory,
         worktree: spec.worktree,
         workspace: spec.workspace,

@@ -86,8 +86,8 @@ pub(super) fn print(
         for model in &group.by_model {
             let name = model.model.as_deref().unwrap_or("(unknown)");
             let name = format!("  {}", words::one_line(name));
-            let names = (0..named).map(|place| {
-                if place == 0 {
+            let names = (0..named).map(|index| {
+                if index == 0 {
                     name.clone()
                 } else {
                     String::new()

@@ -17,8 +17,8 @@ use crate::record::Record;
 use crate::runs::check_spec;
 use crate::worker::folder::{Decided, is_damaged};
 use crate::worker::hold::has_own_logins;
-use crate::worker::home::{self, Found, Held, Place};
-use crate::worker::place::check_case;
+use crate::worker::home::{self, Found, Held, Location};
+use crate::worker::location::check_case;
 use crate::worker::pull::PROGRESS;
 use crate::worker::secrets::Secrets;
 use crate::worker::{bring, refusals, unwritable};
@@ -86,14 +86,14 @@ impl Carry {
         (self.held, self.directory) = (None, None);
         let prepared = self.patiently(self.preflight()).await;
         match prepared {
-            Ok(found) => match found.place {
+            Ok(found) => match found.location {
                 // Uploads can take minutes: it would be interrupted before its agent starts.
-                Place::Here if self.shared.drains.load(Ordering::Relaxed) => Outcome::NotReady,
-                Place::Here => {
+                Location::Here if self.shared.drains.load(Ordering::Relaxed) => Outcome::NotReady,
+                Location::Here => {
                     (self.held, self.directory) = (found.held, found.directory);
                     Outcome::Ready(Tag::random())
                 }
-                Place::Elsewhere(worker) => {
+                Location::Elsewhere(worker) => {
                     let text = format!("is left to {worker}");
                     self.shared.notice(&self.key, text);
                     Outcome::Elsewhere
@@ -125,7 +125,7 @@ impl Carry {
             self.shared.check_hold(wanted.provider()).await?;
         }
         let found = home::find(&self.shared, &self.key, &wanted).await?;
-        if let Place::Elsewhere(worker) = &found.place {
+        if let Location::Elsewhere(worker) = &found.location {
             self.forward(worker).await?;
             return Ok(Found::elsewhere(format!("worker {worker}")));
         }
@@ -153,8 +153,8 @@ impl Carry {
         bring::uploads(&self.shared, &self.key).await?;
         // Last: from here on, the conversation is on this machine.
         match home::take(&self.shared, &self.key, &wanted).await? {
-            Place::Here => Ok(found),
-            Place::Elsewhere(worker) => {
+            Location::Here => Ok(found),
+            Location::Elsewhere(worker) => {
                 self.forward(&worker).await?;
                 Ok(Found::elsewhere(format!("worker {worker}")))
             }
@@ -265,7 +265,7 @@ fn place(owner: &str, spec: &mut Spec, directory: Option<&Path>) {
     }
     // Not the directory in which the worker was started.
     either!(spec, spec => {
-        if spec.place().is_none() {
+        if spec.location().is_none() {
             spec.workspace = Some(Workspace::Empty {});
         }
     });

@@ -60,11 +60,11 @@ fn read(launch: &Launch) -> Value {
     let mut rest = text.as_str();
     while let Some((before, after)) = rest.split_once("{env:") {
         let (name, after) = after.split_once('}').unwrap();
-        let place = PathLocation::Variable(name.to_owned());
+        let location = PathLocation::Variable(name.to_owned());
         let file = launch
             .private_files
             .iter()
-            .position(|f| f.location == place);
+            .position(|f| f.location == location);
         with_paths.extend([before, &file.unwrap().to_string()]);
         rest = after;
     }

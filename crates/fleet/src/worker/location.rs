@@ -8,15 +8,15 @@ use teamster_core::AgentError;
 use crate::names::RunKey;
 
 /// Returns whether a run may work there. `allows` decides about the directories of the machine that it names.
-pub(super) fn is_allowed(place: Option<&Workspace>, allows: impl Fn(&Path) -> bool) -> bool {
-    match place {
+pub(super) fn is_allowed(location: Option<&Workspace>, allows: impl Fn(&Path) -> bool) -> bool {
+    match location {
         // That in which the worker was started.
         Some(Workspace::Worktree { directory, .. }) => directory.as_deref().is_some_and(allows),
         // git reads a relative one, and that of `file://host/path`, from elsewhere.
         Some(Workspace::Repository { url, .. }) => {
             local_path(url).is_none_or(|path| path.is_absolute() && allows(path))
         }
-        Some(place) => place.path().is_none_or(|path| allows(path)),
+        Some(location) => location.path().is_none_or(|path| allows(path)),
         None => true,
     }
 }
@@ -75,25 +75,26 @@ mod tests {
             ("ok/a", false),
             ("ext::sh", false),
         ] {
-            let place = serde_json::json!({ "kind": "repository", "url": url, "commit": "main" });
-            let place = serde_json::from_value(place).unwrap();
-            assert_eq!(is_allowed(Some(&place), |_| true), allowed, "{url}");
+            let location =
+                serde_json::json!({ "kind": "repository", "url": url, "commit": "main" });
+            let location = serde_json::from_value(location).unwrap();
+            assert_eq!(is_allowed(Some(&location), |_| true), allowed, "{url}");
         }
     }
 
     #[test]
     fn directories_of_the_machine_are_used_only_if_they_are_allowed() {
-        let may = |place: serde_json::Value| {
-            let place = serde_json::from_value(place).unwrap();
-            is_allowed(Some(&place), |path| path.starts_with("/ok"))
+        let may = |location: serde_json::Value| {
+            let location = serde_json::from_value(location).unwrap();
+            is_allowed(Some(&location), |path| path.starts_with("/ok"))
         };
         let json = |kind: &str, name: &str, value: &str| {
-            let mut place = serde_json::json!({ "kind": kind });
-            place[name] = value.into();
+            let mut location = serde_json::json!({ "kind": kind });
+            location[name] = value.into();
             if kind == "repository" {
-                place["commit"] = "main".into();
+                location["commit"] = "main".into();
             }
-            place
+            location
         };
         assert!(may(json("directory", "path", "/ok/a")));
         assert!(!may(json("directory", "path", "/home")));

@@ -11,11 +11,11 @@ use teamster_process::{ProcessIdentity, children};
 use crate::bench::Bench;
 
 /// A separate folder for a CLI: home, working directory, temporary files.
-pub(crate) struct Place {
+pub(crate) struct Location {
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl Location {
     pub(crate) fn new(bench: &Bench, agent: impl Display, scenario: &str) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix(&format!("{agent}-{scenario}"))
