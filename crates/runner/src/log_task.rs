@@ -320,6 +320,12 @@ impl LogTask {
                 let Some(event) = side.channel.requests.mark(&self.provider, entry.event) else {
                     return;
                 };
+                if let AgentEvent::Permission(_) = &event {
+                    // A decision follows its request.
+                    while let Ok(request) = side.channel.events.try_recv() {
+                        self.push_event(request);
+                    }
+                }
                 entry.event = event;
                 RunLogEntry::Agent(entry)
             }

@@ -1,6 +1,8 @@
 //! Pending requests of the agent, which any client can answer.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
+use std::future::pending;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,15 +10,18 @@ use teamster_api::{Answer, PendingRequest, RefusalCode};
 use teamster_core::sync::lock;
 use teamster_core::time::{epoch_ms, millis};
 use teamster_core::{
-    AgentEvent, Decision, PermissionAnswer, PermissionEvent, PermissionPolicy, PermissionRequest,
+    AgentEvent, Decision, Id, PermissionAnswer, PermissionEvent, PermissionPolicy,
+    PermissionRequest,
 };
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// Number of settled requests that are remembered, to distinguish a late answer from a wrong id.
 const MAX_SETTLED: usize = 1000;
 /// Number of decisions that wait for their event. Some CLIs print none.
 const MAX_DECIDED: usize = 100;
+/// Time that the event of a request waits for that of its tool call. Some agents report no call of a sub-agent.
+const CALL_LIMIT: Duration = Duration::from_secs(2);
 /// Reason that a withdrawn request needs no answer.
 const WITHDRAWN: &str = "the agent withdrew it";
 
@@ -36,6 +41,10 @@ struct Shared {
     /// Decisions whose event has not arrived.
     decided: Vec<DecidedRequest>,
     events: Option<mpsc::UnboundedSender<AgentEvent>>,
+    /// Tool calls that the log has, and that have not ended.
+    calls: HashSet<Id>,
+    /// Events of requests whose tool call is still on its way to the log.
+    early: Vec<PermissionEvent>,
     /// Providers whose policy creates requests.
     asks: BTreeSet<String>,
 }
@@ -50,7 +59,7 @@ struct WaitingRequest {
 struct DecidedRequest {
     request_id: String,
     tool_name: String,
-    tool_id: Option<teamster_core::Id>,
+    tool_id: Option<Id>,
     timed_out: bool,
 }
 
@@ -173,8 +182,17 @@ impl Requests {
     /// Requests of a provider without a [`policy`](Self::policy) are answered elsewhere.
     #[doc(hidden)]
     pub fn mark(&self, provider: &str, mut event: AgentEvent) -> Option<AgentEvent> {
-        let AgentEvent::Permission(permission) = &mut event else {
-            return Some(event);
+        let permission = match &mut event {
+            AgentEvent::ToolUse(call) => {
+                lock(&self.shared).called(&call.tool_id);
+                return Some(event);
+            }
+            AgentEvent::ToolResult(result) => {
+                lock(&self.shared).calls.remove(&result.tool_id);
+                return Some(event);
+            }
+            AgentEvent::Permission(permission) => permission,
+            _ => return Some(event),
         };
         let mut shared = lock(&self.shared);
         let is_asked = shared.asks.contains(provider) && shared.events.is_some();
@@ -184,7 +202,12 @@ impl Requests {
         }
         match permission.decision {
             // The request has an own event with its id.
-            Decision::Requested => return None,
+            Decision::Requested => {
+                if let Some(tool_id) = &permission.tool_id {
+                    shared.called(tool_id);
+                }
+                return None;
+            }
             Decision::Allowed | Decision::Denied => {
                 let of_it = |it: &DecidedRequest| {
                     it.tool_name == permission.tool_name && it.tool_id == permission.tool_id
@@ -208,7 +231,7 @@ impl Requests {
         takes_reason: bool,
     ) -> PermissionAnswer {
         let (reply, answer) = oneshot::channel();
-        let (id, mut decided) = {
+        let (id, mut decided, is_early) = {
             let mut shared = lock(&self.shared);
             shared.last += 1;
             let id = format!("{}/{}", shared.run_id, shared.last);
@@ -229,17 +252,36 @@ impl Requests {
                 request: pending,
                 reply,
             });
-            if let Some(events) = &shared.events {
-                // The receiver lives as long as the run.
-                let _ = events.send(AgentEvent::Permission(Box::new(event)));
+            let is_early = (event.tool_id.as_ref()).is_some_and(|id| !shared.calls.contains(id));
+            if is_early {
+                shared.early.push(event);
+            } else {
+                shared.send(event);
             }
-            (id, decided)
+            (id, decided, is_early)
         };
-        let answered = match limit {
-            Some(limit) => timeout(limit, answer).await.ok(),
-            None => Some(answer.await),
+        let mut answer = pin!(async move {
+            match limit {
+                Some(limit) => timeout(limit, answer).await.ok(),
+                None => Some(answer.await),
+            }
+        });
+        let is_late = async {
+            match is_early {
+                true => sleep(CALL_LIMIT).await,
+                false => pending().await,
+            }
+        };
+        let answered = tokio::select! {
+            biased;
+            answered = &mut answer => answered,
+            () = is_late => {
+                lock(&self.shared).send_early(&id);
+                answer.await
+            }
         };
         let mut shared = lock(&self.shared);
+        shared.send_early(&id);
         shared.waiting.retain(|it| it.request.request_id != id);
         if shared.decided.len() == MAX_DECIDED {
             shared.decided.remove(0);
@@ -266,6 +308,35 @@ impl Shared {
         self.waiting
             .iter()
             .position(|it| it.request.request_id == id)
+    }
+
+    /// Notes that the log has a tool call, or an agent's own event about it: the event of its request can follow.
+    fn called(&mut self, tool_id: &Id) {
+        if self.asks.is_empty() {
+            return;
+        }
+        self.calls.insert(Arc::clone(tool_id));
+        let of_it = |event: &PermissionEvent| event.tool_id.as_ref() == Some(tool_id);
+        while let Some(index) = self.early.iter().position(of_it) {
+            let event = self.early.remove(index);
+            self.send(event);
+        }
+    }
+
+    /// Sends the event of this request if it still waits for its tool call.
+    fn send_early(&mut self, request_id: &str) {
+        let of_it = |event: &PermissionEvent| event.request_id.as_deref() == Some(request_id);
+        if let Some(index) = self.early.iter().position(of_it) {
+            let event = self.early.remove(index);
+            self.send(event);
+        }
+    }
+
+    fn send(&self, event: PermissionEvent) {
+        if let Some(events) = &self.events {
+            // The receiver lives as long as the run.
+            let _ = events.send(AgentEvent::Permission(Box::new(event)));
+        }
     }
 
     /// Drops requests that the agent has withdrawn.

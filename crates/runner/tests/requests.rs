@@ -6,7 +6,7 @@ use serde_json::json;
 use teamster_api::{Answer, Command, RefusalCode, Reply, RunInfo};
 use teamster_core::{
     AbortHandle, AgentEvent, Decision, PermissionAnswer, PermissionEvent, PermissionPolicy,
-    PermissionRequest, Stopping, ToolKind,
+    PermissionRequest, Stopping, ToolKind, ToolUse,
 };
 use teamster_runner::client;
 use teamster_runner::server::{Control, serve};
@@ -81,6 +81,9 @@ fn refusal(result: Result<Reply, RunsError>) -> RefusalCode {
 async fn the_first_answer_counts() {
     let mut runner = runner();
     let policy = runner.requests.policy("claude", None);
+    let call = ToolUse::new("Bash", "t1", ToolKind::Execute, json!({"command": "ls"}));
+    let called = AgentEvent::ToolUse(Box::new(call));
+    assert_eq!(runner.requests.mark("claude", called.clone()), Some(called));
     let asking = tokio::spawn(ask(&policy, 1));
     let AgentEvent::Permission(requested) = timeout(LIMIT, runner.channel.next())
         .await
