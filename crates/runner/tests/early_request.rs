@@ -65,7 +65,7 @@ impl AgentRuntime for AsksAhead {
         let mut request = PermissionRequest::new(1, "Bash", ToolKind::Execute, input.clone());
         request.tool_id = Some("t".into());
         let mut answer = ask(request);
-        let permission = |decision| {
+        let permission = |decision: Decision| {
             let permission = PermissionEvent::new("Bash", decision).tool_id("t");
             AgentEvent::Permission(Box::new(permission))
         };

@@ -2,8 +2,10 @@
 
 use anyhow::{anyhow, bail};
 use teamster::store::Store;
-use teamster_api::history::{ForgetRuns, Forgotten, RunFilter, RunRecord};
-use teamster_api::{ProblemCode, RunView, ServiceError};
+use teamster_api::history::{ForgetRuns, Forgotten, RunFilter, RunRecord, RunState};
+use teamster_api::{
+    PendingRequest, ProblemCode, RunEvent, RunHandle, RunLogEntry, ServiceError, session_of_turn,
+};
 
 use crate::args::StoreArgs;
 use crate::exit_code::refused;
@@ -94,9 +96,29 @@ impl History {
         )
     }
 
-    /// Returns the view of a detached run, with its prompt if its runner has kept it, and its requests if it is live.
-    pub(super) async fn view(&self, run_id: &str) -> Option<RunView> {
-        self.machine.runs().outline(run_id).await.ok()
+    /// Adds the prompt of a detached run, or of a turn of a detached session, to its record. Returns the requests that it
+    /// waits for.
+    pub(super) async fn look_up(&self, run: &mut RunRecord) -> Vec<PendingRequest> {
+        let runs = self.machine.runs();
+        if let Ok(view) = runs.outline(&run.run_id).await {
+            run.prompt = view.prompt.or(run.prompt.take());
+            return view.summary.requests.clone();
+        }
+        let Some((session, _)) = session_of_turn(&run.run_id) else {
+            return Vec::new();
+        };
+        let session = RunHandle::new(runs, session);
+        let Ok(view) = session.outline().await else {
+            return Vec::new();
+        };
+        if run.prompt.is_none() {
+            run.prompt = prompt_of_turn(&session, &run.run_id, view.summary.seq).await;
+        }
+        // One turn at a time is in progress, and only a turn has requests.
+        match run.status {
+            RunState::Running => view.summary.requests.clone(),
+            _ => Vec::new(),
+        }
     }
 
     /// Gives the run with this id or unique prefix another title.
@@ -133,4 +155,27 @@ impl History {
             _ => error.into(),
         }
     }
+}
+
+/// Returns the prompt of a turn from the log of its session, whose newest entry has the number `last`.
+async fn prompt_of_turn(session: &RunHandle, turn: &str, last: u64) -> Option<String> {
+    let mut log = session.follow(0);
+    let mut seq = 0;
+    while seq < last {
+        let line = log.next().await?.ok()?;
+        seq = line.seq();
+        if line.type_name() == "user:message"
+            && let Ok(RunLogEntry::Run(entry)) = line.entry()
+            && let RunEvent::UserMessage {
+                run_id,
+                text,
+                steer: false,
+                ..
+            } = entry.event
+            && *run_id == *turn
+        {
+            return Some(text);
+        }
+    }
+    None
 }

@@ -20,10 +20,7 @@ const PROMPT_BYTES: usize = 300;
 
 pub(super) async fn main(args: &RunsShowArgs, history: &History) -> anyhow::Result<u8> {
     let mut run = history.find(&args.id).await?;
-    let view = history.view(&run.run_id).await;
-    let waits = (view.as_ref()).and_then(|view| waits_for(&view.summary.requests));
-    // The folder of a detached run has its prompt; that of an attached one is in the history.
-    run.prompt = view.and_then(|view| view.prompt).or(run.prompt);
+    let waits = waits_for(&history.look_up(&mut run).await);
     if args.json {
         return exit_code::of_json(&run);
     }

@@ -216,6 +216,7 @@ fn a_turn_has_a_row_in_the_history() {
     let turn = |number: u32| format!("{}.{number}", &id[..8]);
     let shown = command(&agent, &["runs", "show", &turn(2), "--store", &store]);
     shown.stdout_has(&format!("{id}.2"));
+    shown.stdout_has("prompt        die\n");
     assert_eq!(command(&agent, &["wait", &turn(1)]).code, Some(0));
     assert_eq!(command(&agent, &["wait", &turn(2)]).code, Some(1));
     let missing = command(&agent, &["wait", &turn(3)]);
@@ -324,6 +325,31 @@ fn a_session_is_shown_from_its_beginning() {
     }
     let log = log(&agent, &id);
     assert_eq!(command(&agent, &["attach", &id, "--json"]).stdout, log);
+}
+
+#[test]
+fn a_turn_that_waits_for_an_answer_is_shown_so() {
+    let agent = Agent::new();
+    let store = agent.path("store.db").display().to_string();
+    let id = detach(&agent, &["--store", &store]);
+    say(&agent, &id, "more", &[]);
+    say(&agent, &id, "write", &["--no-wait"]);
+    let shown = |turn: u32| {
+        let turn = format!("{id}.{turn}");
+        command(&agent, &["runs", "show", &turn, "--store", &store]).stdout
+    };
+    let waits = "running, waits for an answer: Write";
+    assert!(
+        wait_until(LIMIT, || shown(2).contains(waits)),
+        "{}",
+        shown(2)
+    );
+    assert!(shown(2).contains("prompt        write\n"), "{}", shown(2));
+    assert!(!shown(1).contains("waits"), "{}", shown(1));
+    command(&agent, &["answer", &id, "allow"]);
+    assert_eq!(command(&agent, &["wait", &format!("{id}.2")]).code, Some(0));
+    assert!(shown(2).contains("completed"), "{}", shown(2));
+    command(&agent, &["cancel", &id]);
 }
 
 #[test]
