@@ -15,7 +15,7 @@ use teamster::Timeouts;
 use teamster::mcp::source::merge;
 use teamster_api::{Placement, SessionSpec, Trusted, Workspace, Worktree};
 use teamster_core::time::millis;
-use teamster_host::{is_url, resolve};
+use teamster_host::{UnknownCommit, is_url, resolve};
 
 use crate::args::{
     ChatLimitArgs, EnvironmentArgs, Fallback, McpArgs, OutputArgs, PlacementArgs, ProcessArgs,
@@ -224,7 +224,13 @@ fn repository(
             Some(path.to_owned()).filter(|path| !path.is_empty())
         }
     };
-    let commit = resolve(&url, name).context("--repo")?;
+    let commit = resolve(&url, name).map_err(|error| {
+        let option = match error.is::<UnknownCommit>() {
+            true => "--worktree-from",
+            false => "--repo",
+        };
+        error.context(option)
+    })?;
     Ok(Workspace::Repository {
         url,
         commit,

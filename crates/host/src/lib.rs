@@ -75,7 +75,7 @@ pub use setup::trust;
 pub use shared_holds::is_token_ending;
 pub use store::{close as close_store, location as store_location};
 pub use teamster_workspace::{
-    Finished, PROJECT_FILE, Project, Trust, Worktree, common_dir, is_url, resolve,
+    Finished, PROJECT_FILE, Project, Trust, UnknownCommit, Worktree, common_dir, is_url, resolve,
 };
 pub(crate) use text::error_chain;
 pub use warning::Warning;

@@ -30,7 +30,7 @@ pub use local::set_git_silence;
 pub use mirror::{IncludedFiles, Mirror, Wait};
 pub use network::SILENCE;
 pub use project::{PROJECT_FILE, Project};
-pub use remote::{folder_name, is_url, resolve};
+pub use remote::{UnknownCommit, folder_name, is_url, resolve};
 pub use submit::{Progress, Submitted, give_up, submit};
 pub use take::{Incoming, TakeError, Target};
 pub use trust::{Trust, TrustedProject};

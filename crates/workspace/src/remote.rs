@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use sha2::{Digest, Sha256};
 use teamster_api::check_url;
 use teamster_core::text::one_line;
@@ -30,7 +30,7 @@ pub fn is_url(text: &str) -> bool {
 /// # Errors
 ///
 /// Fails if the URL has credentials, if the repository cannot be read or does not answer, or has no branch or tag of this
-/// name.
+/// name ([`UnknownCommit`]).
 pub fn resolve(url: &str, name: Option<&str>) -> anyhow::Result<String> {
     check_url(url).map_err(|error| anyhow!(error.message))?;
     let name = name.unwrap_or("HEAD");
@@ -53,13 +53,25 @@ pub fn resolve(url: &str, name: Option<&str>) -> anyhow::Result<String> {
             (reference == candidate).then(|| commit.to_owned())
         })
     });
-    found.filter(|it| is_commit_id(it)).with_context(|| match name {
-        "HEAD" => "the repository has no commit yet".to_owned(),
-        _ => format!(
+    found.filter(|it| is_commit_id(it)).ok_or_else(|| match name {
+        "HEAD" => anyhow!("the repository has no commit yet"),
+        _ => UnknownCommit::error(format!(
             "the repository has no branch or tag \"{}\": name one, or a commit by its full hash",
             one_line(name)
-        ),
+        )),
     })
+}
+
+/// A commit that was named and that the repository does not have: not the repository is wrong, but the name.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct UnknownCommit(String);
+
+impl UnknownCommit {
+    /// Creates the error, for those who tell it from others by its type.
+    pub(crate) fn error(message: String) -> anyhow::Error {
+        Self(message).into()
+    }
 }
 
 impl Mirror {
@@ -111,7 +123,8 @@ impl Mirror {
                 Ok(_) => {}
             }
             if !has(path, commit) {
-                bail!("the repository does not have the commit {commit}");
+                let message = format!("the repository does not have the commit {commit}");
+                return Err(UnknownCommit::error(message));
             }
         }
         mirror.note_use()?;

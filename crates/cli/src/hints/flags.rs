@@ -126,6 +126,7 @@ pub(crate) fn option(field: &str) -> Option<Cow<'static, str>> {
         "program" => "--bin",
         "output_file" => "--output",
         "workspace" => "--worktree-from, --repo or --empty-dir",
+        "workspace.from" | "workspace.commit" => "--worktree-from",
         "setup_timeout_ms" => "--setup-timeout",
         "artifacts" => "--artifact",
         "placement" => "--pool or --machine",

@@ -8,7 +8,7 @@ use teamster_api::{Accepted, KeptSpec, Trusted, Workspace, is_run_id};
 use teamster_core::{AgentError, CliInfo, ExecuteParams, McpDelivery};
 use teamster_process::{RuntimeConfig, find_program};
 use teamster_store::{Conversation, StoreError};
-use teamster_workspace::{NewWorktree, Wait, Worktree, WorktreeKey};
+use teamster_workspace::{NewWorktree, UnknownCommit, Wait, Worktree, WorktreeKey};
 
 use super::{repository, upload};
 use crate::setup::Setup;
@@ -234,7 +234,12 @@ fn make(host: &Host, wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> 
         }
     };
     made.map_err(|error| {
-        let error = refused(error_chain(&error));
+        let parameter = match &wanted.location {
+            _ if !error.is::<UnknownCommit>() => wanted.parameter,
+            Some(Workspace::Repository { .. }) => "workspace.commit",
+            _ => "workspace.from",
+        };
+        let error = AgentError::refused(parameter, error_chain(&error));
         // A failed start leaves no folder: another process starts the run, or has done so.
         if root.join(id).exists() {
             error.held_by(id)

@@ -12,7 +12,7 @@ use super::{Worktree, include, lfs, record};
 use crate::bundle::encoded_id;
 use crate::git::{self, git, git_path, git_path_at};
 use crate::network::SILENCE;
-use crate::remote;
+use crate::remote::{self, UnknownCommit};
 use crate::step::before_change;
 use crate::submodules;
 
@@ -346,10 +346,10 @@ impl Start {
             ["rev-parse", "--verify", "--quiet", &wanted],
         );
         found.map_err(|_| match from {
-            Some(from) => anyhow!(
+            Some(from) => UnknownCommit::error(format!(
                 "the repository {shown} has no commit \"{}\": fetch it first, or name another one",
                 one_line(from)
-            ),
+            )),
             None if git(&self.directory, ["for-each-ref", "--count=1"])
                 .is_ok_and(|refs| !refs.is_empty()) =>
             {

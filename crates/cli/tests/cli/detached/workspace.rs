@@ -117,7 +117,12 @@ fn repository_is_fetched_once_at_the_commit_of_submission() {
     };
     refused(
         &["--repo", &url, "--worktree-from=v2"],
-        "has no branch or tag \"v2\"",
+        "error: --worktree-from: the repository has no branch or tag \"v2\"",
+    );
+    let unknown = format!("--worktree-from={}", "1".repeat(40));
+    refused(
+        &["--repo", &url, &unknown],
+        "error: --worktree-from: the repository does not have the commit 1111",
     );
     refused(&["--repo", here], "with --remote");
     refused(

@@ -204,6 +204,12 @@ fn impossible_worktree_is_a_usage_error() {
     let empty = Path::new(&outside).display().to_string();
     repository.git(&["init", "-q", &empty]);
     refused(&["--worktree", "-C", &empty], "has no commit yet");
+    for named in [
+        &["--worktree-from=nowhere"][..],
+        &["--worktree", "--worktree-from=nowhere"],
+    ] {
+        refused(named, "error: --worktree-from: the repository ");
+    }
     assert_eq!(repository.left(), Vec::<PathBuf>::new());
     assert_eq!(repository.agent.starts(), Vec::<String>::new());
 }
