@@ -55,7 +55,7 @@ const HEAD: &str = "\
 
 Written by `cargo xtask follow`; do not edit. Its results are in `crates/conformance/versions.json`, those of more versions too; a run replaces those of the scenarios that it plays. Here are the two newest versions of each CLI that were played, and the oldest that works as described.
 
-Each version of a CLI plays the scenarios of [conformance.md](conformance.md): cold, with a process for each run, and live, as turns of a session.
+Each version of a CLI plays the scenarios of [conformance.md](conformance.md): cold, with a process for each run, and live, as turns of a session. The tables have the scenarios in which a version is not `same`.
 
 - `same`: the story is as expected, or differs as `crates/conformance/differences.toml` declares. What it declares for some versions only is listed below the table.
 - `otherwise`: of an agent of [acp-agents.md](acp-agents.md) only: not as in the row of that page, by the agent itself.
@@ -102,13 +102,17 @@ fn of_cli(
     }
     let names = columns.iter().map(|(version, _)| version.as_str());
     markdown::head(out, ["Scenario"].into_iter().chain(names));
+    let mut same = 0;
     for scenario in scenarios {
-        let cells = columns
-            .iter()
-            .map(|(_, version)| cell(version.scenarios.get(scenario)));
-        markdown::row(out, [format!("`{scenario}`")].into_iter().chain(cells));
+        let cells = (columns.iter()).map(|(_, version)| cell(version.scenarios.get(scenario)));
+        let cells: Vec<_> = cells.collect();
+        if cells.iter().all(|cell| cell == "same") {
+            same += 1;
+        } else {
+            markdown::row(out, [format!("`{scenario}`")].into_iter().chain(cells));
+        }
     }
-    writeln!(out)?;
+    writeln!(out, "\nThe other scenarios, {same}: `same`.\n")?;
     for (name, version) in columns {
         of_version(out, name, version)?;
     }
@@ -272,7 +276,10 @@ mod tests {
         results.merge(
             Cli::Codex,
             "1.10.0",
-            version("2001-02-03", &[("text", text)]),
+            version(
+                "2001-02-03",
+                &[("text", text), ("mcp", row(cell(&[]), Some(cell(&[]))))],
+            ),
         );
         let mut old = row(cell(&["a <b>", "2", "3", "4", "5"]), Some(cell(&["c\nd"])));
         let live = old.live.as_mut().unwrap();
@@ -282,7 +289,11 @@ mod tests {
         old.shapes.vanished = set(&["field y of z"]);
         let mut old = version(
             "2001-02-04",
-            &[("text", old), ("resume", row(cell(&[]), None))],
+            &[
+                ("text", old),
+                ("resume", row(cell(&[]), None)),
+                ("mcp", row(cell(&[]), Some(cell(&[])))),
+            ],
         );
         old.schema = Schema::Read {
             names: 7,
@@ -300,6 +311,8 @@ mod tests {
 |---|---|---|
 | `resume` | same, cold only | - |
 | `text` | differs | live differs |
+
+The other scenarios, 1: `same`.
 
 ### 1.9.0
 
