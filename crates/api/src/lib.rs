@@ -8,7 +8,6 @@ mod depth;
 mod diff;
 mod files;
 mod fleet;
-mod grants;
 mod handle;
 pub mod history;
 mod image;
@@ -37,7 +36,6 @@ mod trusted;
 pub mod usage;
 mod view;
 mod workspace;
-mod worktree;
 
 pub use change::Change;
 pub use depth::AgentDepth;
@@ -47,10 +45,9 @@ pub use files::{
     file_name, file_path, is_file_name,
 };
 pub use fleet::{FleetAgent, FleetHold, FleetQueue, FleetStatus, FleetWorker};
-pub use grants::Grants;
 pub use handle::{LogStream, RunHandle};
 pub use image::Images;
-pub use info::{RunInfo, RunKind};
+pub use info::{Grants, RunInfo, RunKind};
 pub use kept::{KeptSpec, KeptTexts};
 pub use launch::{Launch, Launched};
 pub use machine::MachineService;
@@ -75,8 +72,7 @@ pub use teamster_core::{Attempt, LifecycleEntry, LogLine, Next, Outcome, RunEven
 pub use title::{check_title, given_title, has_words, title_of};
 pub use trusted::Trusted;
 pub use view::{RunList, RunSummary, RunView, StartedRun, ViewState, list_all};
-pub use workspace::{Workspace, check_url};
-pub use worktree::Worktree;
+pub use workspace::{Workspace, Worktree, check_url};
 
 /// Returns whether a field has its default, which is not written.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -12,7 +12,6 @@ mod history;
 mod list;
 mod live;
 mod open;
-mod rename;
 mod show;
 
 use std::path::{Path, PathBuf};
@@ -62,9 +61,9 @@ pub(crate) fn main(command: &RunsCommand, machine: &Machine) -> anyhow::Result<u
             RunsCommand::Rename(args) => {
                 // An attached run is in the history only, and a log exists without one.
                 let history = History::open_if_any(machine, &args.run.store).await?;
-                let code = rename::main(args, &history).await;
+                let renamed = history.rename(&args.run.id, args.title.clone()).await;
                 history.close().await;
-                code
+                renamed.map(|()| exit_code::SUCCESS)
             }
             RunsCommand::Forget(args) => {
                 // Logs exist without a store, too.
