@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![warn(missing_docs)]
 
+mod account_sessions;
 mod accounts;
 mod artifacts;
 mod changed_files;

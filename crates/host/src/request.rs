@@ -11,6 +11,7 @@ use teamster_providers::Fallback;
 use teamster_runner::{OneWriter, SessionLocks};
 use teamster_store::{Conversation, SessionRecord};
 
+use crate::account_sessions::{AccountSessions, WithSession};
 use crate::request_policy::RequestPolicy;
 use crate::setup::Setup;
 use crate::turns::{self, of_fallback};
@@ -67,12 +68,12 @@ pub(crate) fn agents(
     let accounts = host.accounts_of(&spec.accounts, &providers)?;
     let agents = agents
         .into_iter()
-        .flat_map(|agent| with_accounts(agent, &accounts));
+        .flat_map(|agent| with_accounts(agent, &accounts, spec.trusted.clean_env));
     Ok((agents.collect(), budget))
 }
 
 /// Returns an agent once with each of its accounts, or as it is without any.
-fn with_accounts(agent: RunAgent, accounts: &[Account]) -> Vec<RunAgent> {
+fn with_accounts(agent: RunAgent, accounts: &[Account], clean_env: bool) -> Vec<RunAgent> {
     let own = accounts.iter().filter(|it| it.agent == agent.provider);
     let with = own.map(|account| {
         let mut candidate = agent.candidate.clone().account(&*account.name);
@@ -83,8 +84,28 @@ fn with_accounts(agent: RunAgent, accounts: &[Account]) -> Vec<RunAgent> {
             config: agent.config.clone(),
         }
     });
-    let with: Vec<_> = with.collect();
-    if with.is_empty() { vec![agent] } else { with }
+    let mut with: Vec<_> = with.collect();
+    if with.is_empty() {
+        return vec![agent];
+    }
+    let places = with.iter().map(|it| {
+        let Candidate {
+            account, params, ..
+        } = &it.candidate;
+        (account.as_deref().unwrap_or_default(), params)
+    });
+    let sessions = AccountSessions::of(agent.provider, places, clean_env).map(Arc::new);
+    if let Some(sessions) = sessions.filter(|_| with.len() > 1) {
+        for (account, agent) in with.iter_mut().enumerate() {
+            agent.candidate.shares_sessions = true;
+            agent.candidate.runtime = Arc::new(WithSession {
+                runtime: agent.candidate.runtime.clone(),
+                sessions: sessions.clone(),
+                account,
+            });
+        }
+    }
+    with
 }
 
 /// Returns the budget of a run, and takes what it holds out of the parameters.

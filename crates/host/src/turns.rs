@@ -10,8 +10,9 @@ use teamster_core::{
 };
 use teamster_orchestrator::{Budget, Candidate, RetryPolicy};
 use teamster_providers::Fallback;
-use teamster_runner::{SessionCandidate, SessionRuns};
+use teamster_runner::{SessionAccount, SessionCandidate, SessionRuns};
 
+use crate::account_sessions::AccountSessions;
 use crate::setup::Setup;
 use crate::{Account, Host, params};
 
@@ -65,41 +66,57 @@ pub(crate) fn plan(
             None => runtime,
         })
     };
-    let open = |runtime: &dyn SessionRuntime, params: ExecuteParams| -> Result<_, AgentError> {
+    let options = |runtime: &dyn SessionRuntime, params: ExecuteParams| -> Result<_, AgentError> {
         let mut options = SessionOptions::new(params);
         options.idle = limited(spec.trusted.idle_exit_ms);
         options.permissions = policy(runtime.id(), runtime.session_capabilities())?;
-        SessionCandidate::open(runtime, options, budget.clone())
+        Ok(options)
     };
     let first_id = info.id;
     let accounts = accounts(host, info, &spec.fallback, &spec.accounts)?;
-    let account = |id: &str| -> Result<Option<&Account>, AgentError> {
-        let mut own = accounts.iter().filter(|account| account.agent == id);
-        let first = own.next();
-        match own.next() {
-            // Another account may not have the session.
-            Some(second) => Err(AgentError::refused_item(
-                "accounts",
-                &*second.name,
-                "a session has one account of an agent",
-            )),
-            None => Ok(first),
-        }
-    };
-    let open_with = |runtime: &dyn SessionRuntime,
-                     mut params: ExecuteParams|
+    let open_with = |runtime: Arc<dyn SessionRuntime>,
+                     params: ExecuteParams|
      -> Result<SessionCandidate, AgentError> {
-        let Some(account) = account(runtime.id())? else {
-            return open(runtime, params);
+        let own = accounts.iter().filter(|it| it.agent == runtime.id());
+        let with = own.map(|account| -> Result<_, AgentError> {
+            let mut params = params.clone();
+            account.apply(&mut params);
+            let options = options(&*runtime, params)?;
+            Ok(SessionAccount::new(&*account.name, options))
+        });
+        let mut with = with.collect::<Result<Vec<_>, _>>()?;
+        if with.len() < 2 {
+            return match with.pop() {
+                None => {
+                    SessionCandidate::open(&*runtime, options(&*runtime, params)?, budget.clone())
+                }
+                Some(SessionAccount { name, options, .. }) => {
+                    let candidate = SessionCandidate::open(&*runtime, options, budget.clone())?;
+                    Ok(candidate.account(name))
+                }
+            };
+        }
+        let places = with.iter().map(|it| (&*it.name, &it.options.params));
+        let sessions = AccountSessions::of(runtime.id(), places, spec.trusted.clean_env);
+        let Some(sessions) = sessions else {
+            let problem = format!(
+                "a session of {} has one account: another one with a home of its own cannot continue it",
+                runtime.id()
+            );
+            return Err(AgentError::refused_item(
+                "accounts",
+                &*with[1].name,
+                problem,
+            ));
         };
-        account.apply(&mut params);
-        Ok(open(runtime, params)?.account(&*account.name))
+        let bring = Arc::new(move |id: &str, account: usize| sessions.bring(id, account));
+        SessionCandidate::open_with_accounts(runtime, with, budget.clone(), bring)
     };
     let first = runtime(info, params::runtime_config(&spec.trusted, info)?)?;
     let mut own = params.clone();
     // What the agent must have, it refuses.
     fit(info, first.capabilities(), &mut own);
-    let mut runs = SessionRuns::new(id, open_with(&*first, own)?);
+    let mut runs = SessionRuns::new(id, open_with(first, own)?);
     for other in &spec.fallback {
         let other = Fallback::named(host.providers(), other)?;
         let info = host.agent(&other.provider)?;
@@ -115,7 +132,7 @@ pub(crate) fn plan(
             if !fit(info, second.capabilities(), &mut own) {
                 return Ok(None);
             }
-            open_with(&*second, own).map(Some)
+            open_with(second, own).map(Some)
         };
         let fallback = fallback().map_err(|error| of_fallback(info, &error))?;
         if let Some(fallback) = fallback {

@@ -25,7 +25,7 @@ use crate::events::Sender;
 use crate::log::{Part, View};
 use crate::merge::Merge;
 use crate::observer::Accepted;
-use crate::plan::{AttemptState, Next, Plan, PlanCandidate};
+use crate::plan::{AttemptState, Next, Plan, PlanCandidate, Sessions};
 use crate::registry::{Registration, Registry, Update};
 use crate::request::{Budget, Candidate, Closing, OnEvent};
 use crate::shared_budget::Share;
@@ -368,8 +368,12 @@ impl Driver {
 
 fn who(candidate: &Candidate) -> PlanCandidate {
     PlanCandidate {
-        // Another account does not have the session.
-        provider: candidate.group().to_owned(),
+        // Another account does not have the session, unless it is brought there.
+        sessions: if candidate.shares_sessions {
+            Sessions::OfProvider(candidate.provider().to_owned())
+        } else {
+            Sessions::OfGroup(candidate.group().to_owned())
+        },
         can_resume: candidate.runtime.capabilities().resume,
     }
 }

@@ -12,8 +12,17 @@ use crate::policy::{Action, AfterSideEffects, RetryPolicy};
 /// Candidate data that the plan needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PlanCandidate {
-    pub(crate) provider: String,
+    pub(crate) sessions: Sessions,
     pub(crate) can_resume: bool,
+}
+
+/// Sessions that a candidate can resume: those of candidates with the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Sessions {
+    /// Those of its provider.
+    OfProvider(String),
+    /// Those of its group.
+    OfGroup(String),
 }
 
 /// The next step after a failed attempt.
@@ -218,7 +227,7 @@ impl Plan {
         let who = &self.who[candidate];
         let can = self.policy.side_effects.then == AfterSideEffects::Resume
             && who.can_resume
-            && who.provider == self.who[self.current].provider
+            && who.sessions == self.who[self.current].sessions
             && standing.session.is_some();
         can.then_some(true)
     }

@@ -168,11 +168,15 @@ pub struct Candidate {
     pub group: Option<String>,
     /// The account of the agent, by a name. The log and the history have it.
     pub account: Option<String>,
+    /// True if it can resume the sessions of other candidates of its provider for which this is true too, such as those of
+    /// another account. Default: it can resume those of its group.
+    pub shares_sessions: bool,
 }
 
 teamster_core::setters! {
     Candidate {
         set params: ExecuteParams,
+        set shares_sessions: bool,
     }
 }
 
@@ -184,6 +188,7 @@ impl Candidate {
             params,
             group: None,
             account: None,
+            shares_sessions: false,
         }
     }
 

@@ -27,6 +27,7 @@
 //! [`RunLogEntry`]: teamster_api::RunLogEntry
 #![warn(missing_docs)]
 
+mod account_session;
 mod background;
 pub mod client;
 mod detached_run;
@@ -58,6 +59,7 @@ pub mod step;
 mod step;
 mod title;
 
+pub use account_session::{BringConversation, SessionAccount};
 pub use detached_run::{DetachedRun, Finished};
 pub use detached_session::{AtRest, AttachedClient, AttachedSession, DetachedSession, SessionPlan};
 pub use error::RunsError;

@@ -14,6 +14,7 @@ use teamster_orchestrator::{
 };
 
 use crate::SessionWriter;
+use crate::account_session::{AccountSession, AccountTurn, BringConversation, SessionAccount};
 use crate::status::Totals;
 
 /// Candidate for the agent of a session.
@@ -23,6 +24,8 @@ pub struct SessionCandidate {
     capabilities: Capabilities,
     params: ExecuteParams,
     account: Option<String>,
+    /// The session again, if its agent has several accounts.
+    accounts: Option<Arc<AccountSession>>,
     budget: Budget,
 }
 
@@ -42,10 +45,37 @@ impl SessionCandidate {
         budget.prepare(runtime.capabilities(), &mut options.params);
         let params = options.params.clone();
         let session = runtime.open(options)?.into();
-        let mut candidate = Self::of(session, runtime.capabilities().clone(), params);
-        candidate.check(&budget)?;
-        candidate.budget = budget;
-        Ok(candidate)
+        Self::of(session, runtime.capabilities().clone(), params).held_to(budget)
+    }
+
+    /// Opens a session with several accounts of its agent, as [`open`](Self::open) does. It begins with the first. When the
+    /// limit of the one in use is reached, the next one goes on, after the last one the first; `bring` brings the conversation
+    /// there.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`open`](Self::open) does, and without an account.
+    pub fn open_with_accounts(
+        runtime: Arc<dyn SessionRuntime>,
+        mut accounts: Vec<SessionAccount>,
+        budget: Budget,
+        bring: BringConversation,
+    ) -> Result<Self, AgentError> {
+        let capabilities = runtime.capabilities().clone();
+        for account in &mut accounts {
+            budget.prepare(&capabilities, &mut account.options.params);
+        }
+        let session = Arc::new(AccountSession::open(runtime, accounts, bring)?);
+        let params = session.account(0).options.params.clone();
+        let mut candidate = Self::of(session.clone(), capabilities, params);
+        candidate.accounts = Some(session);
+        candidate.held_to(budget)
+    }
+
+    fn held_to(mut self, budget: Budget) -> Result<Self, AgentError> {
+        self.check(&budget)?;
+        self.budget = budget;
+        Ok(self)
     }
 
     /// Wraps an open session, without a budget. `capabilities` are those of its runtime, `params` those that it was
@@ -60,6 +90,7 @@ impl SessionCandidate {
             capabilities,
             params,
             account: None,
+            accounts: None,
             budget: Budget::default(),
         }
     }
@@ -85,23 +116,53 @@ impl SessionCandidate {
         budget.check(&Candidate::new(Arc::new(turns), ExecuteParams::new("")))
     }
 
-    fn turn(&self, params: ExecuteParams, begun: Option<EventStream>) -> Candidate {
-        let mut turns = SessionTurns::new(self.session.clone(), &self.capabilities);
-        if let Some(begun) = begun {
-            turns = turns.begun(begun);
-        }
-        let candidate = Candidate::new(Arc::new(turns), params);
-        match &self.account {
-            Some(name) => candidate.account(name),
-            None => candidate,
-        }
+    /// Returns the candidates of a turn: one for each account, from the one in use on. A conversation that exists
+    /// MUST go on with each.
+    fn turns(
+        &self,
+        params: &ExecuteParams,
+        mut begun: Option<EventStream>,
+        must_continue: bool,
+    ) -> Vec<Candidate> {
+        let mut turns = || {
+            let turns = SessionTurns::new(self.session.clone(), &self.capabilities);
+            match begun.take() {
+                Some(begun) => turns.begun(begun),
+                None => turns,
+            }
+        };
+        let Some(session) = &self.accounts else {
+            let candidate = Candidate::new(Arc::new(turns()), params.clone());
+            return vec![match &self.account {
+                Some(name) => candidate.account(name),
+                None => candidate,
+            }];
+        };
+        let of_account = |index| {
+            let account = session.account(index);
+            let mut params = params.clone();
+            params.env.clone_from(&account.options.params.env);
+            let turn = AccountTurn::new(session.clone(), index, must_continue, turns());
+            let candidate = Candidate::new(Arc::new(turn), params).account(&*account.name);
+            candidate.shares_sessions(true)
+        };
+        session.order().map(of_account).collect()
     }
+}
+
+/// Candidate of a turn, as the log names it.
+struct PlannedTurn {
+    /// Index of the session's candidate.
+    candidate: usize,
+    provider: String,
+    account: Option<String>,
 }
 
 /// Turns of a live session, each of which is a run: candidates, retries, fallbacks and budget.
 ///
 /// The session begins with the first candidate. A fallback can replace it until a turn has completed or
-/// produced text. Then the candidate is fixed, because another agent would not know the conversation.
+/// produced text. Then the candidate is fixed, because another agent would not know the conversation. Its accounts still
+/// take over from each other.
 #[non_exhaustive]
 pub struct SessionRuns {
     id: String,
@@ -118,6 +179,9 @@ pub struct SessionRuns {
     /// Lock that keeps other processes from the session in use. It MUST already hold a resumed session.
     pub writer: Option<SessionWriter>,
     current: usize,
+    /// The candidates of the newest turn, in their order, and the position of the last one that took over.
+    planned: Vec<PlannedTurn>,
+    position: usize,
     /// The candidate is fixed: a turn has completed or produced text.
     settled: bool,
     /// Number of the newest turn.
@@ -140,6 +204,8 @@ impl SessionRuns {
             holds: None,
             writer: None,
             current: 0,
+            planned: Vec::new(),
+            position: 0,
             settled: false,
             count: 0,
             totals: Totals::default(),
@@ -186,8 +252,8 @@ impl SessionRuns {
     /// Returns the group of the agent in use, which shares limits and holds.
     pub(crate) fn group(&self) -> String {
         let current = &self.candidates[self.current];
-        let turn = current.turn(ExecuteParams::new(""), None);
-        turn.group().to_owned()
+        let turns = current.turns(&ExecuteParams::new(""), None, false);
+        turns.first().map_or("", Candidate::group).to_owned()
     }
 
     /// Returns the session in use.
@@ -215,7 +281,8 @@ impl SessionRuns {
         if !(self.settled || by_itself) {
             self.current = 0;
         }
-        let mut turn = |candidate: &SessionCandidate| {
+        let must_continue = self.settled;
+        let mut turns = |candidate: &SessionCandidate| {
             let mut params = candidate.params.clone();
             text.clone_into(&mut params.prompt);
             params.images = images.to_vec();
@@ -226,15 +293,28 @@ impl SessionRuns {
                 .as_ref()
                 .filter(|(by, _)| by == candidate.provider());
             params.model = params.model.or_else(|| Some(known?.1.clone()));
-            candidate.turn(params, begun.take())
+            candidate.turns(&params, begun.take(), must_continue)
         };
-        let first = turn(&self.candidates[self.current]);
-        let mut request = RunRequest::new(first.runtime.clone(), ExecuteParams::new("")).id(run_id);
-        request.candidates = vec![first];
-        if !(self.settled || by_itself) {
-            for other in &self.candidates[1..] {
-                request = request.fallback(turn(other));
+        let last = if self.settled || by_itself {
+            self.current
+        } else {
+            self.candidates.len() - 1
+        };
+        let mut request = RunRequest::default().id(run_id);
+        self.planned.clear();
+        self.position = 0;
+        for index in self.current..=last {
+            for turn in turns(&self.candidates[index]) {
+                self.planned.push(PlannedTurn {
+                    candidate: index,
+                    provider: turn.provider().to_owned(),
+                    account: turn.account.clone(),
+                });
+                request.candidates.push(turn);
             }
+        }
+        if by_itself {
+            request.candidates.truncate(1);
         }
         request.retry = self.retry.clone();
         if by_itself {
@@ -273,7 +353,7 @@ impl SessionRuns {
             }
             RunLogEntry::Run(entry) => {
                 if let RunEvent::Fallback { next, .. } = &entry.event {
-                    self.switch_to(&next.provider);
+                    self.switch_to(&next.provider, next.account.as_deref());
                 }
             }
             _ => {}
@@ -301,11 +381,17 @@ impl SessionRuns {
         self.settled |= result.status == RunStatus::Completed || !result.text.is_empty();
     }
 
-    /// Switches to the candidate of this provider after the current one.
-    fn switch_to(&mut self, provider: &str) {
-        let rest = self.candidates.iter().enumerate().skip(self.current + 1);
-        if let Some((index, _)) = rest.into_iter().find(|(_, it)| it.provider() == provider) {
-            self.current = index;
+    /// Switches to the candidate of this provider and account after the current one.
+    fn switch_to(&mut self, provider: &str, account: Option<&str>) {
+        let rest = self.planned.iter().enumerate().skip(self.position + 1);
+        let is_next =
+            |it: &PlannedTurn| it.provider == provider && it.account.as_deref() == account;
+        let Some((position, next)) = rest.into_iter().find(|(_, it)| is_next(it)) else {
+            return;
+        };
+        self.position = position;
+        if self.current != next.candidate {
+            self.current = next.candidate;
             if let Some(writer) = &mut self.writer {
                 writer.switch(provider);
             }

@@ -1,12 +1,15 @@
 //! Accounts of sessions.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use teamster_core::{AgentSession, Capabilities, ExecuteParams, Turn};
-use teamster_orchestrator::{Candidate, Held, SharedHolds};
-use teamster_runner::{SessionCandidate, SessionRuns};
+use teamster_core::{
+    AgentError, AgentRuntime, AgentSession, Capabilities, ErrorKind, EventStream, ExecuteParams,
+    SessionCapabilities, SessionOptions, SessionRuntime, Turn,
+};
+use teamster_orchestrator::{Budget, Candidate, Held, SharedHolds};
+use teamster_runner::{SessionAccount, SessionCandidate, SessionRuns};
 
-use crate::turns::{Scripted, answers};
+use crate::turns::{Live, Scripted, answers, fails, status};
 
 struct NoHolds;
 
@@ -39,4 +42,172 @@ fn turn_of_a_session_has_its_account_and_shared_holds() {
     // A turn that the CLI has begun is not held back: it would be stopped.
     let turn = runs.request("s.2", "", &[], Some(begun));
     assert!(turn.holds.is_none());
+}
+
+/// Runtime with an agent for each account, by the variable `ACCOUNT`. It records the parameters of opened sessions.
+struct OfAccounts {
+    agents: Vec<(&'static str, Scripted)>,
+    capabilities: Capabilities,
+    opened: Mutex<Vec<ExecuteParams>>,
+}
+
+impl OfAccounts {
+    fn new(agents: &[(&'static str, &Scripted)]) -> Arc<Self> {
+        let agents = agents.iter().map(|(name, agent)| (*name, (*agent).clone()));
+        Arc::new(Self {
+            agents: agents.collect(),
+            capabilities: Capabilities::none(),
+            opened: Mutex::default(),
+        })
+    }
+
+    /// Returns the candidate with all accounts. Conversations are found where `is_found` says so; the ids and the accounts
+    /// that were looked for are added to `brought`.
+    fn candidate(
+        self: &Arc<Self>,
+        is_found: bool,
+        brought: &Arc<Mutex<Vec<(String, usize)>>>,
+    ) -> SessionCandidate {
+        let accounts = self.agents.iter().map(|(name, _)| {
+            let params = ExecuteParams::new("").env("ACCOUNT", *name);
+            SessionAccount::new(*name, SessionOptions::new(params))
+        });
+        let brought = brought.clone();
+        let bring = Arc::new(move |id: &str, account: usize| {
+            brought.lock().unwrap().push((id.to_owned(), account));
+            Ok(is_found)
+        });
+        let accounts = accounts.collect();
+        SessionCandidate::open_with_accounts(self.clone(), accounts, Budget::default(), bring)
+            .unwrap()
+    }
+
+    /// Returns the account and the resumed session of the sessions that were opened, after those of the beginning.
+    fn reopened(&self) -> Vec<(String, Option<String>)> {
+        let opened = self.opened.lock().unwrap();
+        let of =
+            |params: &ExecuteParams| (params.env["ACCOUNT"].clone(), params.session_id.clone());
+        opened.iter().skip(self.agents.len()).map(of).collect()
+    }
+}
+
+impl AgentRuntime for OfAccounts {
+    fn id(&self) -> &str {
+        "claude"
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        &self.capabilities
+    }
+
+    fn execute(&self, _: ExecuteParams) -> EventStream {
+        unreachable!("only sessions are opened")
+    }
+}
+
+impl SessionRuntime for OfAccounts {
+    fn session_capabilities(&self) -> &SessionCapabilities {
+        self.agents[0].1.capabilities()
+    }
+
+    fn open(&self, options: SessionOptions) -> Result<Box<dyn AgentSession>, AgentError> {
+        let mut agents = self.agents.iter();
+        let agent = agents.find(|(name, _)| *name == options.params.env["ACCOUNT"]);
+        self.opened.lock().unwrap().push(options.params);
+        Ok(Box::new(agent.unwrap().1.clone()))
+    }
+}
+
+#[tokio::test]
+async fn next_account_continues_the_conversation_at_a_quota() {
+    let quota = || fails(ErrorKind::Quota);
+    let work = Scripted::new("claude", [answers("one"), quota(), answers("four")]).id("s1");
+    let home = Scripted::new("claude", [answers("two"), answers("three"), quota()]).id("s1");
+    let runtime = OfAccounts::new(&[("work", &work), ("home", &home)]);
+    let brought = Arc::default();
+    let live = Live::start_with([runtime.candidate(true, &brought)], |_| {});
+    assert_eq!(status(&live.turn("a").await), "completed");
+    let second = live.turn("b").await;
+    assert_eq!(status(&second), "completed");
+    let fallback = second
+        .iter()
+        .find(|it| it["type"] == "run:fallback")
+        .unwrap();
+    assert_eq!(fallback["next"]["account"], "home");
+    let notice = second.iter().find(|it| it["type"] == "notice").unwrap();
+    assert_eq!(notice["message"], "account home continues the conversation");
+    // It stays in use.
+    assert_eq!(status(&live.turn("c").await), "completed");
+    let home_s1 = ("home".to_owned(), Some("s1".to_owned()));
+    assert_eq!(runtime.reopened(), [home_s1.clone()]);
+    assert_eq!(
+        *brought.lock().unwrap(),
+        [("s1".to_owned(), 0), ("s1".to_owned(), 1)]
+    );
+    // After the last account comes the first.
+    let fourth = live.turn("d").await;
+    assert_eq!(
+        status(&fourth),
+        "failed",
+        "its quota is used up, and so held"
+    );
+    assert_eq!(work.calls(), ["a", "b", "[close]"]);
+    assert_eq!(home.calls(), ["b", "c", "d"]);
+    live.end().await;
+    assert_eq!(home.calls().last().unwrap(), "[close]");
+    assert_eq!(runtime.reopened(), [home_s1]);
+}
+
+#[tokio::test]
+async fn accounts_take_turns_after_the_last_one_the_first() {
+    let auth = || fails(ErrorKind::Auth);
+    let work = Scripted::new("claude", [answers("one"), auth(), answers("three")]).id("s1");
+    let home = Scripted::new("claude", [answers("two"), auth()]).id("s1");
+    let runtime = OfAccounts::new(&[("work", &work), ("home", &home)]);
+    let brought = Arc::default();
+    let live = Live::start_with([runtime.candidate(true, &brought)], |_| {});
+    for prompt in ["a", "b", "c"] {
+        assert_eq!(status(&live.turn(prompt).await), "completed", "{prompt}");
+    }
+    assert_eq!(work.calls(), ["a", "b", "[close]", "c"]);
+    assert_eq!(home.calls(), ["b", "c", "[close]"]);
+    let s1 = Some("s1".to_owned());
+    let expected = [("home".to_owned(), s1.clone()), ("work".to_owned(), s1)];
+    assert_eq!(runtime.reopened(), expected);
+    live.end().await;
+}
+
+#[tokio::test]
+async fn conversation_that_is_not_found_does_not_begin_again_elsewhere() {
+    let work = Scripted::new("claude", [answers("one"), fails(ErrorKind::Quota)]).id("s1");
+    let home = Scripted::new("claude", []).id("s1");
+    let runtime = OfAccounts::new(&[("work", &work), ("home", &home)]);
+    let brought = Arc::default();
+    let live = Live::start_with([runtime.candidate(false, &brought)], |_| {});
+    assert_eq!(status(&live.turn("a").await), "completed");
+    let second = live.turn("b").await;
+    assert_eq!(status(&second), "failed");
+    let error = &second.last().unwrap()["result"]["errors"][0]["message"];
+    let error = error.as_str().unwrap();
+    assert!(
+        error.contains("account home: its session was not found"),
+        "{error}"
+    );
+    assert!(home.calls().is_empty());
+    live.end().await;
+}
+
+#[tokio::test]
+async fn first_turn_begins_with_the_next_account_if_there_is_no_conversation_yet() {
+    let work = Scripted::new("claude", [fails(ErrorKind::Quota)]);
+    let home = Scripted::new("claude", [answers("one")]);
+    let runtime = OfAccounts::new(&[("work", &work), ("home", &home)]);
+    let brought = Arc::default();
+    let live = Live::start_with([runtime.candidate(false, &brought)], |_| {});
+    let first = live.turn("a").await;
+    assert_eq!(status(&first), "completed");
+    let notice = first.iter().find(|it| it["type"] == "notice").unwrap();
+    assert_eq!(notice["message"], "account home begins a new session");
+    assert_eq!(runtime.reopened(), [("home".to_owned(), None)]);
+    live.end().await;
 }

@@ -28,6 +28,7 @@ pub(crate) struct Scripted {
     capabilities: SessionCapabilities,
     turns: Arc<Mutex<VecDeque<Vec<AgentEvent>>>>,
     calls: Arc<Mutex<Vec<String>>>,
+    id: Option<Id>,
     /// The number of events that were read.
     read: Arc<AtomicUsize>,
 }
@@ -42,8 +43,15 @@ impl Scripted {
             capabilities: SessionCapabilities::none(),
             turns: Arc::new(Mutex::new(turns.into_iter().collect())),
             calls: Arc::default(),
+            id: None,
             read: Arc::default(),
         }
+    }
+
+    /// Sets the id of its session.
+    pub(crate) fn id(mut self, id: &str) -> Self {
+        self.id = Some(id.into());
+        self
     }
 
     fn record(&self, what: impl Into<String>) {
@@ -67,7 +75,7 @@ impl AgentSession for Scripted {
     }
 
     fn id(&self) -> Option<Id> {
-        None
+        self.id.clone()
     }
 
     fn capabilities(&self) -> &SessionCapabilities {
@@ -144,7 +152,7 @@ pub(crate) fn answers(text: &str) -> Vec<AgentEvent> {
 }
 
 /// Returns a turn that fails before any text.
-fn fails(kind: ErrorKind) -> Vec<AgentEvent> {
+pub(crate) fn fails(kind: ErrorKind) -> Vec<AgentEvent> {
     let error = AgentError::new(ErrorCode::CliError, kind, "no");
     let result = RunResult::default()
         .status(RunStatus::Failed)

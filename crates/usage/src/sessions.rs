@@ -90,6 +90,11 @@ pub fn has_sessions(provider: Provider) -> bool {
 }
 
 impl StoredSession {
+    /// Returns the file.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
     /// Reads the prompts and answers.
     ///
     /// # Errors

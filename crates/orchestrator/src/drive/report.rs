@@ -33,6 +33,7 @@ impl Driver {
         let delay_ms = millis(delay);
         let mut coming = Next::new(self.account.attempt(), candidate.provider());
         coming.model.clone_from(&candidate.params.model);
+        coming.account.clone_from(&candidate.account);
         coming.resumes = (self.account.session()).filter(|_| resume).cloned();
         let run_id = self.run_id.clone();
         #[cfg(feature = "tracing")]

@@ -4,7 +4,7 @@ use super::*;
 
 fn who(providers: &[&str]) -> Vec<PlanCandidate> {
     let who = providers.iter().map(|provider| PlanCandidate {
-        provider: (*provider).to_owned(),
+        sessions: Sessions::OfGroup((*provider).to_owned()),
         can_resume: true,
     });
     who.collect()
@@ -103,6 +103,25 @@ fn last_candidate_of_the_provider_is_preferred_after_a_change() {
         "not started over, because the agent had used `X`; the session can be resumed".into(),
     )));
     assert_eq!(other.after(now), why);
+}
+
+#[test]
+fn another_account_resumes_a_session_that_it_shares() {
+    let (id, failed): (Id, _) = ("s".into(), error(ErrorKind::Quota, None));
+    let now = AttemptState {
+        session: Some(&id),
+        changed: Some("the agent had used `X`"),
+        ..standing(&failed)
+    };
+    let candidate = |sessions| PlanCandidate {
+        sessions,
+        can_resume: true,
+    };
+    let shared = || candidate(Sessions::OfProvider("claude".into()));
+    let own = candidate(Sessions::OfGroup("claude".into()));
+    let who = vec![shared(), own, shared()];
+    let mut plan = Plan::new(RetryPolicy::default(), who);
+    assert_eq!(plan.after(now), again(2, 0, true));
 }
 
 #[test]
