@@ -20,7 +20,7 @@ use teamster_core::provider::{
     SessionProtocol,
 };
 use teamster_core::{
-    AgentError, AgentEvent, ErrorCode, ErrorEvent, ErrorKind, Id, PermissionMode,
+    AgentError, AgentEvent, ErrorCode, ErrorEvent, ErrorKind, Id, PermissionAnswer, PermissionMode,
     SessionCapabilities, SessionOptions, TurnEnd, Usage,
 };
 
@@ -140,6 +140,8 @@ struct Question {
     suggestions: Vec<Value>,
     /// True if an MCP server requests input.
     is_of_server: bool,
+    /// True if the server's form has required fields.
+    needs_content: bool,
 }
 
 #[derive(Debug)]
@@ -283,6 +285,19 @@ impl SessionProtocol for ClaudeSession {
 
     fn command(&mut self, command: SessionCommand, out: &mut Events) {
         self.run_command(command, out);
+    }
+
+    fn unsupported_answer(&self, id: u64, answer: &PermissionAnswer) -> Option<String> {
+        let question = self.questions.get(&id)?;
+        let is_missing = match answer {
+            PermissionAnswer::Deny(_) => false,
+            _ if question.is_of_server => {
+                question.needs_content && !matches!(answer, PermissionAnswer::AllowWith(_))
+            }
+            _ => question.tool_name == ASK_USER && !ask_user::is_answered(&question.input, answer),
+        };
+        is_missing
+            .then(|| "no question was answered: answer with the fields of its form".to_owned())
     }
 
     fn interrupted(&self) -> bool {

@@ -33,6 +33,11 @@ pub(super) fn response(input: &Value, answer: &PermissionAnswer) -> Value {
     json!({"behavior": "deny", "message": reason.unwrap_or(UNANSWERED)})
 }
 
+/// Returns whether the answer has one of a question.
+pub(super) fn is_answered(input: &Value, answer: &PermissionAnswer) -> bool {
+    matches!(answer, PermissionAnswer::AllowWith(content) if answered(input, content).is_some())
+}
+
 /// Returns the tool's input with the answers, by the texts of the questions. Returns `None` if none is answered.
 fn answered(input: &Value, content: &Value) -> Option<Value> {
     let questions = questions(input);

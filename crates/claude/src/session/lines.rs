@@ -208,6 +208,7 @@ impl ClaudeSession {
             input: request.input.clone(),
             suggestions: ask.suggestions,
             is_of_server: false,
+            needs_content: false,
         };
         self.questions.insert(request.id, question);
         self.outbox.ask(request);
@@ -216,6 +217,9 @@ impl ClaudeSession {
     fn elicit(&mut self, asked: Elicitation, out: &mut Events) {
         self.last_question += 1;
         let schema = asked.schema.unwrap_or_else(|| json!({"type": "object"}));
+        let needs_content = schema["required"]
+            .as_array()
+            .is_some_and(|it| !it.is_empty());
         let mut request = PermissionRequest::question(
             self.last_question,
             &asked.server,
@@ -237,6 +241,7 @@ impl ClaudeSession {
             input: request.input.clone(),
             suggestions: Vec::new(),
             is_of_server: true,
+            needs_content,
         };
         self.questions.insert(request.id, question);
         self.outbox.ask(request);

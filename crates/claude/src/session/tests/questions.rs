@@ -64,8 +64,8 @@ fn choices() -> Value {
     ]})
 }
 
-/// Returns the response to the tool that asks the user, and the request of the caller.
-fn chosen(answer: PermissionAnswer) -> (Value, PermissionRequest) {
+/// Returns the response to the tool that asks the user, the request of the caller, and the decision that is reported.
+fn chosen(answer: PermissionAnswer) -> (Value, PermissionRequest, Decision) {
     let mut talk = Talk::new(|_| {});
     talk.turn();
     let mut request = ask("AskUserQuestion");
@@ -73,13 +73,34 @@ fn chosen(answer: PermissionAnswer) -> (Value, PermissionRequest) {
     talk.emit(&request);
     let asked = talk.session.outbox(Outbox::take_requests).remove(0);
     talk.session.answer(&asked, answer);
-    (talk.written()[0]["response"]["response"].clone(), asked)
+    let response = talk.written()[0]["response"]["response"].clone();
+    let events: Vec<_> = talk.session.out().drain().collect();
+    let decisions = events.iter().filter_map(|event| match event {
+        AgentEvent::Permission(permission) => Some(permission.decision),
+        _ => None,
+    });
+    (response, asked, decisions.last().unwrap())
+}
+
+/// Made by hand, as the other forms of servers here.
+#[test]
+fn a_server_s_form_with_required_fields_needs_their_values() {
+    let mut talk = Talk::new(|_| {});
+    talk.turn();
+    talk.emit(&json!({"type": "control_request", "request_id": "r-9",
+        "request": {"subtype": "elicitation", "mcp_server_name": "ask", "message": "Which colour?",
+                    "mode": "form", "requested_schema": {"type": "object", "required": ["colour"]}}}));
+    let asked = talk.session.outbox(Outbox::take_requests).remove(0);
+    talk.session.answer(&asked, PermissionAnswer::Allow);
+    let response = &talk.written()[0]["response"]["response"];
+    assert_eq!(*response, json!({"action": "decline"}));
 }
 
 #[test]
 fn choices_of_the_model_go_to_the_caller_as_a_form() {
     let content = json!({"Colour": "blue", "Colour 2": ["S", "L"]});
-    let (response, asked) = chosen(PermissionAnswer::AllowWith(content));
+    let (response, asked, decision) = chosen(PermissionAnswer::AllowWith(content));
+    assert_eq!(decision, Decision::Allowed);
     assert_eq!(
         asked.message.as_deref(),
         Some("Which colour?\nWhich sizes?")
@@ -97,16 +118,18 @@ fn choices_of_the_model_go_to_the_caller_as_a_form() {
 
 #[test]
 fn a_question_without_an_answer_is_denied() {
+    let missing = "no question was answered: answer with the fields of its form";
     for (answer, reason) in [
-        (PermissionAnswer::Allow, "The user did not answer."),
-        (
-            PermissionAnswer::AllowWith(json!({"x": "blue"})),
-            "The user did not answer.",
-        ),
+        (PermissionAnswer::Allow, missing),
+        (PermissionAnswer::AllowAlways, missing),
+        (PermissionAnswer::AllowWith(json!({"x": "blue"})), missing),
+        (PermissionAnswer::Deny(None), "The user did not answer."),
         (PermissionAnswer::Deny(Some("later".into())), "later"),
     ] {
-        let (response, _) = chosen(answer);
+        let (response, _, decision) = chosen(answer);
         assert_eq!(response, json!({"behavior": "deny", "message": reason}));
+        // What is reported is what the agent got.
+        assert_eq!(decision, Decision::Denied, "{reason}");
     }
 }
 
