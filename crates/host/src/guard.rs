@@ -11,7 +11,6 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -24,14 +23,19 @@ use teamster_providers::Providers;
 
 use crate::{Host, changed_files, memory};
 
-/// The first argument of a guard. The owner's process id and, if set, its inherited mark follow.
+/// The first argument of a guard. The owner's process id, its inherited mark, if set, and [`SWEEP`] follow.
 pub(crate) const ARGUMENT: &str = "--teamster-guard";
+/// The argument of a guard that ends the processes of earlier runs in its directory first.
+const SWEEP: &str = "sweep";
 /// The interval at which the guard looks for new descendants of its owner, in milliseconds. Paused while the owner
 /// is idle.
 const WATCH_MS: u16 = 250;
-/// The owner's reports: its agent waits for a prompt (`IDLE`), or works (`BUSY`).
+/// The owner's reports: its agent waits for a prompt (`IDLE`), or works (`BUSY`), or no process of it is left (`END`).
 const IDLE: u8 = b'r';
 const BUSY: u8 = b'w';
+const END: u8 = b'e';
+/// The time limit for a guard's own end, which its sweep may delay, in milliseconds.
+const END_LIMIT_MS: u16 = 5000;
 /// The time limit of the cleanup: the owner and killed processes take a moment to disappear.
 const CLEANUP_LIMIT: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(20);
@@ -42,26 +46,22 @@ const SETTLE: Duration = Duration::from_millis(500);
 /// A running guard process. Drop it at the regular end of the program, when no process is left.
 pub struct Guard {
     process: Child,
-    /// Cleans up after earlier runs in this directory whose guards were killed as well.
-    sweep: Option<JoinHandle<()>>,
 }
 
 impl Guard {
-    /// Starts a guard. `directory` is the agent's working directory, where a killed run may leave a changed
-    /// configuration file. A failure is not an error: runs work without a guard, but leave more behind when killed. Neither
-    /// is a host without a program.
+    /// Starts a guard, which first cleans up after earlier runs in this directory whose guards were killed as well.
+    /// `directory` is the agent's working directory, where a killed run may leave a changed configuration file. A failure
+    /// is not an error: runs work without a guard, but leave more behind when killed. Neither is a host without a program.
     pub fn start(host: &Host, directory: Option<&Path>) -> Option<Self> {
-        let mut guard = Self::watch(host, directory)?;
-        let directory = directory.filter(|it| it.is_dir());
-        let directory = directory.unwrap_or(Path::new(".")).to_owned();
-        // The run does not wait for this.
-        let sweep = std::thread::Builder::new().spawn(move || drop(sweep_leftovers(&directory)));
-        guard.sweep = sweep.ok();
-        Some(guard)
+        Self::spawn(host, directory, Some(SWEEP))
     }
 
     /// Starts a guard that leaves the processes of earlier runs alone.
     pub fn watch(host: &Host, directory: Option<&Path>) -> Option<Self> {
+        Self::spawn(host, directory, None)
+    }
+
+    fn spawn(host: &Host, directory: Option<&Path>, sweep: Option<&str>) -> Option<Self> {
         if !cfg!(target_os = "linux") {
             // Without `/proc`, the guard cannot find processes.
             return None;
@@ -72,6 +72,7 @@ impl Guard {
             command.arg(mark.number().to_string());
         }
         command
+            .args(sweep)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
@@ -86,10 +87,7 @@ impl Guard {
             // A suspended guard must not block the owner's writes.
             let _ = fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
         }
-        Some(Self {
-            process,
-            sweep: None,
-        })
+        Some(Self { process })
     }
 
     /// Returns the guard's process id.
@@ -100,20 +98,26 @@ impl Guard {
     /// Reports to the guard whether the agent waits for a prompt. An idle session costs no CPU time, because the guard
     /// stops looking for descendants.
     pub(crate) fn report_idle(&self, is_idle: bool) {
-        if let Some(mut pipe) = self.process.stdin.as_ref() {
-            // The guard may be gone, or its pipe full.
-            let _ = pipe.write_all(&[if is_idle { IDLE } else { BUSY }]);
-        }
+        // The guard may be gone, or its pipe full.
+        let _ = self.report(if is_idle { IDLE } else { BUSY });
+    }
+
+    fn report(&self, report: u8) -> Option<()> {
+        let mut pipe = self.process.stdin.as_ref()?;
+        pipe.write_all(&[report]).ok()
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if let Some(sweep) = self.sweep.take() {
-            // A panic was already printed.
-            let _ = sweep.join();
+        if self.report(END).is_some()
+            && let Some(pipe) = &self.process.stdin
+        {
+            // Without a condition, `poll` waits until the other end is closed.
+            let mut pipes = [PollFd::new(pipe.as_fd(), PollFlags::empty())];
+            let _ = poll(&mut pipes, PollTimeout::from(END_LIMIT_MS));
         }
-        // The guard may already be gone.
+        // For a guard that was suspended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -126,15 +130,31 @@ pub(crate) fn main(args: &[OsString], providers: &Providers) -> ExitCode {
         return ExitCode::from(2);
     };
     let mark = number(1).map(InheritedMark::from_number);
+    // In a thread, because the owner may be killed meanwhile. Without a thread, the next run does it.
+    let sweep = args
+        .last()
+        .is_some_and(|last| last == SWEEP)
+        .then(|| std::thread::Builder::new().spawn(|| drop(sweep_leftovers(Path::new(".")))));
     let owner_process = ProcessIdentity::of(owner);
     let mut descendants = Descendants::of(owner);
     let pipe = std::io::stdin();
     let mut is_idle = false;
-    while let Some(reported) = wait(&pipe, is_idle) {
-        let rest_begins = reported && !is_idle;
-        is_idle = reported;
+    loop {
+        let was_idle = is_idle;
+        match wait(&pipe, is_idle) {
+            Wakeup::Interval => {}
+            Wakeup::Report(END) => {
+                if let Some(Ok(sweep)) = sweep {
+                    // A panic was already printed.
+                    let _ = sweep.join();
+                }
+                return ExitCode::SUCCESS;
+            }
+            Wakeup::Report(report) => is_idle = report == IDLE,
+            Wakeup::OwnerEnded => break,
+        }
         descendants.look();
-        if rest_begins {
+        if is_idle && !was_idle {
             memory::release_code();
         }
     }
@@ -175,9 +195,16 @@ pub(crate) fn main(args: &[OsString], providers: &Providers) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Waits for a report of the owner, for at most [`WATCH_MS`] unless the owner is idle. Returns `true` if it is idle
-/// now, and `None` once it has ended.
-fn wait(pipe: &Stdin, is_idle: bool) -> Option<bool> {
+/// What ends a wait of the guard.
+enum Wakeup {
+    Interval,
+    Report(u8),
+    /// Without a report.
+    OwnerEnded,
+}
+
+/// Waits for a report of the owner, for at most [`WATCH_MS`] unless the owner is idle.
+fn wait(pipe: &Stdin, is_idle: bool) -> Wakeup {
     let limit = if is_idle {
         PollTimeout::NONE
     } else {
@@ -185,16 +212,16 @@ fn wait(pipe: &Stdin, is_idle: bool) -> Option<bool> {
     };
     let mut pipes = [PollFd::new(pipe.as_fd(), PollFlags::POLLIN)];
     match poll(&mut pipes, limit) {
-        Ok(0) | Err(nix::Error::EINTR) => return Some(is_idle),
+        Ok(0) | Err(nix::Error::EINTR) => return Wakeup::Interval,
         Ok(_) => {}
-        Err(_) => return None,
+        Err(_) => return Wakeup::OwnerEnded,
     }
     let mut reports = [0; 64];
     match nix::unistd::read(pipe, &mut reports) {
-        Ok(0) => None,
-        Ok(count) => Some(reports[count - 1] == IDLE),
-        Err(nix::Error::EINTR) => Some(is_idle),
-        Err(_) => None,
+        Ok(0) => Wakeup::OwnerEnded,
+        Ok(count) => Wakeup::Report(reports[count - 1]),
+        Err(nix::Error::EINTR) => Wakeup::Interval,
+        Err(_) => Wakeup::OwnerEnded,
     }
 }
 
