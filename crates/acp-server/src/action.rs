@@ -22,6 +22,15 @@ pub enum Action {
         /// The setup of the new session.
         setup: Setup,
     },
+    /// Ask the agent what a session with this setup would offer, if it can be asked without a prompt. The host may pass the
+    /// answer to [`AcpServer::offered`](crate::AcpServer::offered). The session's first prompt makes it unnecessary.
+    #[non_exhaustive]
+    AskOffers {
+        /// The session.
+        session_id: String,
+        /// The session's current setup.
+        setup: Setup,
+    },
     /// Look up a session and the entries of its log. Answered by [`AcpServer::found`](crate::AcpServer::found).
     #[non_exhaustive]
     Find {

@@ -17,6 +17,7 @@ mod thread;
 use std::sync::Arc;
 
 use teamster_api::{ProblemCode, RunService, ServiceError, SessionSpec};
+use teamster_core::Offers;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::Catalog;
@@ -50,9 +51,21 @@ struct Shared {
     folders: Option<Arc<dyn FolderTransfer>>,
     /// Reads what the agents' CLIs have on disk.
     own: Option<Arc<dyn CliFiles>>,
+    /// Asks the agents what their sessions would offer.
+    offers: Option<Arc<dyn AskOffers>>,
     /// Removes the login of an agent.
     log_out: Option<Arc<dyn LogOut>>,
     hint: fn(ProblemCode) -> Option<&'static str>,
+}
+
+/// Asks agents what their sessions would offer, before there is a session.
+///
+/// [`EditorServer`] starts no program: the program around it gives it this.
+#[async_trait::async_trait]
+pub trait AskOffers: Send + Sync {
+    /// Returns what this session would offer; `None` if its agent cannot be asked, or does not answer. The future is dropped
+    /// if the answer is not needed any more.
+    async fn ask(&self, session: SessionSpec) -> Option<Offers>;
 }
 
 /// Removes logins of agents.
@@ -103,6 +116,7 @@ impl EditorServer {
             has_files: true,
             folders: None,
             own: None,
+            offers: None,
             log_out: None,
             hint: |_| None,
         };
@@ -136,6 +150,13 @@ impl EditorServer {
     #[must_use]
     pub fn with_cli_files(mut self, own: Arc<dyn CliFiles>) -> Self {
         Arc::make_mut(&mut self.shared).own = Some(own);
+        self
+    }
+
+    /// Completes the editor's lists of commands and models before the first prompt of a thread, by what the agent says.
+    #[must_use]
+    pub fn with_offers(mut self, offers: Arc<dyn AskOffers>) -> Self {
+        Arc::make_mut(&mut self.shared).offers = Some(offers);
         self
     }
 

@@ -28,7 +28,8 @@ pub use action::{
 };
 pub use catalog::{AgentEntry, Catalog, Choice};
 pub use driver::{
-    CliFiles, Disconnect, EditorServer, FolderTransfer, LogOut, OwnMessage, OwnSession, SentFolder,
+    AskOffers, CliFiles, Disconnect, EditorServer, FolderTransfer, LogOut, OwnMessage, OwnSession,
+    SentFolder,
 };
 pub use output::Output;
 pub use server::AcpServer;

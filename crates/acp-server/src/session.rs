@@ -18,6 +18,8 @@ pub(crate) struct Session {
     pub(crate) setup: Setup,
     /// A prompt was sent, so the agent can no longer be changed.
     pub(crate) started: bool,
+    /// The agent was asked what it offers, and no prompt has come since.
+    pub(crate) asks_offers: bool,
     /// The turn in progress.
     pub(crate) turn: Option<Turn>,
     /// Prompts that wait for the end of the turn.

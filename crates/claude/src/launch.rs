@@ -18,7 +18,7 @@ use teamster_core::{
 use crate::{CAPABILITIES, INFO};
 
 pub(crate) use mcp::tool_name as mcp_tool_name;
-pub(crate) use session::launch_session;
+pub(crate) use session::{launch_query, launch_session};
 
 /// The CLI rejects a larger prompt on stdin (measured: "piped stdin input exceeds 10MB").
 const LARGEST_STDIN_PROMPT: usize = 10 * 1024 * 1024;

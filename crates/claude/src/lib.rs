@@ -15,7 +15,7 @@ mod transcript;
 
 use std::path::Path;
 
-use teamster_core::provider::{Decoder, FileLocation, Launch, SessionProtocol};
+use teamster_core::provider::{Decoder, Launch, OffersQuery, SessionProtocol};
 use teamster_core::{
     AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery, PermissionMode,
     SessionCapabilities, SessionOptions, SessionProvider, SystemPromptSupport,
@@ -26,15 +26,6 @@ pub use decoder::ClaudeDecoder;
 /// Claude Code, run with `claude -p --output-format stream-json`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Claude;
-
-/// Returns the location of a folder in the user's folder of the CLI.
-const fn in_home(path: &'static str) -> FileLocation {
-    FileLocation::User {
-        variable: "CLAUDE_CONFIG_DIR",
-        folder: ".claude",
-        path,
-    }
-}
 
 static INFO: CliInfo = {
     let mut info = CliInfo::new("claude", "Claude Code", "claude");
@@ -49,11 +40,6 @@ static INFO: CliInfo = {
     info.credentials = credentials::CREDENTIALS;
     info.model_vendor = Some("anthropic");
     info.instructions = &["CLAUDE.md"];
-    info.commands = &[
-        FileLocation::Project(".claude/commands"),
-        in_home("commands"),
-    ];
-    info.skills = &[FileLocation::Project(".claude/skills"), in_home("skills")];
     info.agent_loop = agent_loop::SUPPORT;
     info
 };
@@ -142,5 +128,10 @@ impl SessionProvider for Claude {
 
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
         Box::new(session::ClaudeSession::new(options))
+    }
+
+    fn offers_query(&self, options: &SessionOptions) -> Result<Option<OffersQuery>, AgentError> {
+        let launch = launch::launch_query(options)?;
+        Ok(Some(OffersQuery::new(launch, session::offers_query())))
     }
 }

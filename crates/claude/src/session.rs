@@ -14,7 +14,7 @@ mod wire;
 
 use std::collections::{HashMap, VecDeque};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use teamster_core::provider::{
     Activity, CommandId, DecodedResult, Decoder, Events, Exit, Outbox, SessionCommand,
     SessionProtocol,
@@ -28,6 +28,7 @@ use crate::ClaudeDecoder;
 pub(crate) use ask_user::ASK_USER;
 use ids::Ids;
 use offers::Reported;
+pub(crate) use offers::query as offers_query;
 
 pub(crate) static CAPABILITIES: SessionCapabilities = {
     let mut can = SessionCapabilities::none();
@@ -276,10 +277,9 @@ impl SessionProtocol for ClaudeSession {
 
     fn open(&mut self) {
         if self.has_offers {
-            let id = offers::REQUEST.to_owned();
-            let request = json!({"subtype": "initialize"});
-            self.outbox.write(&wire::request(&id, &request));
-            self.requests.insert(id, Request::Initialize);
+            self.outbox.write(&offers::request());
+            self.requests
+                .insert(offers::REQUEST.to_owned(), Request::Initialize);
         }
     }
 

@@ -15,7 +15,7 @@ use teamster_core::{
 
 use crate::{CAPABILITIES, INFO};
 pub(crate) use mcp::{CONFIG_FILES, Servers};
-pub(crate) use session::{Answers, Start, check_prompt, launch_session};
+pub(crate) use session::{Answers, Start, check_prompt, launch_query, launch_session};
 
 /// Largest prompt in characters. The CLI refuses a larger one, but only after it has begun a session (measured:
 /// "Input exceeds the maximum length of 1048576 characters").

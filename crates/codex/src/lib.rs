@@ -15,7 +15,7 @@ mod wire;
 
 use std::path::{Path, PathBuf};
 
-use teamster_core::provider::{Decoder, FileLocation, Launch};
+use teamster_core::provider::{Decoder, Launch};
 use teamster_core::{
     AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery, PermissionMode,
     SystemPromptSupport,
@@ -26,15 +26,6 @@ pub use decoder::CodexDecoder;
 /// Codex, run with `codex exec --json`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Codex;
-
-/// Returns the location of a folder in the user's folder of the CLI.
-const fn in_home(path: &'static str) -> FileLocation {
-    FileLocation::User {
-        variable: "CODEX_HOME",
-        folder: ".codex",
-        path,
-    }
-}
 
 static INFO: CliInfo = {
     let mut info = CliInfo::new("codex", "Codex", "codex");
@@ -48,13 +39,6 @@ static INFO: CliInfo = {
     info.credentials = credentials::CREDENTIALS;
     info.model_vendor = Some("openai");
     info.config_files = launch::CONFIG_FILES;
-    info.skills = &[
-        FileLocation::Project(".codex/skills"),
-        FileLocation::Project(".agents/skills"),
-        in_home("skills"),
-        // Those of the CLI itself, once it was started.
-        in_home("skills/.system"),
-    ];
     info
 };
 

@@ -18,7 +18,7 @@ mod turn;
 mod usage;
 mod work;
 
-use teamster_core::provider::{Launch, SessionProtocol};
+use teamster_core::provider::{Launch, OffersQuery, SessionProtocol};
 use teamster_core::{AgentError, SessionCapabilities, SessionOptions, SessionProvider};
 
 use crate::{Codex, launch};
@@ -53,6 +53,11 @@ impl SessionProvider for Codex {
 
     fn opens_image_files(&self) -> bool {
         true
+    }
+
+    fn offers_query(&self, options: &SessionOptions) -> Result<Option<OffersQuery>, AgentError> {
+        let launch = launch::launch_query(options)?;
+        Ok(Some(OffersQuery::new(launch, offers::query(options))))
     }
 }
 

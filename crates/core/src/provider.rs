@@ -42,6 +42,7 @@ pub mod json_line;
 mod launch;
 mod live_output;
 pub mod mixed_line;
+mod offers_query;
 mod secrets;
 mod session;
 pub mod surrogates;
@@ -66,6 +67,7 @@ pub use launch::{
     PathLocation, PrivateFile, PrivateHome, RUN_ID_VARIABLE, Signal, Stdin, StopStep,
 };
 pub use live_output::LiveOutput;
+pub use offers_query::{OffersProtocol, OffersQuery};
 pub use secrets::Secrets;
 pub use session::{
     CommandId, Outbox, SessionAssembler, SessionCommand, SessionProtocol, TurnOrigin,

@@ -14,7 +14,8 @@ pub use permission::{AskPermission, PermissionAnswer, PermissionPolicy, Permissi
 
 use crate::setters::setters;
 use crate::{
-    AgentError, AgentRuntime, EventStream, ExecuteParams, Id, Image, PermissionMode, Timeouts,
+    AgentError, AgentRuntime, EventStream, ExecuteParams, Id, Image, Offers, PermissionMode,
+    Timeouts,
 };
 
 /// The future returned by session methods.
@@ -34,6 +35,17 @@ pub trait SessionRuntime: AgentRuntime {
     ///
     /// Fails if sessions of this provider do not support a parameter.
     fn open(&self, options: SessionOptions) -> Result<Box<dyn AgentSession>, AgentError>;
+
+    /// Returns what a session with these options would offer, as its CLI says before a session begins: without a request to a
+    /// model, and without a session that stays. `None` if the CLI cannot be asked like that, which is the default. When this
+    /// returns, the process that was asked has ended; dropping the future ends it.
+    fn offers(
+        &self,
+        options: SessionOptions,
+    ) -> SessionFuture<'_, Result<Option<Offers>, AgentError>> {
+        let _ = options;
+        Box::pin(std::future::ready(Ok(None)))
+    }
 }
 
 impl<R: SessionRuntime + ?Sized> SessionRuntime for Arc<R> {
@@ -43,6 +55,13 @@ impl<R: SessionRuntime + ?Sized> SessionRuntime for Arc<R> {
 
     fn open(&self, options: SessionOptions) -> Result<Box<dyn AgentSession>, AgentError> {
         (**self).open(options)
+    }
+
+    fn offers(
+        &self,
+        options: SessionOptions,
+    ) -> SessionFuture<'_, Result<Option<Offers>, AgentError>> {
+        (**self).offers(options)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::provider::{Launch, SessionProtocol};
+use crate::provider::{Launch, OffersQuery, SessionProtocol};
 use crate::{AgentError, CliProvider, SessionCapabilities, SessionOptions};
 
 /// A [`CliProvider`] that supports live sessions.
@@ -33,6 +33,17 @@ pub trait SessionProvider: CliProvider {
     fn only_sessions(&self) -> bool {
         false
     }
+
+    /// Returns the process that is asked what a session with these options would offer. `None` if the CLI cannot be asked
+    /// without a session: by default.
+    ///
+    /// # Errors
+    ///
+    /// Fails if sessions do not support a parameter.
+    fn offers_query(&self, options: &SessionOptions) -> Result<Option<OffersQuery>, AgentError> {
+        let _ = options;
+        Ok(None)
+    }
 }
 
 impl<P: SessionProvider + ?Sized> SessionProvider for Arc<P> {
@@ -54,5 +65,9 @@ impl<P: SessionProvider + ?Sized> SessionProvider for Arc<P> {
 
     fn only_sessions(&self) -> bool {
         (**self).only_sessions()
+    }
+
+    fn offers_query(&self, options: &SessionOptions) -> Result<Option<OffersQuery>, AgentError> {
+        (**self).offers_query(options)
     }
 }

@@ -20,6 +20,7 @@ mod machine;
 mod mcp_servers;
 mod memory;
 mod observers;
+mod offers;
 mod orphans;
 mod output;
 mod own_agents;

@@ -3,6 +3,7 @@
 mod asking;
 pub(crate) mod commands;
 mod current;
+mod offers;
 mod reading;
 mod replies;
 mod shared;
@@ -15,8 +16,8 @@ use teamster_core::provider::{RunAssembler, Secrets, SessionAssembler, SessionPr
 use teamster_core::sync::lock;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentSession, ErrorCode, ErrorKind, EventStream, Id,
-    NoticeLevel, NoticeSource, PermissionMode, PermissionPolicy, SessionCapabilities,
-    SessionOptions, SessionProvider, SessionRuntime, Turn,
+    NoticeLevel, NoticeSource, Offers, PermissionMode, PermissionPolicy, SessionCapabilities,
+    SessionFuture, SessionOptions, SessionProvider, SessionRuntime, Turn,
 };
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 
@@ -70,6 +71,14 @@ impl<P: SessionProvider> SessionRuntime for CliRuntime<P> {
                 processes: 0,
             }),
         }))))
+    }
+
+    fn offers(
+        &self,
+        options: SessionOptions,
+    ) -> SessionFuture<'_, Result<Option<Offers>, AgentError>> {
+        let provider: Arc<dyn SessionProvider> = self.shared_provider();
+        Box::pin(offers::ask(provider, self.config().clone(), options))
     }
 }
 

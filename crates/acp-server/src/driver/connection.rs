@@ -8,14 +8,15 @@ use std::time::Duration;
 use teamster_api::RunLogEntry;
 use teamster_core::{AgentError, Offers, PermissionRequest};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::AbortHandle;
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::live::END_LIMIT;
 use super::thread::{self, Command};
 use super::{Disconnect, Shared, lines, open, past};
-use crate::{AcpServer, Action, Found, Output, SessionPage, Ticket};
+use crate::{AcpServer, Action, Found, Output, SessionPage, Setup, Ticket};
 
 /// Number of unwritten lines at which reading of session logs pauses.
 const MAX_UNWRITTEN: usize = 256;
@@ -27,6 +28,8 @@ const QUEUE_CAPACITY: usize = 64;
 /// A result that is not a line from the editor.
 pub(super) enum ActionResult {
     Prepared(Ticket, Result<Offers, AgentError>),
+    /// Session, agent, and what the agent says that it offers.
+    Offered(String, String, Offers),
     Found(Ticket, Result<Found, AgentError>),
     Listed(Ticket, Result<SessionPage, AgentError>),
     LoggedOut(Ticket, Result<(), AgentError>),
@@ -70,6 +73,8 @@ where
         server: AcpServer::new(shared.catalog.clone(), || Uuid::now_v7().to_string()),
         shared,
         threads: HashMap::new(),
+        asking: HashMap::new(),
+        asks: Arc::new(Semaphore::new(1)),
         reports: Reports { results, updates },
     };
     let (written, writer) = lines::write(writer);
@@ -119,6 +124,10 @@ struct Connection {
     server: AcpServer,
     shared: Arc<Shared>,
     threads: HashMap<String, thread::Handle>,
+    /// The tasks that ask agents what they offer, by session.
+    asking: HashMap<String, AbortHandle>,
+    /// Agents are asked one after another: each is a process.
+    asks: Arc<Semaphore>,
     reports: Reports,
 }
 
@@ -126,6 +135,10 @@ impl Connection {
     fn on_result(&mut self, result: ActionResult, out: &mut Output) {
         match result {
             ActionResult::Prepared(ticket, result) => self.server.prepared(ticket, result, out),
+            ActionResult::Offered(session_id, agent, offers) => {
+                self.asking.remove(&session_id);
+                self.server.offered(&session_id, &agent, &offers, out);
+            }
             ActionResult::Found(ticket, result) => self.server.found(ticket, result, out),
             ActionResult::Listed(ticket, result) => self.server.listed(ticket, result, out),
             ActionResult::LoggedOut(ticket, result) => self.server.logged_out(ticket, result, out),
@@ -167,6 +180,9 @@ impl Connection {
                 },
                 move |result| ActionResult::Prepared(ticket, result),
             ),
+            Action::AskOffers {
+                session_id, setup, ..
+            } => self.ask_offers(session_id, setup),
             Action::Find {
                 ticket, session_id, ..
             } => self.lookup(
@@ -196,28 +212,20 @@ impl Connection {
             ),
             Action::Close {
                 ticket, session_id, ..
-            } => self.send(
-                &session_id,
-                Command::Close {
-                    ticket,
-                    forget: false,
-                },
-            ),
+            } => self.close(&session_id, ticket, false),
             Action::Delete {
                 ticket, session_id, ..
-            } => self.send(
-                &session_id,
-                Command::Close {
-                    ticket,
-                    forget: true,
-                },
-            ),
+            } => self.close(&session_id, ticket, true),
             Action::Prompt {
                 session_id,
                 setup,
                 prompt,
                 ..
-            } => self.send(&session_id, Command::Prompt(Box::new(setup), prompt)),
+            } => {
+                // What it offers is in its log from now on.
+                self.stop_asking(&session_id);
+                self.send(&session_id, Command::Prompt(Box::new(setup), prompt));
+            }
             Action::Apply {
                 session_id, setup, ..
             } => self.send(&session_id, Command::Apply(Box::new(setup))),
@@ -228,6 +236,32 @@ impl Connection {
                 answer,
                 ..
             } => self.send(&session_id, Command::Answer(request_id, answer)),
+        }
+    }
+
+    /// Asks the agent of a session what it offers, in a task of its own.
+    fn ask_offers(&mut self, session_id: String, setup: Setup) {
+        self.stop_asking(&session_id);
+        let (Some(source), Some(agent)) = (self.shared.offers.clone(), setup.agent.clone()) else {
+            return;
+        };
+        let spec = open::spec(&self.shared, &setup, &mut Vec::new());
+        let (asks, results) = (self.asks.clone(), self.reports.results.clone());
+        let id = session_id.clone();
+        let task = tokio::spawn(async move {
+            // The semaphore is never closed.
+            let _permit = asks.acquire().await;
+            if let Some(offers) = source.ask(spec).await {
+                // Fails only after the connection has ended.
+                let _ = results.send(ActionResult::Offered(id, agent, offers));
+            }
+        });
+        self.asking.insert(session_id, task.abort_handle());
+    }
+
+    fn stop_asking(&mut self, session_id: &str) {
+        if let Some(task) = self.asking.remove(session_id) {
+            task.abort();
         }
     }
 
@@ -247,6 +281,11 @@ impl Connection {
             // Fails only after the connection has ended.
             let _ = results.send(report(result));
         });
+    }
+
+    fn close(&mut self, session_id: &str, ticket: Ticket, forget: bool) {
+        self.stop_asking(session_id);
+        self.send(session_id, Command::Close { ticket, forget });
     }
 
     /// Sends a command to a thread, which is started with its first command.
@@ -270,11 +309,15 @@ impl Connection {
     async fn end(self) {
         let Self {
             threads,
+            asking,
             reports,
             shared,
             ..
         } = self;
         drop(reports);
+        for task in asking.into_values() {
+            task.abort();
+        }
         let ends: Vec<_> = threads.into_values().map(thread::Handle::end).collect();
         let all = async {
             for end in ends {

@@ -112,7 +112,7 @@ pub(super) async fn open(
 }
 
 /// Returns the session with this setup, without its place in a thread.
-fn spec(shared: &Shared, setup: &Setup, notices: &mut Vec<String>) -> SessionSpec {
+pub(super) fn spec(shared: &Shared, setup: &Setup, notices: &mut Vec<String>) -> SessionSpec {
     let mut spec = shared.session.clone();
     spec.provider = setup.agent.clone().unwrap_or_default();
     spec.model.clone_from(&setup.settings.model);

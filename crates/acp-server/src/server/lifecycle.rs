@@ -173,6 +173,7 @@ impl AcpServer {
         out.response(&id, &response);
         self.show_left_out(&session_id, &left_out, out);
         self.show_changed_commands(&session_id, out);
+        self.ask_offers(&session_id, out);
     }
 
     /// Takes the host's answer to [`Action::Find`].
@@ -227,9 +228,14 @@ impl AcpServer {
                 .config_options(options);
             out.response(&request.id, &response);
         }
+        // A session of the CLI's own has none in its file.
+        let is_unknown = session.view.offers.is_empty();
         self.sessions.insert(session_id.clone(), session);
         self.show_left_out(&session_id, &left_out, out);
         self.show_changed_commands(&session_id, out);
+        if is_unknown {
+            self.ask_offers(&session_id, out);
+        }
     }
 
     /// Takes the host's answer to [`Action::List`].

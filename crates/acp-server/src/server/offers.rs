@@ -5,12 +5,39 @@ use agent_client_protocol_schema::v1::{
     UnstructuredCommandInput,
 };
 use serde_json::json;
-use teamster_core::SlashCommand;
+use teamster_core::{Offers, SlashCommand};
 
 use super::AcpServer;
-use crate::Output;
+use crate::{Action, Output};
 
 impl AcpServer {
+    /// Asks the session's agent what it offers before its first prompt.
+    pub(super) fn ask_offers(&mut self, session_id: &str, out: &mut Output) {
+        let Some(session) = self.sessions.get_mut(session_id) else {
+            return;
+        };
+        session.asks_offers = true;
+        out.actions.push(Action::AskOffers {
+            session_id: session_id.to_owned(),
+            setup: session.setup.clone(),
+        });
+    }
+
+    /// Takes the host's answer to [`Action::AskOffers`]: what a session of this agent would offer.
+    pub fn offered(&mut self, session_id: &str, agent: &str, offers: &Offers, out: &mut Output) {
+        let Some(session) = self.sessions.get_mut(session_id) else {
+            return;
+        };
+        // After a prompt, the log has what the session does offer.
+        if !session.asks_offers || session.setup.agent.as_deref() != Some(agent) {
+            return;
+        }
+        session.asks_offers = false;
+        session.view.offers.update(offers);
+        self.show_changed_options(session_id, out);
+        self.show_changed_commands(session_id, out);
+    }
+
     /// Sends the commands of the session's agent to the editor if they changed. An agent to which a prompt `/name` is text
     /// has none.
     pub(super) fn show_changed_commands(&mut self, session_id: &str, out: &mut Output) {

@@ -88,6 +88,7 @@ impl AcpServer {
         self.show_left_out(&session_id, left_out.as_slice(), out);
         if self.session(&session_id)?.setup.agent != agent {
             self.show_changed_commands(&session_id, out);
+            self.ask_offers(&session_id, out);
         }
         Ok(())
     }

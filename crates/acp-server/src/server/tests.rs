@@ -76,6 +76,8 @@ impl Editor {
             panic!("{:?}", self.actions);
         };
         self.host(|server, out| server.prepared(ticket, Ok(Offers::new()), out));
+        let asked = self.actions.pop();
+        assert!(matches!(asked, Some(Action::AskOffers { .. })), "{asked:?}");
         self.answer(1)
     }
 

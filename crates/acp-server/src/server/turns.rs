@@ -73,6 +73,7 @@ impl AcpServer {
             setup: session.setup.clone(),
             prompt,
         });
+        session.asks_offers = false;
         // The next prompt continues this session.
         session.started = true;
         session.setup.resumed = true;

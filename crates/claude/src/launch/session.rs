@@ -48,6 +48,27 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     Ok(launch)
 }
 
+/// Returns the launch of a process that is only asked what a session would offer. Measured with 2.1.197: without these flags,
+/// the CLI runs the hooks of its start, and starts the user's MCP servers, before it has a prompt.
+pub(crate) fn launch_query(options: &SessionOptions) -> Result<Launch, AgentError> {
+    let mut params = options.params.clone();
+    params.session_id = None;
+    params.fork = false;
+    params.new_session_id = None;
+    params.hooks = None;
+    params.mcp_servers.clear();
+    params.mcp_strict = true;
+    let mut launch = launch_session(&SessionOptions::new(params))?;
+    // The CLI takes the last settings.
+    for arg in [
+        "--no-session-persistence",
+        r#"--settings={"disableAllHooks":true}"#,
+    ] {
+        launch.args.push(arg.into());
+    }
+    Ok(launch)
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -78,6 +99,30 @@ mod tests {
                 "--replay-user-messages",
             ]
         );
+    }
+
+    #[test]
+    fn a_process_that_is_only_asked_begins_and_starts_nothing() {
+        let mut params = ExecuteParams::new("");
+        params.session_id = Some("4e7c1419-faa6-4b9e-a712-01520d2026c2".into());
+        params.fork = true;
+        params.hooks = Some(serde_json::json!({"Stop": []}));
+        params.mcp_servers = vec![McpServer::stdio("tiny", "tool", ["--x"])];
+        params.extra_args = vec!["--debug".into()];
+        let launch = launch_query(&SessionOptions::new(params)).unwrap();
+        let args: Vec<_> = launch.args.iter().map(|it| it.to_str().unwrap()).collect();
+        assert_eq!(
+            args[4..],
+            [
+                "--strict-mcp-config",
+                "--input-format=stream-json",
+                "--replay-user-messages",
+                "--debug",
+                "--no-session-persistence",
+                r#"--settings={"disableAllHooks":true}"#,
+            ]
+        );
+        assert!(launch.private_files.is_empty(), "neither servers nor hooks");
     }
 
     #[test]

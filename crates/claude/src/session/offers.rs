@@ -1,14 +1,35 @@
 //! Commands and models that the CLI offers.
 
 use serde::Deserialize;
-use teamster_core::provider::Events;
-use teamster_core::provider::json_line::or_default;
+use serde_json::{Value, json};
+use teamster_core::provider::json_line::{self, or_default};
+use teamster_core::provider::{Events, OffersProtocol};
 use teamster_core::{ModelChoice, Offers, SlashCommand};
 
-use super::wire::Answer;
+use super::wire::{self, Answer, LineKind, heard};
 
 /// Id of the request for the offers.
 pub(super) const REQUEST: &str = "teamster-initialize";
+
+/// Returns the request for the offers.
+pub(super) fn request() -> Value {
+    wire::request(REQUEST, &json!({"subtype": "initialize"}))
+}
+
+/// Creates the protocol of a process that is only asked for the offers.
+pub(crate) fn query() -> OffersProtocol {
+    OffersProtocol::new(&[request()], 1, |line| {
+        let LineKind::Answer { outcome, .. } = json_line::read(line, heard)?.what else {
+            return None;
+        };
+        let mut reported = Reported::default();
+        // A CLI without such a request offers nothing.
+        if let Ok(answer) = outcome {
+            reported.initialized(answer);
+        }
+        Some(reported.now)
+    })
+}
 
 /// The CLI's word for its default model, which callers choose by naming no model.
 const DEFAULT_MODEL: &str = "default";

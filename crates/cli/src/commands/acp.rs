@@ -13,8 +13,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use teamster_acp_server::{Catalog, Disconnect, EditorServer, LogOut};
+use teamster_acp_server::{AskOffers, Catalog, Disconnect, EditorServer, LogOut};
 use teamster_api::{ProblemCode, ServiceError, SessionSpec};
+use teamster_core::Offers;
 use teamster_core::time::millis;
 use teamster_host::{Guard, LocalMachine, LocalRuns, SessionTasks};
 use tokio::runtime::Runtime;
@@ -92,7 +93,8 @@ fn here(runtime: &Runtime, mut session: SessionSpec) -> anyhow::Result<u8> {
     teamster_host::adopt_orphans();
     let served = runtime.block_on(async {
         let catalog = Catalog::of_machine(&machine, &session).await?;
-        let mut server = EditorServer::new(Arc::new(runs), catalog, session);
+        let mut server =
+            EditorServer::new(Arc::new(runs), catalog, session).with_offers(Arc::new(ByCli));
         if has_own {
             server = server.with_cli_files(Arc::new(OfFiles));
         }
@@ -107,8 +109,16 @@ fn here(runtime: &Runtime, mut session: SessionSpec) -> anyhow::Result<u8> {
     served
 }
 
-/// Logs out by the agents' CLIs.
+/// Asks the agents' CLIs, and logs out by them.
 struct ByCli;
+
+#[async_trait::async_trait]
+impl AskOffers for ByCli {
+    async fn ask(&self, session: SessionSpec) -> Option<Offers> {
+        // An agent that cannot be started says why after the first prompt.
+        host().offers(&session).await.ok().flatten()
+    }
+}
 
 #[async_trait::async_trait]
 impl LogOut for ByCli {

@@ -53,6 +53,16 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     })
 }
 
+/// Returns the launch of a process that is only asked what a session would offer. MCP servers and hooks belong to a thread,
+/// which is not started.
+pub(crate) fn launch_query(options: &SessionOptions) -> Result<Launch, AgentError> {
+    let mut params = options.params.clone();
+    params.session_id = None;
+    params.fork = false;
+    params.mcp_servers.clear();
+    launch_session(&SessionOptions::new(params))
+}
+
 fn check(options: &SessionOptions) -> Result<(), AgentError> {
     // The prompts are sent later.
     let mut params = options.params.clone();

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
-use teamster_core::provider::Events;
-use teamster_core::{ModelChoice, Offers, SlashCommand, Turn};
+use teamster_core::provider::{Events, OffersProtocol};
+use teamster_core::{ModelChoice, Offers, SessionOptions, SlashCommand, Turn};
 
+use super::opening::{about_client, initialized};
 use super::state::{CodexSession, Lookup};
 use crate::wire::Object;
 
@@ -20,13 +21,10 @@ impl CodexSession {
     /// Requests the models and the skills, once in a process.
     pub(super) fn request_offers(&mut self) {
         if std::mem::take(&mut self.wants_models) {
-            let request = json!({"id": MODELS, "method": "model/list", "params": {}});
-            self.outbox.write(&request);
+            self.outbox.write(&models_request());
         }
         if self.takes_commands && matches!(self.skills, Lookup::Not) {
-            // Those of its working directory, and of the user.
-            let request = json!({"id": SKILLS, "method": "skills/list", "params": {}});
-            self.outbox.write(&request);
+            self.outbox.write(&skills_request());
             self.skills = Lookup::Waiting;
         }
     }
@@ -66,30 +64,65 @@ impl CodexSession {
         message: &Object<'_>,
         out: &mut Events,
     ) -> Option<()> {
-        // A CLI without such a request answers with an error.
-        let data = || message.object("result").map(|it| it.objects("data"));
-        if id == MODELS {
-            let models = data().unwrap_or_default();
-            let models: Vec<_> = models.iter().filter_map(model).collect();
-            if !models.is_empty() {
-                out.push(Offers::new().models(models).into());
-            }
-            return Some(());
-        }
+        let offers = answer(id, message)?;
         if id == SKILLS {
-            let folders = data().unwrap_or_default();
-            let skills = folders.iter().flat_map(|folder| folder.objects("skills"));
-            let skills: Vec<_> = skills.filter_map(|line| skill(&line)).collect();
-            let names = skills.iter().map(|skill| skill.name.clone()).collect();
-            self.skills = Lookup::Answered(names);
-            let compact = SlashCommand::new(COMPACT.trim_start_matches('/'))
-                .description("Compact the conversation".to_owned());
-            let commands = std::iter::once(compact).chain(skills).collect::<Vec<_>>();
-            out.push(Offers::new().commands(commands).into());
-            return Some(());
+            let skills = offers.commands.iter().flatten().skip(1);
+            self.skills = Lookup::Answered(skills.map(|skill| skill.name.clone()).collect());
         }
-        None
+        if !offers.is_empty() {
+            out.push(offers.into());
+        }
+        Some(())
     }
+}
+
+/// Creates the protocol of a process that is only asked for the offers. No thread is started.
+pub(super) fn query(options: &SessionOptions) -> OffersProtocol {
+    let mut messages = vec![
+        json!({"id": 1, "method": "initialize", "params": about_client()}),
+        initialized(),
+        models_request(),
+    ];
+    if options.params.slash_commands {
+        messages.push(skills_request());
+    }
+    let answers = messages.len() - 2;
+    OffersProtocol::new(&messages, answers, |line| {
+        let text = String::from_utf8_lossy(line);
+        let message = Object::parse(&text)?;
+        answer(&message.value("id")?, &message)
+    })
+}
+
+fn models_request() -> Value {
+    json!({"id": MODELS, "method": "model/list", "params": {}})
+}
+
+/// Asks for the skills of the working directory and of the user.
+fn skills_request() -> Value {
+    json!({"id": SKILLS, "method": "skills/list", "params": {}})
+}
+
+/// Returns what the response with this id offers, the command that compacts before the skills. `None` if the requests for the
+/// offers have other ids.
+fn answer(id: &Value, message: &Object<'_>) -> Option<Offers> {
+    // A CLI without such a request answers with an error.
+    let data = || message.object("result").map(|it| it.objects("data"));
+    if id == MODELS {
+        let models = data().unwrap_or_default();
+        let models: Vec<_> = models.iter().filter_map(model).collect();
+        return Some(Offers::new().models(Some(models).filter(|it| !it.is_empty())));
+    }
+    if id == SKILLS {
+        let folders = data().unwrap_or_default();
+        let skills = folders.iter().flat_map(|folder| folder.objects("skills"));
+        let skills = skills.filter_map(|line| skill(&line));
+        let compact = SlashCommand::new(COMPACT.trim_start_matches('/'))
+            .description("Compact the conversation".to_owned());
+        let commands = std::iter::once(compact).chain(skills).collect::<Vec<_>>();
+        return Some(Offers::new().commands(commands));
+    }
+    None
 }
 
 fn skill(line: &Object<'_>) -> Option<SlashCommand> {

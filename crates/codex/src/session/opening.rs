@@ -26,21 +26,8 @@ const UNWANTED: &[&str] = &[
 impl CodexSession {
     /// Sends the first request, and prepares the session that the parameters name.
     pub(super) fn initialize(&mut self) {
-        let params = json!({
-            "clientInfo": {
-                "name": "teamster",
-                "title": null,
-                "version": env!("CARGO_PKG_VERSION"),
-            },
-            "capabilities": {
-                // Without this, the CLI does not end commands on request.
-                "experimentalApi": true,
-                "requestAttestation": false,
-                "optOutNotificationMethods": UNWANTED,
-            },
-        });
-        self.call(Call::Initialize, "initialize", &params);
-        self.outbox.write(&json!({"method": "initialized"}));
+        self.call(Call::Initialize, "initialize", &about_client());
+        self.outbox.write(&initialized());
         self.opening = Some(self.first_opening());
     }
 
@@ -259,6 +246,28 @@ impl CodexSession {
             self.fail(error, out);
         }
     }
+}
+
+/// Returns the parameters of the first request.
+pub(super) fn about_client() -> Value {
+    json!({
+        "clientInfo": {
+            "name": "teamster",
+            "title": null,
+            "version": env!("CARGO_PKG_VERSION"),
+        },
+        "capabilities": {
+            // Without this, the CLI does not end commands on request.
+            "experimentalApi": true,
+            "requestAttestation": false,
+            "optOutNotificationMethods": UNWANTED,
+        },
+    })
+}
+
+/// Returns the notification that follows it.
+pub(super) fn initialized() -> Value {
+    json!({"method": "initialized"})
 }
 
 fn set(params: &mut Value, name: &str, value: Option<&str>) {

@@ -2,6 +2,7 @@
 
 mod commands;
 mod images;
+mod offers;
 mod permissions;
 #[cfg(target_os = "linux")]
 mod soak;

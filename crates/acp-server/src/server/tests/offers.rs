@@ -59,6 +59,79 @@ fn commands_follow_the_new_session_and_each_change() {
 }
 
 #[test]
+fn what_the_agent_says_before_the_first_prompt_is_shown() {
+    let mut editor = Editor::with_session();
+    let models = vec![ModelChoice::new("deep").name("Deep")];
+    let offers = Offers::new()
+        .commands(vec![SlashCommand::new("init")])
+        .models(models);
+    editor.host(|server, out| server.offered("s1", "codex", &offers, out));
+    assert_eq!(editor.updates(), [""; 0], "it was another agent");
+    editor.host(|server, out| server.offered("s1", "claude", &offers, out));
+    let updates = editor.updates();
+    let kinds: Vec<_> = updates
+        .iter()
+        .map(|it| it["params"]["update"]["sessionUpdate"].clone())
+        .collect();
+    assert_eq!(kinds, ["config_option_update", "available_commands_update"]);
+    let options = &updates[0]["params"]["update"]["configOptions"];
+    assert_eq!(options[1]["options"][1]["name"], "Deep", "{options}");
+    // It was asked once.
+    let later = Offers::new().commands(Vec::new());
+    editor.host(|server, out| server.offered("s1", "claude", &later, out));
+    assert_eq!(editor.updates(), [""; 0]);
+}
+
+#[test]
+fn what_the_agent_says_after_the_first_prompt_is_not_needed() {
+    let mut editor = Editor::with_session();
+    editor.prompt(2, "hi");
+    editor.updates();
+    let offers = Offers::new().commands(vec![SlashCommand::new("init")]);
+    editor.host(|server, out| server.offered("s1", "claude", &offers, out));
+    assert_eq!(editor.updates(), [""; 0]);
+}
+
+#[test]
+fn another_agent_is_asked_too() {
+    let mut other = claude();
+    other.id = "codex".to_owned();
+    let mut editor = Editor::with(Catalog::choice(vec![claude(), other]));
+    editor.begin();
+    let set = json!({"sessionId": "s1", "configId": "agent", "value": "codex"});
+    editor.call(2, "session/set_config_option", set);
+    let Some(Action::AskOffers { setup, .. }) = editor.actions.pop() else {
+        panic!("{:?}", editor.actions);
+    };
+    assert_eq!(setup.agent.as_deref(), Some("codex"));
+}
+
+#[test]
+fn a_loaded_session_is_asked_for_if_its_log_has_none() {
+    for (line, is_asked) in [
+        (json!({"type": "text", "text": "a"}), true),
+        (json!({"type": "offers", "commands": [command("x")]}), false),
+    ] {
+        let mut editor = Editor::new();
+        editor.call(0, "initialize", json!({"protocolVersion": 1}));
+        let params = json!({"sessionId": "old", "cwd": "/w", "mcpServers": []});
+        editor.call(1, "session/load", params);
+        let Some(Action::Find { ticket, .. }) = editor.actions.pop() else {
+            panic!("{:?}", editor.actions);
+        };
+        let mut entry = json!({"seq": 1, "atMs": 1, "attempt": 1});
+        let fields = line.as_object().unwrap().clone();
+        entry.as_object_mut().unwrap().extend(fields);
+        let entry: RunLogEntry = serde_json::from_value(entry).unwrap();
+        let found = Found::new("claude", None, vec![entry]);
+        editor.host(|server, out| server.found(ticket, Ok(found), out));
+        let asked = editor.actions.pop();
+        let has_asked = matches!(asked, Some(Action::AskOffers { .. }));
+        assert_eq!(has_asked, is_asked, "{line}: {asked:?}");
+    }
+}
+
+#[test]
 fn an_agent_to_which_they_are_text_has_no_commands() {
     let mut agent = claude();
     agent.commands = false;

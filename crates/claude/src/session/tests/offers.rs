@@ -1,10 +1,13 @@
 //! Commands and models that the session offers.
 
 use serde_json::json;
-use teamster_core::provider::Outbox;
-use teamster_core::{AgentEvent, ModelChoice, Offers, SlashCommand, Turn};
+use teamster_core::provider::{Outbox, SessionAssembler};
+use teamster_core::{
+    AgentEvent, ModelChoice, Offers, SessionOptions, SessionProvider, SlashCommand, Turn,
+};
 
 use super::{OLD, Talk, answer, replay, result};
+use crate::Claude;
 
 fn init(commands: &[&str]) -> serde_json::Value {
     json!({"type": "system", "subtype": "init", "session_id": OLD, "model": "m",
@@ -112,4 +115,42 @@ fn half_a_character_loses_no_item() {
         turn(&mut talk, &["compact"]),
         [Offers::new().models(models).commands(vec![compact])]
     );
+}
+
+#[test]
+fn a_process_that_is_only_asked_gets_no_prompt() {
+    let query = Claude.offers_query(&SessionOptions::default()).unwrap();
+    let mut session = SessionAssembler::new(Box::new(query.unwrap().protocol));
+    let written = session.outbox(Outbox::take_input);
+    let request: serde_json::Value = serde_json::from_slice(&written).unwrap();
+    assert_eq!(request["request"], json!({"subtype": "initialize"}));
+    session.begin(Turn::new("-"));
+    assert_eq!(session.outbox(Outbox::take_input), b"");
+    let other = json!({"type": "system", "subtype": "status", "permissionMode": "default"});
+    session.line(other.to_string().as_bytes());
+    assert!(!session.is_over());
+    let line = answer(
+        &request,
+        &json!({"response": {"commands": [{"name": "compact", "description": ""}]}}),
+    );
+    session.line(line.to_string().as_bytes());
+    assert!(session.is_over());
+    let events: Vec<_> = session.out().drain().collect();
+    let compact = Offers::new().commands(vec![SlashCommand::new("compact")]);
+    assert_eq!(offers(&events), [compact]);
+}
+
+#[test]
+fn a_cli_that_refuses_to_be_asked_offers_nothing() {
+    let query = Claude.offers_query(&SessionOptions::default()).unwrap();
+    let mut session = SessionAssembler::new(Box::new(query.unwrap().protocol));
+    let written = session.outbox(Outbox::take_input);
+    let request: serde_json::Value = serde_json::from_slice(&written).unwrap();
+    session.begin(Turn::new("-"));
+    let refused = json!({"type": "control_response", "response": {"subtype": "error",
+        "request_id": request["request_id"], "error": "unknown subtype"}});
+    session.line(refused.to_string().as_bytes());
+    assert!(session.is_over());
+    let events: Vec<_> = session.out().drain().collect();
+    assert_eq!(offers(&events), []);
 }

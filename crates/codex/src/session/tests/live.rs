@@ -1,10 +1,12 @@
 //! Live output, the size of the context, models and compaction.
 
 use teamster_core::{
-    ContextUse, Image, ImageSource, ModelChoice, NoticeCode, Offers, RunStatus, SlashCommand,
+    ContextUse, Image, ImageSource, ModelChoice, NoticeCode, Offers, RunStatus, SessionProvider,
+    SlashCommand,
 };
 
 use super::*;
+use crate::Codex;
 
 fn contexts(events: &[AgentEvent]) -> Vec<ContextUse> {
     let contexts = events.iter().filter_map(|event| match event {
@@ -270,4 +272,33 @@ fn a_compaction_is_reported_once() {
             .collect();
         assert_eq!(codes, expected);
     }
+}
+
+#[test]
+fn a_process_that_is_only_asked_starts_no_thread() {
+    let mut options = bypassing();
+    options.params.slash_commands = true;
+    options.params.session_id = Some(THREAD.to_owned());
+    let query = Codex.offers_query(&options).unwrap().unwrap();
+    let mut session = SessionAssembler::new(Box::new(query.protocol));
+    let written = String::from_utf8(session.outbox(Outbox::take_input)).unwrap();
+    let methods: Vec<_> = written
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["method"].clone())
+        .collect();
+    let expected = ["initialize", "initialized", "model/list", "skills/list"];
+    assert_eq!(methods, expected);
+    session.begin(Turn::new("-"));
+    assert_eq!(session.outbox(Outbox::take_input), b"");
+    // Made by hand after the responses of 0.169.0.
+    session.line(br#"{"id":1,"result":{"userAgent":"teamster"}}"#);
+    session.line(br#"{"id":"skills","result":{"data":[{"cwd":"/w","skills":[{"name":"greet","description":"Greets"}]}]}}"#);
+    assert!(!session.is_over());
+    session.line(br#"{"id":"models","error":{"code":-32600,"message":"unknown variant"}}"#);
+    assert!(session.is_over());
+    let compact = SlashCommand::new("compact").description("Compact the conversation");
+    let greet = SlashCommand::new("greet").description("Greets");
+    let offers = AgentEvent::from(Offers::new().commands(vec![compact, greet]));
+    let events: Vec<_> = session.out().drain().collect();
+    assert_eq!(events[0], offers);
 }

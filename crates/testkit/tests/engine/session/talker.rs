@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use teamster_core::provider::{
-    CommandId, DecodedResult, Decoder, Events, Exit, Launch, Outbox, SessionCommand,
-    SessionProtocol, Stdin,
+    CommandId, DecodedResult, Decoder, Events, Exit, Launch, OffersProtocol, OffersQuery, Outbox,
+    SessionCommand, SessionProtocol, Stdin,
 };
 use teamster_core::{
     AgentError, AgentEvent, AgentSession, Capabilities, CliInfo, CliProvider, Decision, ErrorCode,
@@ -80,6 +80,8 @@ pub(super) struct Talker {
     pub(super) capabilities: SessionCapabilities,
     /// Whether the CLI opens image files itself.
     pub(super) opens_image_files: bool,
+    /// Creates the protocol of a process that is only asked.
+    pub(super) query: Option<Arc<dyn Fn() -> OffersProtocol + Send + Sync>>,
 }
 
 impl CliProvider for Talker {
@@ -119,6 +121,14 @@ impl SessionProvider for Talker {
 
     fn opens_image_files(&self) -> bool {
         self.opens_image_files
+    }
+
+    fn offers_query(&self, options: &SessionOptions) -> Result<Option<OffersQuery>, AgentError> {
+        let Some(query) = &self.query else {
+            return Ok(None);
+        };
+        let launch = self.launch_session(options)?;
+        Ok(Some(OffersQuery::new(launch, query())))
     }
 
     fn protocol(&self, _: &SessionOptions) -> Box<dyn SessionProtocol> {
@@ -269,6 +279,7 @@ pub(super) fn prepared() -> Prepared {
             fake: run.provider,
             capabilities: ALL,
             opens_image_files: false,
+            query: None,
         },
         config,
         options: SessionOptions::default(),
