@@ -1,9 +1,8 @@
 // The inlines of Markdown: text, code, emphasis, links. See markdown.js.
 
-/// Maximum depth of parentheses in an address.
-const PARENTHESES = 32;
-const ESCAPED = /\\([!-/:-@[-`{-~])|&(?:#[xX]([0-9a-fA-F]{1,6})|#(\d{1,7})|(\w{1,31}));/g;
-const NAMED = {amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: '\u00a0', copy: '©', hellip: '…', mdash: '—', ndash: '–', rarr: '→', larr: '←', times: '×'};
+import {plain} from './entity.js';
+import {htmlEnd} from './html.js';
+import {destination, keyOf, labelAt} from './link.js';
 
 /// Characters that mean nothing by themselves.
 const PLAIN = /[^\n`[\]\\!<&*_~h]+/y;
@@ -14,16 +13,6 @@ const TICKS = /`+/g;
 
 const isSpace = (character) => character === undefined || /\s/.test(character);
 const isPunctuation = (character) => character !== undefined && /[\p{P}\p{S}]/u.test(character);
-
-/// The text of an escape or of an entity; of an unknown entity, the entity.
-export function plain(text) {
-  return text.replace(ESCAPED, (all, escaped, hex, decimal, name) => {
-    if (escaped) return escaped;
-    if (name) return Object.hasOwn(NAMED, name) ? NAMED[name] : all;
-    const code = hex ? parseInt(hex, 16) : Number(decimal);
-    return code === 0 || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? '\ufffd' : String.fromCodePoint(code);
-  });
-}
 
 /// A list whose parts are moved at once.
 class Chain {
@@ -85,8 +74,8 @@ class Chain {
   }
 }
 
-/// Returns the inlines of the text of a paragraph.
-export function inlines(text) {
+/// Returns the inlines of the text of a paragraph. `find` has the definition of the address with a label.
+export function inlines(text, find = () => undefined) {
   const chain = new Chain();
   const brackets = [];
   /// The beginning of the last link with brackets.
@@ -94,6 +83,8 @@ export function inlines(text) {
   /// Runs of `*`, `_` and `~` that may begin or end an emphasis, the last first.
   let last;
   let ticks;
+  /// Where a text is that ends HTML, by that text.
+  const marks = new Map();
   let at = 0;
 
   const say = (words) => chain.add({type: 'text', text: words});
@@ -208,16 +199,40 @@ export function inlines(text) {
   };
 
   const open = (mark, isImage) => {
-    brackets.push({node: say(mark), isImage, at, below: last});
+    brackets.push({node: say(mark), isImage, at, end: at + mark.length, below: last, hasInner: false});
     at += mark.length;
   };
 
+  /// The address of the link whose text is between a bracket and the one before `end`, and the end of the link.
+  const addressed = (bracket, end) => {
+    const found = text[end] === '(' ? destination(text, end) : undefined;
+    if (found) return found;
+    const label = text[end] === '[' ? labelAt(text, end) : undefined;
+    if (label && label.label !== '') return defined(label.label, label.end);
+    // Its text is its label.
+    return bracket.hasInner ? undefined : defined(text.slice(bracket.end, end - 1), label?.end ?? end);
+  };
+
+  const defined = (label, end) => {
+    const key = keyOf(label);
+    const found = key === '' ? undefined : find(key);
+    return found && {href: found.href, title: found.title, end};
+  };
+
+  /// The place from which on the text has these characters. Each part of the text is looked through once.
+  const next = (characters, from) => {
+    const known = marks.get(characters);
+    if (known === undefined || (known >= 0 && known < from)) marks.set(characters, text.indexOf(characters, from));
+    return marks.get(characters);
+  };
+
   const close = () => {
-    at += 1;
     const bracket = brackets.pop();
     // There are no links in links.
     const isOpen = bracket && (bracket.isImage || bracket.at > linkedAt);
-    const found = isOpen && text[at] === '(' ? destination(text, at) : undefined;
+    const found = isOpen ? addressed(bracket, at + 1) : undefined;
+    if (brackets.length > 0) brackets.at(-1).hasInner = true;
+    at += 1;
     if (!found) {
       say(']');
       return;
@@ -280,12 +295,15 @@ export function inlines(text) {
       case '<': {
         const found = match(AUTOLINK);
         const mail = found ?? match(MAIL);
+        const end = mail ? at + mail[0].length : htmlEnd(text, at, next);
         if (mail) address(mail[1], found ? mail[1] : `mailto:${mail[1]}`, mail[0]);
-        at += mail ? mail[0].length : say('<').text.length;
+        else if (end) chain.add({type: 'html', text: text.slice(at, end)});
+        else say('<');
+        at = end ?? at + 1;
         break;
       }
       case '&': {
-        const found = match(/&(?:#[xX][0-9a-fA-F]{1,6}|#\d{1,7}|\w{1,31});/y);
+        const found = match(/&(?:#[xX][0-9a-fA-F]{1,6}|#\d{1,7}|[A-Za-z][A-Za-z\d]{0,30});/y);
         say(found ? plain(found[0]) : '&');
         at += found ? found[0].length : 1;
         break;
@@ -314,58 +332,6 @@ function fits(opener, closer) {
   if (opener.character === '~') return true;
   const isBoth = opener.closes || closer.opens;
   return !isBoth || (opener.length + closer.length) % 3 !== 0 || (opener.length % 3 === 0 && closer.length % 3 === 0);
-}
-
-/// Reads `(address "title")`.
-function destination(text, begin) {
-  let at = begin + 1;
-  const space = () => {
-    while (/[ \t\n]/.test(text[at] ?? 'x')) at += 1;
-  };
-  space();
-  let href;
-  if (text[at] === '<') {
-    const end = after(text, at + 1, '>', '<\n');
-    if (end === undefined) return undefined;
-    href = text.slice(at + 1, end);
-    at = end + 1;
-  } else {
-    const from = at;
-    let depth = 0;
-    for (; at < text.length; at++) {
-      const character = text[at];
-      if (character === '\\' && /[!-/:-@[-`{-~]/.test(text[at + 1] ?? '')) at += 1;
-      else if (character === '(') depth += 1;
-      else if (character === ')' && depth-- === 0) break;
-      else if (/[\p{Cc} ]/u.test(character)) break;
-      if (depth > PARENTHESES) return undefined;
-    }
-    if (depth > 0) return undefined;
-    href = text.slice(from, at);
-  }
-  const gap = at;
-  space();
-  let title;
-  const ending = at > gap && {'"': '"', "'": "'", '(': ')'}[text[at]];
-  if (ending) {
-    const end = after(text, at + 1, ending, ending === ')' ? '(' : '');
-    if (end === undefined) return undefined;
-    title = plain(text.slice(at + 1, end));
-    at = end + 1;
-    space();
-  }
-  if (text[at] !== ')') return undefined;
-  return {href: plain(href), title, end: at + 1};
-}
-
-/// The place of a character that is not escaped, unless one of others comes before it.
-function after(text, begin, character, others) {
-  for (let at = begin; at < text.length; at++) {
-    if (text[at] === '\\') at += 1;
-    else if (text[at] === character) return at;
-    else if (others.includes(text[at])) return undefined;
-  }
-  return undefined;
 }
 
 /// A bare address without the punctuation of the sentence that it is in.

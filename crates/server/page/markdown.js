@@ -1,8 +1,11 @@
 // Markdown as a tree: CommonMark 0.31 with the tables, task lists, strikethrough and bare addresses of GitHub.
-// HTML and definitions of references stay text. The text is that of an agent, so that every step is linear in its
-// length: containers are nested to a limit, and the search for the beginning of an emphasis never repeats itself.
+// HTML is a text of its own. The text is that of an agent, so that every step is linear in its length: containers are
+// nested to a limit, and the search for the beginning of an emphasis never repeats itself.
 
-import {inlines, plain} from './inline.js';
+import {plain} from './entity.js';
+import {htmlBlock} from './html.js';
+import {inlines} from './inline.js';
+import {definition} from './link.js';
 
 /// Maximum depth of lists and quotes; what is deeper is text.
 const DEEPEST = 24;
@@ -13,13 +16,25 @@ const MARKER = /^(?:([-*+])|(\d{1,9})([.)]))(?=[ \t]|$)/;
 const COLUMN = /^[ \t]*(:?)-+(:?)[ \t]*$/;
 
 /// Returns the blocks of a text. Each has the line `from` which it begins, and the line `sure` from which on no further
-/// text makes it a part of the block before it.
-export function parse(text) {
+/// text makes it a part of the block before it. `known` are definitions of a text before it.
+export function parse(text, known = new Map()) {
   const reader = new Reader();
   const lines = text.split('\n');
   if (lines.at(-1) === '') lines.pop();
   for (const line of lines) reader.take(line.endsWith('\r') ? line.slice(0, -1) : line);
-  return finished(reader.root).children;
+  separate(reader.root);
+  const own = definitions(reader.root.children);
+  for (const block of reader.root.children) finish(block, (key) => known.get(key) ?? own.get(key));
+  return reader.root.children;
+}
+
+/// The definitions of addresses in blocks, each by its label: of several, the first.
+export function definitions(blocks, found = new Map()) {
+  for (const block of blocks) {
+    if (block.type === 'definition' && !found.has(block.key)) found.set(block.key, block);
+    if (block.children) definitions(block.children, found);
+  }
+  return found;
 }
 
 class Reader {
@@ -40,7 +55,7 @@ class Reader {
     let matched = 1;
     while (matched < this.open.length && this.goesOn(this.open[matched])) matched += 1;
     const isWhole = matched === this.open.length;
-    if (isWhole && this.code()) return;
+    if (isWhole && (this.code() || this.html())) return;
     let isClosed = isWhole;
     const close = () => {
       if (!isClosed) {
@@ -165,6 +180,20 @@ class Reader {
     return true;
   }
 
+  /// Takes a line of HTML, and returns whether it is one.
+  html() {
+    const {leaf} = this;
+    if (leaf?.type !== 'html' || (!leaf.end && isBlank(this.rest()))) return false;
+    this.addHtml(leaf);
+    return true;
+  }
+
+  addHtml(leaf) {
+    leaf.lines.push(this.rest());
+    leaf.to = this.number;
+    this.leaf = leaf.end?.test(this.rest()) ? undefined : leaf;
+  }
+
   /// Begins a block at this place, in so many containers, and returns whether there is one. Without a `line`, nothing is
   /// left of it.
   begins(close, isWhole, depth) {
@@ -201,9 +230,16 @@ class Reader {
       this.leaf = this.add({type: 'code', fence: fence[1], padding: width, info: plain(fence[2].trim()), lines: []});
       return this.end();
     }
+    const html = rest[0] === '<' ? htmlBlock(rest, inParagraph) : undefined;
+    if (html) {
+      close();
+      this.addHtml(this.add({type: 'html', end: html.end, lines: []}));
+      return this.end();
+    }
     const isOwn = inParagraph && isWhole;
-    if (isOwn && /^(?:=+|-+)[ \t]*$/.test(rest)) {
-      Object.assign(this.leaf, {type: 'heading', level: rest[0] === '=' ? 1 : 2, to: this.number});
+    // Definitions have no heading.
+    if (isOwn && /^(?:=+|-+)[ \t]*$/.test(rest) && parts(this.leaf).at(-1).type === 'paragraph') {
+      Object.assign(this.leaf, {type: 'heading', isUnderlined: true, level: rest[0] === '=' ? 1 : 2, to: this.number});
       this.leaf = undefined;
       return this.end();
     }
@@ -283,34 +319,61 @@ function cells(row) {
   return found.map((cell) => cell.trim());
 }
 
-/// Completes a container: the inlines of its texts, and which of its lists have space between their items.
-function finished(container) {
-  for (const block of container.children ?? []) finish(block);
-  return container;
+const isBlank = (line) => line.trim() === '';
+
+/// Separates definitions from the paragraphs that begin with them.
+function separate(container) {
+  container.children = container.children.flatMap(parts);
+  for (const block of container.children) if (block.children) separate(block);
 }
 
-function finish(block) {
+/// The definitions at the beginning of a paragraph or its heading, and what is left of it.
+function parts(block) {
+  if (block.lines?.[0]?.[0] !== '[' || !(block.type === 'paragraph' || block.isUnderlined)) return [block];
+  const text = block.lines.join('\n');
+  const found = [];
+  let at = 0;
+  let from = block.from;
+  for (let one; at < text.length && (one = definition(text, at)); at = one.end + 1) {
+    const source = text.slice(at, one.end);
+    const to = from + source.split('\n').length - 1;
+    found.push({type: 'definition', key: one.key, href: one.href, title: one.title, source, from, to, sure: found.length > 0 ? Infinity : from});
+    from = to + 1;
+  }
+  if (found.length === 0) return [block];
+  if (at < text.length) found.push({...block, lines: block.lines.slice(from - block.from), from, sure: Infinity});
+  return found;
+}
+
+/// Completes a block: the inlines of its texts, and whether a list has space between its items.
+function finish(block, find) {
   block.sure ??= block.from;
+  const read = (text) => inlines(text, find);
   switch (block.type) {
     case 'paragraph':
     case 'heading':
-      block.inlines = inlines(block.lines.join('\n').trim());
+      block.inlines = read(block.lines.join('\n').trim());
       delete block.lines;
       break;
     case 'table':
-      block.head = block.head.map(inlines);
-      block.rows = block.rows.map((row) => row.map(inlines));
+      block.head = block.head.map(read);
+      block.rows = block.rows.map((row) => row.map(read));
       break;
     case 'code':
       if (!block.fence) while (block.lines.at(-1)?.trim() === '') block.lines.pop();
       block.text = block.lines.map((line) => `${line}\n`).join('');
       delete block.lines;
       break;
+    case 'html':
+      while (isBlank(block.lines.at(-1))) block.lines.pop();
+      block.text = block.lines.join('\n');
+      delete block.lines;
+      break;
     case 'list':
     case 'item':
     case 'quote':
       if (block.type === 'item') takeBox(block);
-      for (const child of block.children) finish(child);
+      for (const child of block.children) finish(child, find);
       block.to = Math.max(block.to, ...block.children.slice(-1).map((child) => child.to));
       break;
   }

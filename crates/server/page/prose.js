@@ -3,7 +3,7 @@
 
 import {h, put} from './dom.js';
 import {inlines} from './inline.js';
-import {parse} from './markdown.js';
+import {definitions, parse} from './markdown.js';
 
 /// Maximum depth of emphasis; what is deeper is plain text.
 const DEEPEST = 16;
@@ -21,6 +21,9 @@ function blockOf(block, isTight = false) {
     case 'heading': return h('p.heading', {'data-level': String(block.level)}, inlinesOf(block.inlines));
     case 'code': return h('pre', h('code', block.text.replace(/\n$/, '')));
     case 'rule': return h('hr');
+    case 'html': return h(isTight ? 'span.tight' : 'p', block.text);
+    // It is not left out: a reader of the text has it, too.
+    case 'definition': return h(isTight ? 'span.tight' : 'p', block.source);
     case 'quote': return h('blockquote', blocks(block.children));
     case 'table': return table(block);
     default: {
@@ -53,7 +56,8 @@ function inlinesOf(nodes, depth = 0) {
   return nodes.map((node) => {
     const inside = () => inlinesOf(node.inlines, depth + 1);
     switch (node.type) {
-      case 'text': return node.text;
+      case 'text':
+      case 'html': return node.text;
       case 'break': return '\n';
       case 'code': return h('code', node.text);
       case 'emphasis': return h('em', inside());
@@ -105,19 +109,31 @@ function textOf(nodes) {
 /// Length of an open block that is formatted at once.
 const SMALL = 2000;
 
-/// Shows a text that grows. A block that has ended is formatted once. The last one is formatted once it has grown by an
-/// eighth, and at the end; meanwhile what follows is shown as it is.
+/// Shows a text that grows. A block that has ended is formatted once, and once more at the end if an address that its
+/// links may have is defined after it. The last one is formatted once it has grown by an eighth, and at the end; meanwhile
+/// what follows is shown as it is.
 export class Growing {
   constructor(place) {
     this.place = place;
-    /// Where the blocks begin that may change.
-    this.from = 0;
+    this.settled = [];
     this.open = [];
     this.formatted = 0;
     this.shown = 0;
     /// Whether what follows is code, and whether it begins a line.
     this.isCode = false;
     this.isLine = false;
+    this.restart();
+  }
+
+  /// Forgets what has been formatted.
+  restart() {
+    for (const old of [...this.settled, ...this.open]) old.remove();
+    this.settled = [];
+    this.open = [];
+    /// Where the blocks begin that may change, and the definitions before that.
+    this.from = 0;
+    this.known = new Map();
+    this.isLate = false;
   }
 
   show(text, isEnd) {
@@ -126,6 +142,9 @@ export class Growing {
     if (isDue && this.formatted < text.length) this.format(text);
     else if (this.shown < text.length) this.append(text.slice(this.shown));
     this.shown = text.length;
+    if (!isEnd || !this.isLate) return;
+    this.restart();
+    this.format(text);
   }
 
   append(piece) {
@@ -144,17 +163,20 @@ export class Growing {
 
   format(text) {
     const rest = text.slice(this.from);
-    const blocks = parse(rest);
+    const blocks = parse(rest, this.known);
     const elements = blocks.map((block) => blockOf(block));
     for (const old of this.open) old.remove();
     for (const element of elements) this.place.append(element);
+    this.isLate ||= this.from > 0 && [...definitions(blocks).keys()].some((key) => !this.known.has(key));
     // A block that begins on a line that is complete ends the one before it.
     const ends = [];
     for (let at = rest.indexOf('\n'); at >= 0; at = rest.indexOf('\n', at + 1)) ends.push(at);
-    const last = blocks.findLastIndex((block) => block.sure < ends.length);
+    const last = Math.max(0, blocks.findLastIndex((block) => block.sure < ends.length));
     const begin = blocks[last]?.from ?? 0;
     this.from += begin === 0 ? 0 : ends[begin - 1] + 1;
-    this.open = elements.slice(Math.max(0, last));
+    for (const [key, one] of definitions(blocks.slice(0, last))) if (!this.known.has(key)) this.known.set(key, one);
+    this.settled.push(...elements.slice(0, last));
+    this.open = elements.slice(last);
     this.formatted = text.length;
     this.isCode = blocks.at(-1)?.type === 'code' && !blocks.at(-1).isClosed;
     this.isLine = rest.endsWith('\n');
