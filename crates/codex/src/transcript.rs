@@ -143,8 +143,15 @@ fn last_totals(path: &Path) -> Option<Before> {
             found.next().map(|figures| Baseline::Known(figures.total))
         };
         let (event, record) = (last(false), last(true));
-        // Before an event is the record of the same request, in versions that have records.
-        if event.is_some() || start == 0 || size >= LARGEST_TAIL {
+        // Before an event is the record of the same request, in versions that have records. It may be before the tail, unless
+        // a whole request is in it.
+        let has_request = || {
+            let mut events = all().filter(|figures| !figures.is_record);
+            let last = events.next().map(|figures| figures.total);
+            events.any(|figures| Some(figures.total) != last)
+        };
+        let has_both = event.is_some() && (record.is_some() || has_request());
+        if has_both || start == 0 || size >= LARGEST_TAIL {
             let none = if start == 0 {
                 Baseline::default()
             } else {

@@ -85,6 +85,28 @@ fn the_printed_total_leaves_out_a_turn_that_broke_off() {
 }
 
 #[test]
+fn a_record_is_found_although_only_its_event_is_at_the_end() {
+    // The second turn broke off: its request has a record, and no event.
+    for between in [vec![other(100_000)], vec![other(100_000), count(1600)]] {
+        let mut lines = vec![record(1000), count(1000), record(2400), record(3000)];
+        lines.extend(between);
+        lines.push(count(1600));
+        let totals = before("2026/11/22", &name(), &lines);
+        assert_eq!(
+            (totals.printed, totals.recorded),
+            (total(1600), total(3000))
+        );
+    }
+    // An older version has no records.
+    let lines = [count(1000), other(100_000), count(1600), count(2000)];
+    let totals = before("2026/11/22", &name(), &lines);
+    assert_eq!(
+        (totals.printed, totals.recorded),
+        (total(2000), total(2000))
+    );
+}
+
+#[test]
 fn the_run_after_a_turn_that_broke_off_has_its_own_usage() {
     let Baseline::Known(earlier) = total(1000) else {
         unreachable!()
