@@ -25,7 +25,7 @@ use crate::program::not_found;
 use crate::run_id::RunId;
 
 pub use engine::container_engine;
-pub(crate) use engine::{NamedContainer, end};
+pub(crate) use engine::{ANSWER, NamedContainer, end};
 
 /// Variables that the engine's client uses itself, beside those that begin with `XDG_`. In the container they get their values by the command line: paths,
 /// which are no secrets.

@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use nix::fcntl::OFlag;
 use nix::unistd::geteuid;
@@ -104,7 +105,7 @@ impl RunFolder {
 
     /// Ends and removes the run's container, if it has one. If that fails, the sweep of a later run repeats it. Blocks.
     pub(crate) fn end_container(&self) -> io::Result<()> {
-        end_container(&self.path)
+        end_container(&self.path, Instant::now() + container::ANSWER)
     }
 
     /// Creates a file in the folder that only this user can read.
@@ -144,6 +145,13 @@ pub fn sweep_private_files() -> Vec<PathBuf> {
 }
 
 fn sweep(temporary: &Path) -> Vec<PathBuf> {
+    sweep_within(temporary, container::ANSWER)
+}
+
+/// Sweeps as [`sweep`] does. `limit` is for the engines of all containers together: one that hangs is not waited for again
+/// for each of them.
+fn sweep_within(temporary: &Path, limit: Duration) -> Vec<PathBuf> {
+    let until = Instant::now() + limit;
     let Ok(entries) = fs::read_dir(temporary) else {
         return Vec::new();
     };
@@ -155,12 +163,12 @@ fn sweep(temporary: &Path) -> Vec<PathBuf> {
             random.is_some_and(|r| !r.is_empty() && r.bytes().all(|b| b.is_ascii_alphanumeric()))
         })
         .map(|entry| entry.path())
-        .filter(|folder| remove_if_dead(folder).unwrap_or(false))
+        .filter(|folder| remove_if_dead(folder, until).unwrap_or(false))
         .collect()
 }
 
-/// Removes a folder if its run is dead. Returns whether it was removed.
-fn remove_if_dead(folder: &Path) -> io::Result<bool> {
+/// Removes a folder if its run is dead. Returns whether it was removed. An engine has until then to end its container.
+fn remove_if_dead(folder: &Path, until: Instant) -> io::Result<bool> {
     let data = folder.symlink_metadata()?;
     if !data.is_dir() || data.uid() != geteuid().as_raw() {
         return Ok(false);
@@ -181,14 +189,14 @@ fn remove_if_dead(folder: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     // The lock is held meanwhile, so that no other sweep interferes.
-    let ended = end_container(folder);
+    let ended = end_container(folder, until);
     // Secrets do not wait for an engine.
     let removed = remove(folder);
     ended.and(removed).map(|()| true)
 }
 
 /// Ends and removes the container of a run, if it has one.
-fn end_container(folder: &Path) -> io::Result<()> {
+fn end_container(folder: &Path, until: Instant) -> io::Result<()> {
     let file = folder.join(CONTAINER);
     let text = match fs::read_to_string(&file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -196,7 +204,7 @@ fn end_container(folder: &Path) -> io::Result<()> {
     };
     // A file that was written in part is that of a run that had not started its container yet.
     if let Some(container) = NamedContainer::of_text(&text) {
-        container::end(&container)?;
+        container::end(&container, until)?;
     }
     fs::remove_file(file)
 }
@@ -288,6 +296,32 @@ mod tests {
         assert!(folder.join(CONTAINER).exists());
         // A later sweep finds it.
         assert!(folder.join(OWNER).exists());
+    }
+
+    #[test]
+    fn an_engine_that_hangs_is_waited_for_once_in_a_sweep() {
+        let parent = tempfile::tempdir().unwrap();
+        let client = parent.path().join("docker");
+        let hangs = "#!/bin/sh\necho \"$3\" >> \"$0.calls\"\nexec sleep 1000\n";
+        fs::write(&client, hangs).unwrap();
+        fs::set_permissions(&client, Permissions::from_mode(0o700)).unwrap();
+        let folders = ["a", "b", "c"].map(|name| {
+            let folder = dead(parent.path(), &format!("{PREFIX}{name}"));
+            let container = NamedContainer {
+                client: client.clone(),
+                name: format!("teamster-{name}"),
+            };
+            fs::write(folder.join(CONTAINER), container.to_text()).unwrap();
+            folder
+        });
+        let swept = sweep_within(parent.path(), Duration::from_secs(1));
+        assert_eq!(swept, [""; 0].map(PathBuf::from));
+        let calls = fs::read_to_string(parent.path().join("docker.calls")).unwrap();
+        assert_eq!(calls.lines().count(), 1, "{calls}");
+        // A later sweep ends the containers; the secrets are gone.
+        for folder in folders {
+            assert!(folder.join(CONTAINER).exists() && !folder.join("private-0").exists());
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::program::find_program;
 use crate::stop::POLL_INTERVAL;
 
 /// Time limit of an answer of the engine, and of the removal of a container.
-const ANSWER: Duration = Duration::from_secs(30);
+pub(crate) const ANSWER: Duration = Duration::from_secs(30);
 
 /// Returns the version of a container engine that answers. `program` is its client's, if not the one on `PATH`.
 ///
@@ -290,9 +290,12 @@ impl NamedContainer {
     }
 }
 
-/// Ends a container at once, with all its processes, and removes it. It is not an error if there is none. Blocks, for 30 s
+/// Ends a container at once, with all its processes, and removes it. It is not an error if there is none. Blocks until then
 /// at most.
-pub(crate) fn end(container: &NamedContainer) -> io::Result<()> {
+pub(crate) fn end(container: &NamedContainer, until: Instant) -> io::Result<()> {
+    if Instant::now() >= until {
+        return Err(io::Error::from(io::ErrorKind::TimedOut));
+    }
     let mut stderr = tempfile::tempfile()?;
     let mut child = BlockingCommand::new(&container.client)
         .args(["rm", "--force", &container.name])
@@ -300,7 +303,6 @@ pub(crate) fn end(container: &NamedContainer) -> io::Result<()> {
         .stdout(Stdio::null())
         .stderr(stderr.try_clone()?)
         .spawn()?;
-    let until = Instant::now() + ANSWER;
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
