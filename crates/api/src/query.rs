@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::de::value::StrDeserializer;
+use serde::de::{Error as _, IntoDeserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use teamster_core::AgentError;
 
 use crate::history::RunCursor;
@@ -10,39 +12,54 @@ use crate::{RunInfo, RunKind, RunSummary, ViewState, has_words};
 
 /// A selection of runs.
 #[serde_with::skip_serializing_none]
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RunQuery {
     /// Only runs of this kind.
+    #[serde(default, deserialize_with = "kind")]
     pub kind: Option<RunKind>,
-    /// Only the session with this id, and those that [continue](RunInfo::continues) its conversation.
+    /// Only the session with this id, and those that continue its conversation (`continues`).
     pub thread: Option<String>,
     /// Only runs whose first agent is this one, such as `claude`.
     pub agent: Option<String>,
-    /// Only runs in this directory or below it.
+    /// Only runs in this directory or below it, an absolute path.
     pub directory: Option<PathBuf>,
-    /// Only runs whose title has these words, in any order and case.
+    /// Only runs whose title has all of these words, in any order and case.
     pub text: Option<String>,
     /// Look for `text` in prompts too, where they are kept, which takes longer.
-    #[serde(skip_serializing_if = "crate::is_default")]
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub prompts: bool,
     /// Only runs in this state.
     pub state: Option<ViewState>,
     /// Only runs of this machine of a fleet.
     pub machine: Option<String>,
-    /// Only runs that have not ended, each with its live status.
-    #[serde(skip_serializing_if = "crate::is_default")]
+    /// Only runs that have not ended, each with its live status (`live`).
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub live: bool,
-    /// Each run that has not ended has its live status.
-    #[serde(skip_serializing_if = "crate::is_default")]
+    /// Each run that has not ended has its live status (`live`).
+    #[serde(default, skip_serializing_if = "crate::is_default")]
     pub live_status: bool,
     /// Only runs that were accepted at this time or later, in milliseconds since the Unix epoch.
     pub since: Option<u64>,
-    /// The maximum number of runs in the page, from 1 to 1000. Default: 50.
+    /// The maximum number of runs in the page. 0 counts as 1, and more than 1000 as 1000. Default: 50.
     pub limit: Option<usize>,
     /// The `next` of the previous page.
+    #[schemars(regex(pattern = r"^[0-9]{1,19}\."))]
     pub cursor: Option<String>,
+}
+
+/// Reads a kind by its name. A name that only a later version has is an error, where a view has `other`.
+fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RunKind>, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let named: StrDeserializer<'_, D::Error> = name.as_str().into_deserializer();
+    match RunKind::deserialize(named)? {
+        RunKind::Other if name != "other" => Err(D::Error::unknown_variant(
+            &name,
+            &["run", "session", "tick", "other"],
+        )),
+        kind => Ok(Some(kind)),
+    }
 }
 
 impl RunQuery {

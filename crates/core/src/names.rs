@@ -20,39 +20,44 @@ fn no_such_name(what: &str, name: &str, known: &[&str]) -> AgentError {
     ))
 }
 
+/// Implements the names of a type. An older spelling after `|` is still parsed.
+macro_rules! named {
+    ($type:ident ($what:literal) { $($variant:ident => $name:literal $(| $old:literal)*,)* }) => {
+        impl $type {
+            /// All values.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// Returns the name, as on the wire or on the command line. It is stable.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = AgentError;
+
+            fn from_str(name: &str) -> Result<Self, AgentError> {
+                match name {
+                    $($name $(| $old)* => Ok(Self::$variant),)*
+                    _ => Err(no_such_name($what, name, &[$($name),*])),
+                }
+            }
+        }
+    };
+}
+
+/// Implements the names of types that serde reads and writes by the same names.
 macro_rules! names {
     ($($type:ident ($what:literal) { $($variant:ident => $name:literal,)* })*) => {
-        $(
-            impl $type {
-                /// All values.
-                pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-
-                /// Returns the name in the wire format. It is stable.
-                pub fn as_str(self) -> &'static str {
-                    match self {
-                        $(Self::$variant => $name,)*
-                    }
-                }
-            }
-
-            impl fmt::Display for $type {
-                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    f.pad(self.as_str())
-                }
-            }
-
-            /// Parses the name in the wire format.
-            impl FromStr for $type {
-                type Err = AgentError;
-
-                fn from_str(name: &str) -> Result<Self, AgentError> {
-                    match name {
-                        $($name => Ok(Self::$variant),)*
-                        _ => Err(no_such_name($what, name, &[$($name),*])),
-                    }
-                }
-            }
-        )*
+        $(named! { $type ($what) { $($variant => $name,)* } })*
 
         #[cfg(test)]
         #[test]
@@ -65,39 +70,11 @@ macro_rules! names {
     };
 }
 
-/// Implements the names of settings. Files use the spelling of the command line. An older spelling after `|` is
-/// still parsed.
+/// Implements the names of settings, and serde by them. Files use the spelling of the command line.
 macro_rules! settings {
     ($($type:ident ($what:literal) { $($variant:ident => $name:literal $(| $old:literal)*,)* })*) => {
         $(
-            impl $type {
-                /// All values.
-                pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-
-                /// Returns the name, as on the command line.
-                pub fn as_str(self) -> &'static str {
-                    match self {
-                        $(Self::$variant => $name,)*
-                    }
-                }
-            }
-
-            impl FromStr for $type {
-                type Err = AgentError;
-
-                fn from_str(name: &str) -> Result<Self, AgentError> {
-                    match name {
-                        $($name $(| $old)* => Ok(Self::$variant),)*
-                        _ => Err(no_such_name($what, name, &[$($name),*])),
-                    }
-                }
-            }
-
-            impl fmt::Display for $type {
-                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                    f.pad(self.as_str())
-                }
-            }
+            named! { $type ($what) { $($variant => $name $(| $old)*,)* } }
 
             impl Serialize for $type {
                 fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -55,9 +55,10 @@ mod tests;
 mod write;
 
 use jsonc_parser::ast::{Object, Value};
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use jsonc_parser::{CollectOptions, parse_to_ast};
 use teamster_core::McpServer;
 
+use crate::edit::JSON_WITH_COMMENTS;
 use server::Problem;
 pub use server::is_typo_of;
 pub use write::to_json;
@@ -186,28 +187,17 @@ pub fn parse_available(
 
 /// Parses the text as an object.
 fn top(text: &str) -> Result<Object<'_>, ConfigError> {
-    let options = ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
-    let result = parse_to_ast(text, &CollectOptions::default(), &options).map_err(|error| {
-        let mut what = error.kind().to_string();
-        if let Some(first) = what.get_mut(..1) {
-            first.make_ascii_lowercase();
-        }
-        ConfigError {
-            position: Some((error.line_display(), error.column_display())),
-            ..ConfigError::new(format!("no JSON: {what}"))
-        }
-    })?;
+    let result =
+        parse_to_ast(text, &CollectOptions::default(), &JSON_WITH_COMMENTS).map_err(|error| {
+            let mut what = error.kind().to_string();
+            if let Some(first) = what.get_mut(..1) {
+                first.make_ascii_lowercase();
+            }
+            ConfigError {
+                position: Some((error.line_display(), error.column_display())),
+                ..ConfigError::new(format!("no JSON: {what}"))
+            }
+        })?;
     match result.value {
         Some(Value::Object(object)) => Ok(object),
         Some(other) => Err(ConfigError::new(format!(

@@ -10,11 +10,26 @@ mod splice;
 mod tests;
 mod toml;
 
+use jsonc_parser::ParseOptions;
 use serde_json::Value;
 use teamster_core::provider::ConfigFormat;
 
 use node::Node;
 use splice::line;
+
+/// JSON with comments and trailing commas.
+pub(crate) const JSON_WITH_COMMENTS: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_trailing_commas: true,
+    allow_loose_object_property_names: false,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
 
 /// Error of changing a file. Messages begin with the position in it, if there is one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -87,15 +87,7 @@ fn began_again(findings: &mut Findings, ran: &Ran, stage: &Stage, expected: &[&s
         matches!(sessions[..], [first, second] if first != second),
         || format!("not two sessions: {sessions:?}"),
     );
-    let announced: Vec<_> = ran
-        .events
-        .iter()
-        .filter_map(|event| match event {
-            RunEvent::Retry { next, .. } => Some((next.attempt, next.resumes.clone())),
-            _ => None,
-        })
-        .collect();
-    findings.same("run:retry", announced, vec![(2, None)]);
+    findings.same("run:retry", ran.retries(), vec![(2, None)]);
     let asked = of_the_conversation(ran.asked_after(0, is_retry));
     findings.must(!asked.is_empty(), || {
         "attempt 2 did not ask the model".to_owned()

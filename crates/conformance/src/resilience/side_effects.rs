@@ -127,15 +127,7 @@ fn went_on(findings: &mut Findings, ran: &Ran, stage: &Stage, case: Case, output
         findings.same("attempt 2 resumes", *second, true);
         findings.must(session.is_some(), || "attempt 1 has no session".to_owned());
         findings.same("the session of attempt 2", same, session);
-        let announced: Vec<_> = ran
-            .events
-            .iter()
-            .filter_map(|event| match event {
-                RunEvent::Retry { next, .. } => Some((next.attempt, next.resumes.clone())),
-                _ => None,
-            })
-            .collect();
-        findings.same("run:retry", announced, vec![(2, session.clone())]);
+        findings.same("run:retry", ran.retries(), vec![(2, session.clone())]);
     }
     let asked = of_the_conversation(ran.asked_after(0, is_retry));
     findings.must(!asked.is_empty(), || {

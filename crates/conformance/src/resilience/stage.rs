@@ -122,6 +122,16 @@ impl Ran {
         since.map_or(&[], |(_, asked)| &all[asked[model]..])
     }
 
+    /// Returns the announced retries: the attempt, and the session that it resumes.
+    pub(crate) fn retries(&self) -> Vec<(u32, Option<teamster::Id>)> {
+        let events = self.events.iter();
+        let retries = events.filter_map(|event| match event {
+            RunEvent::Retry { next, .. } => Some((next.attempt, next.resumes.clone())),
+            _ => None,
+        });
+        retries.collect()
+    }
+
     /// Returns all requests to a model.
     pub(crate) fn asked(&self, model: usize) -> &[Request] {
         &self.requests[model]

@@ -2,7 +2,7 @@
 
 use jsonc_parser::ast::{Object, ObjectProp, Value as Ast};
 use jsonc_parser::common::Ranged;
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use jsonc_parser::{CollectOptions, parse_to_ast};
 use serde::Serialize as _;
 use serde_json::Value;
 
@@ -10,30 +10,19 @@ use super::splice::{
     Comments, back_newline, begins_line, cut, indentation, line, newline, newline_after,
     skip_newline,
 };
-use super::{EditError, Node};
+use super::{EditError, JSON_WITH_COMMENTS, Node};
 
 const UNIT: &str = "  ";
 
 /// Parses the top-level object with positions. Returns `None` if the text has only comments or nothing.
 fn parse<'a>(body: &'a str, key: &str) -> Result<Option<Object<'a>>, EditError> {
-    let options = ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
-    };
-    let parsed = parse_to_ast(body, &CollectOptions::default(), &options).map_err(|error| {
-        let what = error.kind().to_string();
-        let (first, rest) = what.split_at_checked(1).unwrap_or_default();
-        let at = line(body, error.range().start);
-        EditError(format!("line {at}: {}{rest}", first.to_ascii_lowercase()))
-    })?;
+    let parsed =
+        parse_to_ast(body, &CollectOptions::default(), &JSON_WITH_COMMENTS).map_err(|error| {
+            let what = error.kind().to_string();
+            let (first, rest) = what.split_at_checked(1).unwrap_or_default();
+            let at = line(body, error.range().start);
+            EditError(format!("line {at}: {}{rest}", first.to_ascii_lowercase()))
+        })?;
     let root = match parsed.value {
         None => return Ok(None),
         Some(Ast::Object(root)) => root,

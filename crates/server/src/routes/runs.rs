@@ -2,7 +2,6 @@
 
 mod once;
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use axum::Extension;
@@ -12,19 +11,17 @@ use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use axum::routing::{get, post, put};
 use schemars::{JsonSchema, SchemaGenerator};
-use serde::de::value::StrDeserializer;
-use serde::de::{Error as _, IntoDeserializer};
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use teamster_api::{
-    Command, ProblemCode, Reply, RunHandle, RunKind, RunList, RunQuery, RunSpec, RunView, Spec,
-    StartedRun, ViewState, list_all,
+    Command, ProblemCode, Reply, RunHandle, RunList, RunQuery, RunSpec, RunView, Spec, StartedRun,
+    ViewState, list_all,
 };
 use tokio::time::timeout;
 
 use super::{Answer, App, json};
 use crate::events::{self, EventsQuery};
 use crate::extract::{Json, Optional, Path, Query};
-use crate::fields::{Cursor, NewRunId, RunId, split_unquoted};
+use crate::fields::{NewRunId, RunId, split_unquoted};
 use crate::keys::Caller;
 use crate::operation::{Header, Operation, SchemaOf};
 use crate::schema::{Entry, event};
@@ -140,7 +137,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .problems(&[ProblemCode::IdempotencyKeyReused]),
         Operation::new(Method::GET, "/v1/runs", "listRuns", get(list))
             .about("List runs", "Newest first.")
-            .query::<ListQuery>()
+            .query::<RunQuery>()
             .json::<RunList>(StatusCode::OK, "A page of runs."),
         Operation::new(Method::GET, "/v1/runs/{id}", "getRun", get(show))
             .path::<RunPath>()
@@ -208,71 +205,8 @@ struct LogPage {
     ended: bool,
 }
 
-/// A filter of runs.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct ListQuery {
-    /// Only runs of this kind.
-    #[serde(default, deserialize_with = "kind")]
-    kind: Option<RunKind>,
-    /// Only the session with this id, and those that continue its conversation (`continues`).
-    thread: Option<String>,
-    /// Only runs whose first agent is this one, such as `claude`.
-    agent: Option<String>,
-    /// Only runs in this directory or below it, an absolute path.
-    directory: Option<PathBuf>,
-    /// Only runs whose title has all of these words, in any order and case.
-    text: Option<String>,
-    /// Look for `text` in prompts too, where they are kept, which takes longer.
-    #[serde(default)]
-    prompts: bool,
-    /// Only runs in this state.
-    state: Option<ViewState>,
-    /// Only runs of this machine of a fleet.
-    machine: Option<String>,
-    /// Only runs that have not ended, each with its live status (`live`).
-    #[serde(default)]
-    live: bool,
-    /// Each run that has not ended has its live status (`live`).
-    #[serde(default, rename = "liveStatus")]
-    live_status: bool,
-    /// Only runs that were accepted at this time or later, in milliseconds since the Unix epoch.
-    since: Option<u64>,
-    /// The maximum number of runs in the page. 0 counts as 1, and more than 1000 as 1000. Default: 50.
-    limit: Option<usize>,
-    /// The `next` of the previous page.
-    cursor: Option<Cursor>,
-}
-
-/// Reads a kind by its name. A name that only a later version has is an error, where a view has `other`.
-fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RunKind>, D::Error> {
-    let name = String::deserialize(deserializer)?;
-    let named: StrDeserializer<'_, D::Error> = name.as_str().into_deserializer();
-    match RunKind::deserialize(named)? {
-        RunKind::Other if name != "other" => Err(D::Error::unknown_variant(
-            &name,
-            &["run", "session", "tick", "other"],
-        )),
-        kind => Ok(Some(kind)),
-    }
-}
-
-async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {
-    let mut runs = RunQuery::default();
-    runs.kind = query.kind;
-    runs.thread = query.thread;
-    runs.agent = query.agent;
-    runs.directory = query.directory;
-    runs.text = query.text;
-    runs.prompts = query.prompts;
-    runs.state = query.state;
-    runs.machine = query.machine;
-    runs.live = query.live;
-    runs.live_status = query.live_status;
-    runs.since = query.since;
-    runs.limit = query.limit;
-    runs.cursor = query.cursor.map(|cursor| cursor.0.to_string());
-    json(StatusCode::OK, &shared.runs.list(runs).await?)
+async fn list(State(shared): App, Query(query): Query<RunQuery>) -> Answer {
+    json(StatusCode::OK, &shared.runs.list(query).await?)
 }
 
 async fn show(State(shared): App, Path(id): Path<String>) -> Answer {

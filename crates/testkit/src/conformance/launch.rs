@@ -246,40 +246,8 @@ pub(super) fn is_refusal(error: &AgentError) -> Result<(), String> {
 }
 
 fn names_a_parameter(message: &str) -> bool {
-    const NAMES: &[&str] = &[
-        "prompt",
-        "slash_commands",
-        "session_id",
-        "new_session_id",
-        "fork",
-        "working_directory",
-        "add_dirs",
-        "skills",
-        "sub_agents",
-        "hooks",
-        "env",
-        "system_prompt",
-        "model",
-        "effort",
-        "permission",
-        "permissions",
-        "allowed_tools",
-        "denied_tools",
-        "max_turns",
-        "max_budget_usd",
-        "output_schema",
-        "images",
-        "mcp_servers",
-        "mcp_delivery",
-        "mcp_strict",
-        "cli_retries",
-        "extra_args",
-        "include_native",
-        "keep_background",
-        "timeouts",
-    ];
     let name = message.split(':').next().unwrap_or_default();
-    NAMES.contains(&name)
+    ExecuteParams::NAMES.contains(&name)
 }
 
 fn shown(launch: &Launch) -> String {
