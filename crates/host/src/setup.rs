@@ -16,8 +16,8 @@ use teamster_core::provider::RunAssembler;
 use teamster_core::text::{excerpt, visible};
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentRuntime, Capabilities, ErrorCode, ErrorKind,
-    EventStream, ExecuteParams, LogEntry, NoticeLevel, NoticeSource, RunResult, SessionRuntime,
-    SharedRuntime, Timeouts,
+    EventStream, ExecuteParams, ImageSource, LogEntry, NoticeLevel, NoticeSource, RunResult,
+    SessionRuntime, SharedRuntime, Timeouts,
 };
 use teamster_process::CliRuntime;
 use teamster_workspace::{PROJECT_FILE, Project, Trust, Worktree};
@@ -374,7 +374,12 @@ impl<R: AgentRuntime + ?Sized> AgentRuntime for SetUpRuns<R> {
     }
 
     fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
-        self.runtime.check(params)
+        let mut params = params.clone();
+        for image in &mut params.images {
+            // The set-up may make the file. The run looks for it afterwards.
+            image.source = ImageSource::Bytes(Vec::new());
+        }
+        self.runtime.check(&params)
     }
 
     fn execute(&self, params: ExecuteParams) -> EventStream {

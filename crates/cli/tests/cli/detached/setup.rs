@@ -62,6 +62,31 @@ fn workspace_is_set_up_with_the_environment_of_its_agent() {
 }
 
 #[test]
+fn an_image_may_be_made_by_the_set_up() {
+    let repository = Repository::new();
+    let image = repository.agent.path("made.png").display().to_string();
+    let run = |setup: &str| {
+        let args = [
+            "run", "-d", "claude", "x", "--image", &image, "--setup", setup,
+        ];
+        let started = repository.command(&args);
+        assert_eq!(started.code, Some(0), "{}", started.stderr);
+        let id = started.stdout.trim_end().to_owned();
+        repository.command(&["wait", &id]);
+        id
+    };
+    let error = error_of(&log(&repository.agent, &run("true")));
+    assert!(
+        error["message"].as_str().unwrap().contains("made.png"),
+        "{error}"
+    );
+    run(&format!("printf x > '{image}'"));
+    // In base64.
+    let received = repository.agent.received();
+    assert!(received.contains(r#""eA==""#), "{received}");
+}
+
+#[test]
 fn a_set_up_that_fails_ends_the_run_before_its_agent() {
     let repository = Repository::new();
     for (setup, limit, expected) in [
