@@ -220,7 +220,7 @@ fn repository(
                 .collect();
             let path = path
                 .to_str()
-                .context("--cwd: with --repo, expected a name of UTF-8")?;
+                .context("--cwd: with --repo, the path must be UTF-8")?;
             Some(path.to_owned()).filter(|path| !path.is_empty())
         }
     };

@@ -53,7 +53,7 @@ impl Host {
         // The agent's name becomes an argument.
         let agent = self.agent(launch.what.provider())?;
         let program = self.runner_program().ok_or_else(|| {
-            AgentError::invalid_params("no program is known that runs could be started with")
+            AgentError::invalid_params("the program that carries out runs is not known")
         })?;
         let mut command = Command::new(program);
         command

@@ -266,7 +266,7 @@ impl Index {
         let run = self.get(id).await?;
         blocking(move || {
             let none = || {
-                let detail = format!("no spec is kept of run {}", run.id());
+                let detail = format!("the spec of run {} was not kept", run.id());
                 ServiceError::new(ProblemCode::Unsupported, detail)
             };
             run.spec()?.ok_or_else(none)

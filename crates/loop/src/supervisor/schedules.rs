@@ -160,7 +160,7 @@ async fn follow(schedule: ScheduleConfig, shared: Arc<Shared>) {
             None => shared.handled(&schedule, now, None),
         };
         let Ok(due) = schedule.next_after(handled.at) else {
-            return shared.warn(format!("schedule {}: it has no further time", schedule.id));
+            return shared.warn(format!("schedule {}: it never runs again", schedule.id));
         };
         let left = due.duration_since(now);
         if left.is_positive() {

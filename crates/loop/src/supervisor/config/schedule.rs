@@ -111,7 +111,7 @@ impl ScheduleConfig {
 
     /// Returns the first time after this one. The error is that of a cron expression.
     pub(crate) fn next_after(&self, last: Timestamp) -> Result<Timestamp, String> {
-        let far = || "it has no further time".to_owned();
+        let far = || "it never runs again".to_owned();
         match &self.when {
             When::Cron(expression) => {
                 let (fields, zone) = expression.rsplit_once(' ').unwrap_or((expression, "UTC"));

@@ -261,7 +261,7 @@ fn a_wrong_schedule_is_refused_with_a_fix() {
         ),
         (
             format!(r#""cron": "0 0 31 2 *", {run}"#),
-            "it has no further time",
+            "it never runs again",
         ),
         (
             format!(r#""cron": "0 2 * * *", "timeZone": "Berlin", {run}"#),
