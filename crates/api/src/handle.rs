@@ -250,6 +250,7 @@ impl RunHandle {
             images: Vec::new(),
             from: sender,
             key,
+            trace: None,
         })
         .await
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use teamster_core::{Image, PermissionMode};
 
-use crate::{Answer, LiveStatus, PendingRequest};
+use crate::{Answer, LiveStatus, PendingRequest, TraceContext};
 
 /// Command of a client to a runner.
 #[serde_with::skip_serializing_none]
@@ -46,6 +46,8 @@ pub enum Command {
         from: Option<String>,
         /// Idempotency key, chosen by the client: the same prompt with the same key begins only one turn.
         key: Option<String>,
+        /// Place of the turn in a trace. Default: that of its session.
+        trace: Option<TraceContext>,
     },
     /// Send text to the agent during the turn in progress of a session.
     Steer {

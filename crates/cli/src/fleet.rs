@@ -6,7 +6,7 @@ pub(crate) mod settings;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
-use teamster_api::{ProblemCode, ServiceError};
+use teamster_api::{ProblemCode, ServiceError, TraceContext};
 use teamster_fleet::{Fleet, FleetRuns};
 use teamster_host::threads;
 use tokio::runtime::Runtime;
@@ -40,7 +40,9 @@ fn runtime() -> anyhow::Result<&'static Runtime> {
 /// Returns the machines of the fleet as one.
 pub(crate) fn machine(settings: &Settings) -> anyhow::Result<Machine> {
     let fleet = connect(settings)?;
-    let runs = Arc::new(FleetRuns::new(&fleet));
+    // The runs become a part of what this command is part of.
+    let runs = FleetRuns::new(&fleet).trace(TraceContext::from_environment());
+    let runs = Arc::new(runs);
     let agents = Arc::new(FleetMachine::new(fleet, runs.clone()));
     Ok(Machine::fleet(runs, agents, settings.address()))
 }

@@ -220,6 +220,8 @@ impl Client {
                 images,
                 from,
                 key,
+                // The client has one for all its requests.
+                trace: _,
             } => {
                 let turn = self
                     .say_with(id, &prompt, images, from.as_deref(), key.as_deref())

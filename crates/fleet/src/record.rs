@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use teamster_api::{
-    Grants, RunInfo, RunKind, RunSummary, RunView, ServiceError, Spec, ViewState, either,
+    Grants, RunInfo, RunKind, RunSummary, RunView, ServiceError, Spec, TraceContext, ViewState,
+    either,
 };
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
 
@@ -55,6 +56,8 @@ pub(crate) struct Record {
     pub(crate) stop: Option<Stop>,
     /// The title that the run got after its start.
     pub(crate) title: Option<String>,
+    /// The place of the run in the trace of its submitter.
+    pub(crate) trace: Option<TraceContext>,
     /// What is shown of an ended run.
     pub(crate) summary: Option<Box<RunSummary>>,
     pub(crate) result: Option<Box<RunResult>>,
@@ -223,6 +226,7 @@ impl Record {
             provider: self.provider.clone(),
             spec: self.spec.clone(),
             title: self.title.clone(),
+            trace: self.trace.clone(),
             ..Self::default()
         }
     }

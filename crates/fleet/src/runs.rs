@@ -17,8 +17,8 @@ use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
     Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
     KeptSpec, LiveState, LiveStatus, LogLine, NEW_RUN_ID_RULE, ProblemCode, Reply, RunInfo,
-    RunList, RunQuery, RunService, RunSummary, RunView, ServiceError, Spec, ViewState,
-    WorkspaceDiff, either, is_new_run_id,
+    RunList, RunQuery, RunService, RunSummary, RunView, ServiceError, Spec, TraceContext,
+    ViewState, WorkspaceDiff, either, is_new_run_id,
 };
 use teamster_core::AgentError;
 use teamster_core::text::one_line;
@@ -50,6 +50,7 @@ const RECENT: Duration = Duration::from_secs(2);
 pub struct FleetRuns {
     fleet: Fleet,
     pool: String,
+    trace: Option<TraceContext>,
 }
 
 impl FleetRuns {
@@ -58,7 +59,15 @@ impl FleetRuns {
         Self {
             fleet: fleet.clone(),
             pool: DEFAULT_POOL.to_owned(),
+            trace: None,
         }
+    }
+
+    /// Sets the place in a trace of new runs that name none. Default: none.
+    #[must_use]
+    pub fn trace(mut self, trace: Option<TraceContext>) -> Self {
+        self.trace = trace;
+        self
     }
 
     /// Sets the pool of new runs.
@@ -114,6 +123,7 @@ impl FleetRuns {
     }
 
     async fn submit(&self, run: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        let (spec, trace) = without_trace(spec);
         if !is_new_run_id(run) {
             let problem = format!("\"{}\" cannot be one: {NEW_RUN_ID_RULE}", one_line(run));
             return Err(AgentError::refused("run_id", problem).into());
@@ -121,6 +131,7 @@ impl FleetRuns {
         let key = self.key(run);
         let pool = self.pool_of(&spec)?;
         let mut record = Record::new(&pool, &spec);
+        record.trace = trace.or_else(|| self.trace.clone());
         match self.fleet.read(&key).await?.record {
             // A repetition: it was checked when it was submitted.
             Some(known) if known.has_spec(&pool, &spec) => record.machine = known.machine,
@@ -246,6 +257,13 @@ pub(crate) fn check_spec(spec: &Spec) -> Result<(), ServiceError> {
     Ok(())
 }
 
+/// Takes the place in a trace out of the variables of a spec: a repetition may have another one, and it goes along.
+fn without_trace(mut spec: Spec) -> (Spec, Option<TraceContext>) {
+    let trusted = either!(&mut spec, spec => &mut spec.trusted);
+    let trace = TraceContext::take(&mut trusted.env);
+    (spec, trace)
+}
+
 fn exists(run: &str) -> ServiceError {
     let message = format!("a run \"{run}\" exists already: give every run an id of its own");
     ServiceError::new(ProblemCode::RunExists, message)
@@ -258,6 +276,7 @@ impl RunService for FleetRuns {
     }
 
     async fn started(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        let (spec, _) = without_trace(spec);
         let (_, record) = self.fleet.find(&self.key(id)).await?;
         if record.has_spec(&self.pool_of(&spec)?, &spec) {
             return Ok(Accepted::existed());
@@ -266,7 +285,8 @@ impl RunService for FleetRuns {
     }
 
     async fn check(&self, spec: &Spec) -> Result<(), ServiceError> {
-        self.check_spec(spec).await.map(drop)
+        let (spec, _) = without_trace(spec.clone());
+        self.check_spec(&spec).await.map(drop)
     }
 
     async fn resolve(&self, prefix: &str) -> Result<RunInfo, ServiceError> {

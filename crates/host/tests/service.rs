@@ -132,6 +132,7 @@ fn images_go_with_the_prompt_of_a_run_and_of_a_turn() {
                 images,
                 from: None,
                 key: None,
+                trace: None,
             };
             let Reply::Turn { seq, .. } = session.send(prompt).await.unwrap() else {
                 panic!("no turn");

@@ -71,6 +71,7 @@ fn a_task_takes_images_and_ends_with_its_owner() {
             images: vec![Image::bytes("image/png", *b"hi")],
             from: None,
             key: None,
+            trace: None,
         };
         let Ok(Reply::Turn { seq, .. }) = session.send(send).await else {
             panic!("no turn");

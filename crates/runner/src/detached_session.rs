@@ -286,9 +286,9 @@ impl Turns {
         self.task.set_run(&run_id);
         let from = prompt.as_ref().and_then(|prompt| prompt.from.clone());
         self.task.status().turn(&run_id, from.clone());
-        let (mut text, mut images) = Default::default();
+        let (mut text, mut images, mut trace) = Default::default();
         if let Some(prompt) = prompt {
-            (text, images) = (prompt.text, prompt.images);
+            (text, images, trace) = (prompt.text, prompt.images, prompt.trace);
             if let Some(folder) = &self.titled
                 && let Some(title) = title_of(&text)
             {
@@ -316,7 +316,13 @@ impl Turns {
         }
         // A limit that only this session has met delays retries, not prompts.
         self.orchestrator.release(&runs.group()).await;
-        let request = runs.request(&run_id, &text, &images, begun);
+        let mut request = runs.request(&run_id, &text, &images, begun);
+        if let Some(trace) = trace {
+            // The process of the session keeps its own: these are for the observer of the turn.
+            for candidate in &mut request.candidates {
+                candidate.params.env.extend(trace.variables());
+            }
+        }
         let control = &self.control;
         control.set_current(runs.current());
         let mut log = self.orchestrator.start_log(request);

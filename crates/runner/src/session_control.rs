@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use teamster_api::{Command, RefusalCode, Reply};
+use teamster_api::{Command, RefusalCode, Reply, TraceContext};
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
 use teamster_core::{
@@ -24,6 +24,7 @@ pub(crate) struct Prompt {
     pub(crate) images: Vec<Image>,
     pub(crate) from: Option<String>,
     pub(crate) key: Option<String>,
+    pub(crate) trace: Option<TraceContext>,
     /// Receives the turn's id and the number of the entry with the prompt.
     pub(crate) accepted: oneshot::Sender<(String, u64)>,
 }
@@ -188,14 +189,23 @@ impl SessionControl {
                 prompt,
                 images,
                 from,
-                key: None,
-            } => self.send(prompt, images, from, None).await,
-            Command::Send {
-                prompt,
-                images,
-                from,
-                key: Some(key),
-            } => self.send_once(prompt, images, from, key).await,
+                key,
+                trace,
+            } => {
+                let (accepted, reply) = oneshot::channel();
+                let prompt = Prompt {
+                    text: prompt,
+                    images,
+                    from,
+                    key,
+                    trace,
+                    accepted,
+                };
+                match prompt.key.clone() {
+                    Some(key) => self.send_once(prompt, reply, key).await,
+                    None => self.send(prompt, reply).await,
+                }
+            }
             Command::Steer { text, from } => self.steer(text, from).await?,
             Command::Interrupt { kill } => {
                 if self.interrupt(Stopping::kill_if(kill)) {
@@ -257,16 +267,10 @@ impl SessionControl {
     }
 
     /// Begins a turn, unless one was begun with this key.
-    async fn send_once(
-        &self,
-        text: String,
-        images: Vec<Image>,
-        from: Option<String>,
-        key: String,
-    ) -> Reply {
+    async fn send_once(&self, prompt: Prompt, accepted: Acceptance, key: String) -> Reply {
         let mut keyed = self.0.keyed.lock().await;
         if let Some(turn) = keyed.get(&key) {
-            return if turn.prompt == text {
+            return if turn.prompt == prompt.text {
                 Reply::Turn {
                     run_id: turn.run_id.clone(),
                     seq: turn.seq,
@@ -279,9 +283,8 @@ impl SessionControl {
                 )
             };
         }
-        let reply = self
-            .send(text.clone(), images, from, Some(key.clone()))
-            .await;
+        let text = prompt.text.clone();
+        let reply = self.send(prompt, accepted).await;
         if let Reply::Turn { run_id, seq, .. } = &reply {
             let turn = KeyedTurn {
                 prompt: text,
@@ -293,14 +296,8 @@ impl SessionControl {
         reply
     }
 
-    async fn send(
-        &self,
-        text: String,
-        images: Vec<Image>,
-        from: Option<String>,
-        key: Option<String>,
-    ) -> Reply {
-        if text.trim().is_empty() && images.is_empty() {
+    async fn send(&self, prompt: Prompt, accepted: Acceptance) -> Reply {
+        if prompt.text.trim().is_empty() && prompt.images.is_empty() {
             return refused(RefusalCode::InvalidAnswer, "the prompt is empty");
         }
         {
@@ -318,19 +315,11 @@ impl SessionControl {
                 };
                 return refused(code, spent.to_string());
             }
-            state.turn = Some(Turn::new(from.clone()));
+            state.turn = Some(Turn::new(prompt.from.clone()));
         }
-        let (accepted, reply) = oneshot::channel();
-        let prompt = Prompt {
-            text,
-            images,
-            from,
-            key,
-            accepted,
-        };
         // On an error the session has ended.
         let _ = self.0.prompts.send(prompt);
-        match reply.await {
+        match accepted.await {
             Ok((run_id, seq)) => Reply::Turn {
                 run_id,
                 seq,
@@ -368,6 +357,9 @@ impl SessionControl {
         Ok(Reply::Done)
     }
 }
+
+/// Receives the id of the turn and the number of the entry with its prompt.
+type Acceptance = oneshot::Receiver<(String, u64)>;
 
 type SettingFuture = std::pin::Pin<Box<dyn Future<Output = Result<(), AgentError>> + Send>>;
 

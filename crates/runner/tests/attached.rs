@@ -50,6 +50,7 @@ impl Attached {
             images: Vec::new(),
             from: None,
             key: None,
+            trace: None,
         };
         self.control.carry_out(command).await
     }

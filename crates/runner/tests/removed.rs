@@ -47,6 +47,7 @@ async fn prompt_that_comes_with_the_removal_begins_no_turn() {
         images: Vec::new(),
         from: None,
         key: None,
+        trace: None,
     };
     let reply = timeout(LIMIT, live.control.carry_out(prompt))
         .await

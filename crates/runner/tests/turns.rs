@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
-use teamster_api::{Command, RefusalCode, Reply, RunInfo, RunKind};
+use teamster_api::{Command, RefusalCode, Reply, RunInfo, RunKind, TraceContext};
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentSession, Capabilities, Done, ErrorCode, ErrorKind,
     EventStream, ExecuteParams, Id, PermissionMode, RunResult, RunStatus, SessionCapabilities,
     SessionStarted, Stopping, Text, Turn, Usage,
 };
-use teamster_orchestrator::{Orchestrator, OrchestratorConfig};
+use teamster_orchestrator::{Accepted, Orchestrator, OrchestratorConfig, RunObserver};
 use teamster_runner::client::{self, Follow};
 use teamster_runner::{
     DetachedSession, Finished, LogLimits, RequestChannel, RunFolder, Runs, RunsError,
@@ -264,6 +264,7 @@ pub(crate) fn send(prompt: impl Into<String>) -> Command {
         images: Vec::new(),
         from: Some("test".to_owned()),
         key: None,
+        trace: None,
     }
 }
 
@@ -330,6 +331,38 @@ async fn a_turn_is_retried_in_its_session() {
         (result.status, result.num_turns),
         (RunStatus::Completed, Some(2))
     );
+}
+
+/// Observer that records the place of each turn in a trace.
+struct Traced(Arc<Mutex<Vec<Option<String>>>>);
+
+#[async_trait::async_trait]
+impl RunObserver for Traced {
+    async fn accepted(&self, run: Accepted<'_>) {
+        let parent = run.params.env.get("TRACEPARENT").cloned();
+        self.0.lock().unwrap().push(parent);
+    }
+}
+
+#[tokio::test]
+async fn turn_has_the_place_in_a_trace_of_its_sender() {
+    let agent = Scripted::new("claude", [answers("one"), answers("two")]);
+    let traces = Arc::default();
+    let observer = Arc::new(Traced(Arc::clone(&traces)));
+    let live = Live::start(&[&agent], |runs| runs.observer = Some(observer));
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let mut command = send("a");
+    let Command::Send { trace, .. } = &mut command else {
+        panic!("{command:?}");
+    };
+    *trace = TraceContext::new(parent, None);
+    let Reply::Turn { seq, .. } = live.command(command).await.unwrap() else {
+        panic!("no turn");
+    };
+    assert_eq!(status(&live.rest_of_turn(seq).await), "completed");
+    assert_eq!(status(&live.turn("b").await), "completed");
+    assert_eq!(*traces.lock().unwrap(), [Some(parent.to_owned()), None]);
+    live.end().await;
 }
 
 #[tokio::test]

@@ -1,7 +1,9 @@
 //! Starts of runs and sessions: checks of their bodies.
 
 use axum::http::HeaderMap;
-use teamster_api::{ProblemCode, ServiceError, Spec, Trusted, Workspace, either, json_name};
+use teamster_api::{
+    ProblemCode, ServiceError, Spec, TraceContext, Trusted, Workspace, either, json_name,
+};
 use teamster_core::text::one_line;
 use teamster_core::{McpServer, McpTransport};
 
@@ -19,22 +21,25 @@ impl Demand for Spec {
     }
 }
 
-/// Adds the place of a request in a trace (the headers `traceparent` and `tracestate` of the W3C) to the variables of its
-/// run, if the server lets runs set them. A place that the body has comes first.
+/// Returns the place of a request in a trace (the headers `traceparent` and `tracestate` of the W3C), if the server lets runs
+/// set the variables that name it.
+pub(crate) fn trace_of(headers: &HeaderMap, config: &ServerConfig) -> Option<TraceContext> {
+    let header = |name: &str, variable| {
+        let value = headers.get(name)?.to_str().ok()?;
+        allows(config, variable).then(|| value.to_owned())
+    };
+    let parent = header("traceparent", TraceContext::PARENT)?;
+    TraceContext::new(parent, header("tracestate", TraceContext::STATE))
+}
+
+/// Adds the place of a request in a trace to the variables of its run or session. A place that the body has comes first: the
+/// state of another one is not its own.
 pub(crate) fn take_trace(spec: &mut Spec, headers: &HeaderMap, config: &ServerConfig) {
     let trusted = either!(spec, spec => &mut spec.trusted);
-    if trusted.env.contains_key("TRACEPARENT") {
-        // The state of another place is not its own.
-        return;
-    }
-    for (name, header) in [("TRACEPARENT", "traceparent"), ("TRACESTATE", "tracestate")] {
-        let value = headers.get(header).and_then(|value| value.to_str().ok());
-        if let Some(value) = value
-            && allows(config, name)
-        {
-            let variable = trusted.env.entry(name.to_owned());
-            variable.or_insert_with(|| value.to_owned());
-        }
+    if !trusted.env.contains_key(TraceContext::PARENT)
+        && let Some(trace) = trace_of(headers, config)
+    {
+        trusted.env.extend(trace.variables());
     }
 }
 

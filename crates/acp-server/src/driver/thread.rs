@@ -103,6 +103,7 @@ impl KeyedPrompt {
             images: self.prompt.images.clone(),
             from: Some(source.to_owned()),
             key: Some(self.key.clone()),
+            trace: None,
         }
     }
 }

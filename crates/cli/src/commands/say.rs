@@ -5,7 +5,7 @@ pub(crate) mod args;
 use std::io::{self, Write};
 
 use anyhow::{Context, anyhow, bail};
-use teamster_api::{Command, ProblemCode};
+use teamster_api::{Command, ProblemCode, TraceContext};
 use teamster_core::Image;
 use uuid::Uuid;
 
@@ -55,6 +55,7 @@ async fn say(
         images,
         from: Some(name),
         key: Some(Uuid::now_v7().to_string()),
+        trace: TraceContext::from_environment(),
     };
     let begun = if args.queue {
         session.handle.queue(command).await

@@ -7,7 +7,7 @@ use std::io;
 
 use anyhow::anyhow;
 use teamster::{AgentEvent, Id, Image};
-use teamster_api::{Command as RunCommand, LogLine, ProblemCode, RunLogEntry};
+use teamster_api::{Command as RunCommand, LogLine, ProblemCode, RunLogEntry, TraceContext};
 use teamster_core::Stopping;
 use tokio::time::{MissedTickBehavior, interval};
 use uuid::Uuid;
@@ -323,6 +323,7 @@ impl View {
             images: self.images.clone(),
             from: sender,
             key,
+            trace: TraceContext::from_environment(),
         });
         let error = match reader.meanwhile(sent).await {
             Ok((turn, _)) => {

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use teamster_api::{
     Placement, ProblemCode, QueueReason, RunHandle, RunService, RunSpec, RunSummary, SessionSpec,
-    Spec, ViewState, Workspace,
+    Spec, TraceContext, ViewState, Workspace,
 };
 use teamster_core::{PermissionMode, RunStatus, Stopping};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
@@ -342,6 +342,39 @@ fn secrets_are_given_by_name_to_the_owners_that_may_have_them() {
         let run = RunHandle::start(service, "without", without).await.unwrap();
         assert_eq!(end(&run).await, RunStatus::Completed);
         assert_eq!(run.result().await.unwrap().text, "without");
+    });
+}
+
+#[test]
+fn agent_of_a_worker_has_the_place_of_its_submitter_in_a_trace() {
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const OWN: &str = "00-1af7651916cd43dd8448eb211c80319c-c7ad6b7169203331-01";
+    let server = server_or_skip!();
+    let shared = Shared::new();
+    shared.go();
+    // The answer is the variable.
+    let agent = tells(&shared).replace("secret=without;", "secret=$TRACEPARENT;");
+    block_on(async {
+        let (fleet, _) = runs(&server, 0).await;
+        let _machine = Machine::start(&server, "w1", &agent);
+        until_workers(&fleet, 1).await;
+        let options = FleetOptions::new(&server.url, "ann");
+        let fleet = Fleet::connect(options).await.unwrap();
+        let runs = FleetRuns::new(&fleet).trace(TraceContext::new(PARENT, None));
+        let service: Arc<dyn RunService> = Arc::new(runs);
+        let with_own = spec(|spec| {
+            let variable = ("TRACEPARENT".to_owned(), OWN.to_owned());
+            spec.trusted.env.extend([variable]);
+        });
+        for (id, spec, expected) in [("one", spec(|_| ()), PARENT), ("two", with_own, OWN)] {
+            service.check(&spec.clone().into()).await.unwrap();
+            let run = RunHandle::start(service.clone(), id, spec).await.unwrap();
+            assert_eq!(end(&run).await, RunStatus::Completed);
+            assert_eq!(run.result().await.unwrap().text, expected);
+        }
+        // A repetition may have another place.
+        let again = service.start("two", spec(|_| ()).into()).await.unwrap();
+        assert!(again.existed);
     });
 }
 

@@ -25,7 +25,7 @@ use crate::fields::Text;
 use crate::keys::Caller;
 use crate::operation::Operation;
 use crate::rights::{self, Demand, InSession, Right};
-use crate::start::check_start;
+use crate::start::{check_start, take_trace};
 use crate::state::Shared;
 use crate::{ApiError, Scope};
 
@@ -184,8 +184,9 @@ async fn start(
     headers: HeaderMap,
     body: Json<SessionSpec>,
 ) -> Answer {
-    let spec = Spec::from(body.value);
+    let mut spec = Spec::from(body.value);
     check_start(&spec, &shared.config, &caller).await?;
+    take_trace(&mut spec, &headers, &shared.config);
     // The same key may start a run and a session.
     let key = key(&headers)?.map(|key| format!("session {key}"));
     let started = start_once(&shared, key, &body.bytes, spec).await?;
@@ -196,10 +197,12 @@ async fn start_as(
     State(shared): App,
     Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
+    headers: HeaderMap,
     body: Json<SessionSpec>,
 ) -> Answer {
-    let spec = Spec::from(body.value);
+    let mut spec = Spec::from(body.value);
     check_start(&spec, &shared.config, &caller).await?;
+    take_trace(&mut spec, &headers, &shared.config);
     started_session(start_with_id(&shared, &id, spec).await?).await
 }
 

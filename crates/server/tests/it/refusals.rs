@@ -248,6 +248,25 @@ fn place_in_a_trace_is_a_variable_if_the_server_allows_it() {
 }
 
 #[test]
+fn place_of_a_session_in_a_trace_is_a_variable_if_the_server_allows_it() {
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let served = Served::with(|config| config.allow_env = vec!["TRACEPARENT".to_owned()]);
+    for (method, path) in [("POST", "/v1/sessions"), ("PUT", "/v1/sessions/of-a-trace")] {
+        let request = served.request(method, path);
+        let request = request.header("traceparent", PARENT);
+        let started = request.json(&json!({"provider": "claude"})).send();
+        assert_eq!(started.status, 201, "{}", started.body);
+        let id = started.json()["runId"].as_str().unwrap().to_owned();
+        let Some(Spec::Session(spec)) = served.runs.spec(&id) else {
+            panic!("{id}");
+        };
+        let env = &spec.trusted.env;
+        assert_eq!(env.get("TRACEPARENT").map(String::as_str), Some(PARENT));
+    }
+    served.end();
+}
+
+#[test]
 fn place_in_a_trace_of_the_body_is_not_that_of_a_header() {
     let served = Served::with(|config| config.allow_env = vec!["*".to_owned()]);
     let env = json!({"TRACEPARENT": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"});

@@ -398,6 +398,7 @@ impl Check<'_> {
             images: Vec::new(),
             from: None,
             key: Some("key".to_owned()),
+            trace: None,
         };
         let answers = self.subject.prompt(Behavior::Answers);
         let first = session.send(key(answers.clone())).await;

@@ -208,6 +208,11 @@ impl Carry {
 
     /// Returns a spec as this machine carries it out.
     fn localized(&self, mut spec: Spec, decided: &Decided) -> Result<Spec, ServiceError> {
+        let record = self.record.as_ref().map(|(_, record)| record);
+        if let Some(trace) = record.and_then(|record| record.trace.as_ref()) {
+            let trusted = either!(&mut spec, spec => &mut spec.trusted);
+            trusted.env.extend(trace.variables());
+        }
         let secrets = Secrets::read(self.shared.config.policy.secrets.as_deref())?;
         secrets.give(&self.key.owner, &mut spec)?;
         let mut spec = spec.for_one_machine();

@@ -23,6 +23,7 @@ use crate::routes::runs::{
     send, unexpected,
 };
 use crate::routes::{Answer, App, empty, json};
+use crate::start::trace_of;
 use crate::{ApiError, Scope};
 
 /// The maximum wait of a prompt for the end of another turn. Proxies cut longer ones short.
@@ -208,6 +209,7 @@ async fn turn(
         images,
         from: Some(from.unwrap_or_else(|| caller.name().to_owned())),
         key: key.clone(),
+        trace: trace_of(&headers, &shared.config),
     };
     let begun = async {
         let free = queue.then(|| Instant::now() + QUEUE_LIMIT);
