@@ -225,11 +225,12 @@ fn repository(
         }
     };
     let commit = resolve(&url, name).map_err(|error| {
-        let option = match error.is::<UnknownCommit>() {
-            true => "--worktree-from",
-            false => "--repo",
-        };
-        error.context(option)
+        let is_commit = error.is::<UnknownCommit>();
+        error.context(if is_commit {
+            "--worktree-from"
+        } else {
+            "--repo"
+        })
     })?;
     Ok(Workspace::Repository {
         url,

@@ -267,9 +267,10 @@ impl Requests {
             }
         });
         let is_late = async {
-            match is_early {
-                true => sleep(CALL_LIMIT).await,
-                false => pending().await,
+            if is_early {
+                sleep(CALL_LIMIT).await;
+            } else {
+                pending().await
             }
         };
         let answered = tokio::select! {
