@@ -40,25 +40,25 @@ impl Bench {
     pub(crate) fn prepare(&self, cli: Cli) {
         if cli == Cli::Copilot {
             // If this fails, the runs do it themselves or report the error.
-            let _ = self.starts(cli);
+            let _ = self.starts(cli.id());
         }
     }
 
-    /// Checks that a CLI can print its version.
-    pub(crate) fn starts(&self, cli: Cli) -> anyhow::Result<()> {
-        let output = Command::new(self.programs.join(cli.id()))
+    /// Checks that a program can print its version.
+    pub(crate) fn starts(&self, program: &str) -> anyhow::Result<()> {
+        let output = Command::new(self.programs.join(program))
             .arg("--version")
             .env("PATH", self.search_path()?)
             .env("HOME", &self.boxes)
             .env(COPILOT_PACKAGES, self.copilot_packages())
             .stdin(Stdio::null())
             .output()
-            .with_context(|| format!("{cli} cannot be started"))?;
+            .with_context(|| format!("{program} cannot be started"))?;
         if !output.status.success() {
             let printed = [output.stderr, output.stdout].concat();
             let text = String::from_utf8_lossy(&printed);
             bail!(
-                "{cli} cannot be started ({}): {}",
+                "{program} cannot be started ({}): {}",
                 output.status,
                 text.trim()
             );

@@ -1,5 +1,6 @@
 //! `cargo xtask follow`: differences between versions of the CLIs and the fixtures.
 
+mod followed;
 mod named;
 mod no_lines;
 mod page;
@@ -22,7 +23,7 @@ use anyhow::{Context, bail};
 use teamster_mock_model::Cli;
 use teamster_testkit::fixture::{STDOUT, discover};
 
-use crate::acp::pointing::Named;
+use crate::acp::row;
 use crate::bench::Bench;
 use crate::capture::{PREFIX, Recording};
 use crate::column::Column;
@@ -32,7 +33,8 @@ use crate::play::recorded_name;
 use crate::played::Played;
 use crate::scenario::{self, Scenario};
 use crate::schedule::{self, Done};
-use crate::{conformance, install, say};
+use crate::{conformance, say};
+use followed::Followed;
 use report::State;
 use results::{Cell, Results, Row, Schema, ShapeChanges, Version};
 use shape::{Shapes, compare};
@@ -58,8 +60,8 @@ Examples:
                                                   versions and the changelog")]
 pub(crate) struct Args {
     /// The provider [default: all]
-    #[arg(value_name = "PROVIDER", value_parser = followed)]
-    provider: Option<Cli>,
+    #[arg(value_name = "PROVIDER", value_parser = Followed::parse)]
+    provider: Option<Followed>,
     /// This version; several are possible
     #[arg(long = "version", value_name = "X", requires = "provider", conflicts_with_all = ["since", "last"])]
     versions: Vec<String>,
@@ -95,23 +97,6 @@ pub(crate) struct Args {
     inner: crate::Inner,
 }
 
-/// Parses the name of a CLI that is followed: one of the matrix with a program, or an agent of `acp.toml`.
-fn followed(name: &str) -> Result<Cli, String> {
-    let all = all_followed().map_err(|error| format!("{error:#}"))?;
-    let found = all.iter().copied().find(|cli| cli.id() == name);
-    found.ok_or_else(|| {
-        let names: Vec<_> = all.iter().map(|cli| cli.id()).collect();
-        format!("there is: {}", names.join(", "))
-    })
-}
-
-/// Returns the CLIs that are followed.
-fn all_followed() -> anyhow::Result<Vec<Cli>> {
-    let named = Named::all()?;
-    let named = named.iter().filter_map(|agent| Cli::from_id(&agent.name));
-    Ok(install::clis().into_iter().chain(named).collect())
-}
-
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     if args.render {
         page::write(&Results::read()?)?;
@@ -128,30 +113,29 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let (mut code, mut reached) = (0, false);
     let mut played = Vec::new();
     let mut failed = Vec::new();
-    let clis = match args.provider {
-        Some(cli) if !args.all => vec![cli],
-        _ => all_followed()?,
+    let all = match &args.provider {
+        Some(one) if !args.all => vec![one.clone()],
+        _ => Followed::all()?,
     };
-    for cli in clis {
-        let named = Named::find(cli.id())?;
-        let versions = match wanted(args, cli, named.as_ref()) {
+    for followed in all {
+        let versions = match followed.wanted(args) {
             Ok(versions) => versions,
             // The others may be there, if the registry is.
             Err(error) if args.provider.is_none() && reached => {
-                failed.push(format!("{cli}: {error:#}"));
+                failed.push(format!("{followed}: {error:#}"));
                 continue;
             }
             Err(error) => return Err(error),
         };
         reached = true;
         for version in versions {
-            match of_version(args, cli, &version, named.as_ref()) {
+            match of_version(args, &followed, &version) {
                 Ok(found) => {
                     code = code.max(found);
-                    played.push((cli, version));
+                    played.push((followed.id().to_owned(), version));
                 }
                 Err(error) if args.provider.is_none() => {
-                    failed.push(format!("{cli} {version}: {error:#}"));
+                    failed.push(format!("{followed} {version}: {error:#}"));
                 }
                 Err(error) => return Err(error),
             }
@@ -168,52 +152,28 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
 }
 
 /// Installs a version and plays it in the second half. Returns the exit code.
-fn of_version(args: &Args, cli: Cli, version: &str, named: Option<&Named>) -> anyhow::Result<u8> {
-    let programs = match named {
-        Some(agent) => agent.install_version(version)?,
-        None => install::version(cli, version)?.programs,
-    };
-    say(format_args!("== {cli} {version}"));
-    let further = ["--installed", cli.id(), version];
+fn of_version(args: &Args, followed: &Followed, version: &str) -> anyhow::Result<u8> {
+    let programs = followed.install(version)?;
+    say(format_args!("== {followed} {version}"));
+    let further = ["--installed", followed.id(), version];
     let code = crate::alone_code(&programs, &further)?;
     if code > 1 {
         bail!("it could not be played; the reason is in the output");
     }
     let results = Results::read()?;
-    let found = results.0.get(cli.id()).and_then(|all| all.get(version));
+    let found = results.0.get(followed.id());
+    let found = found.and_then(|all| all.get(version));
     let is_fine = found.is_some_and(|found| State::of(found) != State::Broken);
-    if args.write && is_fine && args.scenarios.is_empty() {
+    if let Some(cli) = followed.cli()
+        && args.write
+        && is_fine
+        && args.scenarios.is_empty()
+    {
         for path in writing::tested(cli, version)? {
             say(format_args!("written: {}", path.display()));
         }
     }
     Ok(code)
-}
-
-/// Returns the requested versions, the oldest first.
-fn wanted(args: &Args, cli: Cli, named: Option<&Named>) -> anyhow::Result<Vec<String>> {
-    if !args.versions.is_empty() {
-        if let Some(odd) = args
-            .versions
-            .iter()
-            .find(|version| install::numbers(version).is_none())
-        {
-            bail!("`{odd}` is not a release: expected the form 1.2.3");
-        }
-        return Ok(args.versions.clone());
-    }
-    let provider = teamster::Providers::builtin().get(cli.id());
-    let tested = provider.and_then(|it| it.info().tested_versions.last().copied());
-    let package = named.map_or(install::package(cli), Named::package);
-    let published = install::published(package)?;
-    if args.since_tested {
-        let tested = tested.with_context(|| format!("{cli} has no tested version"))?;
-        return Ok(versions::after(&published, tested));
-    }
-    match &args.since {
-        Some(first) => versions::since(&published, first),
-        None => Ok(versions::last(&published, args.last.unwrap_or(1).max(1))),
-    }
 }
 
 /// Plays the scenarios with the CLI that is installed here, and records the results.
@@ -227,35 +187,46 @@ fn play(
     let [name, version] = &args.installed[..] else {
         bail!("`--installed` names the CLI and its version");
     };
-    let cli = followed(name).map_err(anyhow::Error::msg)?;
+    let followed = Followed::parse(name).map_err(anyhow::Error::msg)?;
     // If it does not start, differences in all scenarios would be meaningless.
     bench
-        .starts(cli)
-        .with_context(|| format!("{cli} {version}"))?;
-    let known = Known::of(cli, version)?;
-    let recording = Recording {
+        .starts(followed.program())
+        .with_context(|| format!("{followed} {version}"))?;
+    let recording = |cli| Recording {
         bench,
         cli,
         version,
         network,
     };
-    let (scenarios, schema) = if install::is_pinned(cli) {
-        let rows = of_matrix(args, &recording, &known, scenarios)?;
-        (rows, schema_of(cli, version, bench)?)
-    } else {
-        let rows = named::play(&recording, &known, scenarios, args.jobs, args.write)?;
-        let none = "the program has none that is read".to_owned();
-        (rows, Schema::None(none))
+    let unread = || Schema::None("the program has none that is read".to_owned());
+    let (reference, schema, scenarios) = match (&followed, followed.cli()) {
+        (Followed::Pinned(cli), _) => {
+            let known = Known::of(*cli, version)?;
+            let rows = of_matrix(args, &recording(*cli), &known, scenarios)?;
+            (known.reference, schema_of(*cli, version, bench)?, rows)
+        }
+        (Followed::Named(agent), Some(cli)) => {
+            let (known, row) = (Known::of(cli, version)?, row::Row::kept(&agent.name)?);
+            let recording = args.write.then(|| recording(cli));
+            let with = named::With::Fixtures(&known, recording.as_ref());
+            let rows = named::play(bench, &row, with, scenarios, args.jobs)?;
+            (known.reference, unread(), rows)
+        }
+        (Followed::Named(agent), None) => {
+            let row = row::Row::kept(&agent.name)?;
+            let rows = named::play(bench, &row, named::With::Row, scenarios, args.jobs)?;
+            (row.version().unwrap_or_default().to_owned(), unread(), rows)
+        }
     };
     let now = Version {
         date: jiff::Zoned::now().date().to_string(),
-        reference: known.reference,
+        reference,
         schema,
         scenarios,
     };
-    let fine = show(cli, version, &now)?;
+    let fine = show(followed.id(), version, &now)?;
     let mut results = Results::read()?;
-    results.merge(cli, version, now);
+    results.merge(followed.id(), version, now);
     results.write()?;
     page::write(&results)?;
     Ok(ExitCode::from(u8::from(!fine)))
@@ -446,7 +417,7 @@ fn schema_of(cli: Cli, version: &str, bench: &Bench) -> anyhow::Result<Schema> {
 }
 
 /// Prints the news. Returns `false` if there are any.
-fn show(cli: Cli, version: &str, now: &Version) -> anyhow::Result<bool> {
+fn show(cli: &str, version: &str, now: &Version) -> anyhow::Result<bool> {
     let shapes = now.shapes();
     let (mut differs, mut otherwise) = (0, 0);
     for row in now.scenarios.values() {

@@ -154,6 +154,21 @@ pub(crate) fn published(package: &str) -> anyhow::Result<Vec<String>> {
     serde_json::from_slice(&list).with_context(|| format!("npm's list of {package}"))
 }
 
+/// Returns the versions of a Python package that pip knows.
+pub(crate) fn published_for_python(python: &str, package: &str) -> anyhow::Result<Vec<String>> {
+    let mut pip = python_command(python);
+    pip.args(["-m", "pip", "index", "versions", package]);
+    let printed = String::from_utf8_lossy(&python_once(pip)?).into_owned();
+    pip_versions(&printed).with_context(|| format!("pip's list of {package}"))
+}
+
+/// Returns the versions in the output of `pip index versions`.
+fn pip_versions(printed: &str) -> Option<Vec<String>> {
+    let mut lines = printed.lines();
+    let list = lines.find_map(|line| line.strip_prefix("Available versions: "))?;
+    Some(list.split(", ").map(str::to_owned).collect())
+}
+
 /// Installs one version of a CLI in a separate folder, unless it is installed.
 pub(crate) fn version(cli: Cli, version: &str) -> anyhow::Result<Installed> {
     let folder = crate::target()
@@ -243,11 +258,8 @@ pub(crate) fn python_packages(
     say(format_args!(
         "installing {wanted} with pip, for Python {python}"
     ));
-    let mut venv = Command::new(format!("python{python}"));
-    // Where versions are managed by pyenv, its name is that of all of them.
-    venv.env("PYENV_VERSION", python)
-        .args(["-m", "venv"])
-        .arg(folder);
+    let mut venv = python_command(python);
+    venv.args(["-m", "venv"]).arg(folder);
     python_once(venv)?;
     let mut pip = Command::new(programs.join("pip"));
     pip.args(["install", "--quiet", "--disable-pip-version-check"])
@@ -257,7 +269,15 @@ pub(crate) fn python_packages(
     Ok(programs)
 }
 
-fn python_once(mut command: Command) -> anyhow::Result<()> {
+fn python_command(python: &str) -> Command {
+    let mut command = Command::new(format!("python{python}"));
+    // Where versions are managed by pyenv, its name is that of all of them.
+    command.env("PYENV_VERSION", python);
+    command
+}
+
+/// Runs a Python program. Returns its output.
+fn python_once(mut command: Command) -> anyhow::Result<Vec<u8>> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command
         .output()
@@ -267,7 +287,7 @@ fn python_once(mut command: Command) -> anyhow::Result<()> {
         let last = stderr.lines().last().unwrap_or_default().to_owned();
         bail!(Unreachable(format!("{program} failed: {last}")));
     }
-    Ok(())
+    Ok(output.stdout)
 }
 
 fn npm(folder: &Path, args: &[&str]) -> anyhow::Result<()> {
@@ -359,6 +379,16 @@ fn versions(folder: &Path) -> anyhow::Result<BTreeMap<Cli, String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_list_of_pip_has_the_versions() {
+        // pip 23, shortened.
+        let printed =
+            "mistral-vibe (3.0.3)\nAvailable versions: 3.0.3, 3.0.2, 2.26.1\n  INSTALLED: 3.0.2\n";
+        let versions = pip_versions(printed).unwrap();
+        assert_eq!(versions, ["3.0.3", "3.0.2", "2.26.1"]);
+        assert_eq!(pip_versions("nothing"), None);
+    }
 
     #[test]
     fn the_reason_of_npm_names_the_package_and_no_path() {

@@ -108,6 +108,22 @@ impl Named {
             .map_or(package, |(package, _)| package)
     }
 
+    /// Returns the name of the program that starts it.
+    pub(crate) fn program(&self) -> &str {
+        let command = self.command.as_deref().unwrap_or(&self.name);
+        command.split(' ').next().unwrap_or(command)
+    }
+
+    /// Returns the versions that the registry has.
+    pub(crate) fn published(&self) -> anyhow::Result<Vec<String>> {
+        // The registry knows no extras of a package.
+        let package = self.package().split('[').next().unwrap_or_default();
+        match &self.python {
+            Some(python) => install::published_for_python(python, package),
+            None => install::published(package),
+        }
+    }
+
     /// Returns the same packages with this version of the agent.
     pub(crate) fn packages_of(&self, version: &str) -> Vec<String> {
         let own = format!("{}{}{version}", self.package(), self.separator());

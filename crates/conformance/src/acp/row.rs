@@ -65,6 +65,16 @@ impl Row {
         Self::find(name)?.with_context(|| format!("no row of {name} yet; play all scenarios first"))
     }
 
+    /// Returns the agent's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the version that the agent reports.
+    pub(crate) fn version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
     /// Returns the differences of a scenario, or `None` if it was not played this way.
     pub(crate) fn findings(&self, scenario: &str, hot: bool) -> Option<&[Finding]> {
         let cells = self.scenarios.get(scenario)?;
@@ -378,6 +388,15 @@ mod tests {
         assert_eq!(sum(&row), 2);
         row.add(one(false, 0));
         assert!(row.violations.is_empty());
+    }
+
+    #[test]
+    fn no_difference_in_a_row_of_a_provider_is_by_teamster() {
+        for row in rows().unwrap() {
+            let is_provider = teamster::Providers::builtin().get(&row.name).is_some();
+            let count = row.count(Cause::Teamster);
+            assert!(!is_provider || count == 0, "{}: {count}", row.name);
+        }
     }
 
     #[test]

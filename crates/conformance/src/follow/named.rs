@@ -8,24 +8,39 @@ use super::results::{Cell, Row, ShapeChanges};
 use super::shape::{Shapes, compare};
 use crate::acp::cause::{Cause, Finding};
 use crate::acp::{self, AcpArgs, One, Ways, row};
+use crate::bench::Bench;
 use crate::capture::Recording;
 use crate::say;
 use crate::scenario::Scenario;
 
-/// Plays the scenarios that any agent can play with the version that is installed here.
+/// What a version is compared with, beside the agent's row.
+#[derive(Clone, Copy)]
+pub(super) enum With<'a> {
+    /// The fixtures of its provider; and where new ones are written, if they are.
+    Fixtures(&'a Known, Option<&'a Recording<'a>>),
+    /// Nothing: the agent has no provider. It plays the scenarios of its row.
+    Row,
+}
+
+/// Plays the scenarios with the version that is installed here.
 pub(super) fn play(
-    recording: &Recording<'_>,
-    known: &Known,
+    bench: &Bench,
+    reference: &row::Row,
+    with: With<'_>,
     scenarios: &[Arc<Scenario>],
     jobs: usize,
-    writing: bool,
 ) -> anyhow::Result<BTreeMap<String, Row>> {
-    let (bench, cli) = (recording.bench, recording.cli);
-    let (_, agent) = acp::agent(&AcpArgs::default(), cli.id())?;
-    let reference = row::Row::kept(cli.id())?;
+    let name = reference.name();
+    let (_, agent) = acp::agent(&AcpArgs::default(), name)?;
+    let is_played = |scenario: &Scenario| match with {
+        With::Fixtures(..) => acp::is_for(name, scenario),
+        With::Row => [false, true]
+            .iter()
+            .any(|hot| reference.findings(&scenario.name, *hot).is_some()),
+    };
     let scenarios: Vec<_> = scenarios
         .iter()
-        .filter(|scenario| acp::is_for(cli.id(), scenario))
+        .filter(|scenario| is_played(scenario))
         .cloned()
         .collect();
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
@@ -38,9 +53,20 @@ pub(super) fn play(
         let cell = cell(&one.findings, reference.findings(name, one.hot));
         report(&one, &cell);
         let row = rows.entry(name.clone()).or_default();
-        let changes = changes(&one, known);
-        if writing && !one.hot && cell.differs.is_empty() && !changes.new.is_empty() {
-            super::write_fixtures(recording, &one.scenario, &one.played);
+        let mut changes = ShapeChanges {
+            unknown: super::unknown(&one.played),
+            ..ShapeChanges::default()
+        };
+        if let With::Fixtures(known, recording) = with
+            && !one.hot
+        {
+            changes.append(compared(&one, known));
+            if let Some(recording) = recording
+                && cell.differs.is_empty()
+                && !changes.new.is_empty()
+            {
+                super::write_fixtures(recording, &one.scenario, &one.played);
+            }
         }
         row.shapes.append(changes);
         *(if one.hot {
@@ -52,8 +78,8 @@ pub(super) fn play(
     Ok(rows)
 }
 
-/// Returns the cell of a scenario. Against teamster are what it did not report and that the agent did not ask the
-/// model, or could not be played; everything else that is not as in the agent's row is by the version.
+/// Returns the cell of a scenario. What is in the agent's row is no difference of a version. Against teamster are what it
+/// did not report and that the agent did not ask the model, or could not be played; everything else is by the version.
 fn cell(findings: &[Finding], row: Option<&[Finding]>) -> Cell {
     let mut cell = Cell {
         differs: Vec::new(),
@@ -66,10 +92,10 @@ fn cell(findings: &[Finding], row: Option<&[Finding]>) -> Cell {
         let is_known = row.iter().any(|it| same(&it) && it.cause == finding.cause);
         let not_played = finding.expected.is_none() && finding.fact == "status";
         match finding.cause {
+            _ if is_known => {}
             Cause::Teamster | Cause::Setup => cell.differs.push(text(finding)),
-            _ if not_played && !is_known => cell.differs.push(text(finding)),
-            _ if !is_known => cell.otherwise.push(text(finding)),
-            _ => {}
+            _ if not_played => cell.differs.push(text(finding)),
+            _ => cell.otherwise.push(text(finding)),
         }
     }
     for was in row {
@@ -91,18 +117,13 @@ fn text(finding: &Finding) -> String {
 }
 
 /// Returns the differences between the lines of a scenario and those of the fixtures.
-fn changes(one: &One, known: &Known) -> ShapeChanges {
-    let mut changes = ShapeChanges::default();
-    if !one.hot {
-        let mut now = Shapes::default();
-        for line in one.played.iter().flat_map(|played| &played.printed) {
-            now.append(Shapes::of(line.as_bytes()));
-        }
-        let same = known.by_scenario.get(&one.scenario.name).cloned();
-        changes = compare(&now, &known.all, &same.unwrap_or_default()).into();
+fn compared(one: &One, known: &Known) -> ShapeChanges {
+    let mut now = Shapes::default();
+    for line in one.played.iter().flat_map(|played| &played.printed) {
+        now.append(Shapes::of(line.as_bytes()));
     }
-    changes.unknown = super::unknown(&one.played);
-    changes
+    let same = known.by_scenario.get(&one.scenario.name).cloned();
+    compare(&now, &known.all, &same.unwrap_or_default()).into()
 }
 
 fn report(one: &One, cell: &Cell) {
@@ -146,12 +167,14 @@ mod tests {
             finding("text", "a", Cause::Agent),
             finding("cost", "a", Cause::Agent),
             finding("plan", "a", Cause::Agent),
+            finding("usage", "a", Cause::Teamster),
         ];
         let now = [
             finding("text", "a", Cause::Agent),
             finding("cost", "b", Cause::Agent),
             finding("error", "a", Cause::Teamster),
             finding("prompt", "a", Cause::Setup),
+            finding("usage", "a", Cause::Teamster),
         ];
         let cell = cell(&now, Some(&row));
         assert_eq!(

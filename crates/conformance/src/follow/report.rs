@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::fs;
 
 use anyhow::Context as _;
-use teamster_mock_model::Cli;
 
 use super::results::{Results, Schema, Version};
 
@@ -53,7 +52,7 @@ impl State {
 }
 
 /// Writes the page of what was played so far. Returns it.
-pub(super) fn write(played: &[(Cli, String)], failed: &[String]) -> anyhow::Result<String> {
+pub(super) fn write(played: &[(String, String)], failed: &[String]) -> anyhow::Result<String> {
     let text = page(&Results::read()?, played, failed)?;
     let path = crate::target().join("follow.md");
     fs::create_dir_all(crate::target())?;
@@ -64,7 +63,7 @@ pub(super) fn write(played: &[(Cli, String)], failed: &[String]) -> anyhow::Resu
 /// Returns the page of these versions, and of what could not be played.
 fn page(
     results: &Results,
-    played: &[(Cli, String)],
+    played: &[(String, String)],
     failed: &[String],
 ) -> Result<String, std::fmt::Error> {
     let mut page = String::from("# New versions\n\n");
@@ -74,7 +73,7 @@ fn page(
         return Ok(page);
     }
     let all = played.iter().filter_map(|(cli, version)| {
-        let found = results.0.get(cli.id())?.get(version)?;
+        let found = results.0.get(cli)?.get(version)?;
         Some((cli, version, State::of(found), found))
     });
     let mut all: Vec<_> = all.collect();
@@ -150,15 +149,11 @@ mod tests {
             lacking: ["x".to_owned()].into(),
             since: None,
         };
-        results.merge(Cli::Pi, "1.0.0", same);
-        results.merge(Cli::Codex, "2.0.0", changed);
-        results.merge(Cli::Qwen, "3.0.0", broken);
-        let played = [
-            (Cli::Pi, "1.0.0"),
-            (Cli::Codex, "2.0.0"),
-            (Cli::Qwen, "3.0.0"),
-        ]
-        .map(|(cli, it)| (cli, it.to_owned()));
+        results.merge("pi", "1.0.0", same);
+        results.merge("codex", "2.0.0", changed);
+        results.merge("qwen", "3.0.0", broken);
+        let played = [("pi", "1.0.0"), ("codex", "2.0.0"), ("qwen", "3.0.0")]
+            .map(|(cli, it)| (cli.to_owned(), it.to_owned()));
         let failed = ["kimi 9.0.0: npm failed".to_owned()];
         let page = page(&results, &played, &failed).unwrap();
         assert_eq!(

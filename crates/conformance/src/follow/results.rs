@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
-use teamster_mock_model::Cli;
 
 use super::shape::Changes;
 
@@ -157,8 +156,8 @@ impl Results {
     }
 
     /// Merges the results of a version. Earlier results of scenarios that were not played now are kept.
-    pub(super) fn merge(&mut self, cli: Cli, version: &str, now: Version) {
-        let versions = self.0.entry(cli.id().to_owned()).or_default();
+    pub(super) fn merge(&mut self, id: &str, version: &str, now: Version) {
+        let versions = self.0.entry(id.to_owned()).or_default();
         let Some(before) = versions.get_mut(version) else {
             versions.insert(version.to_owned(), now);
             return;
@@ -214,9 +213,9 @@ pub(super) mod tests {
         let mut results = Results::default();
         let both = row(cell(&["x"]), Some(cell(&["y"])));
         let first = version("2001-02-03", &[("text", both.clone()), ("mcp", both)]);
-        results.merge(Cli::Codex, "1.9.0", first);
+        results.merge("codex", "1.9.0", first);
         let again = version("2001-02-05", &[("text", row(cell(&[]), None))]);
-        results.merge(Cli::Codex, "1.9.0", again);
+        results.merge("codex", "1.9.0", again);
         let merged = &results.0["codex"]["1.9.0"];
         assert_eq!(merged.date, "2001-02-05");
         assert_eq!(merged.scenarios["text"], row(cell(&[]), Some(cell(&["y"]))));

@@ -2,6 +2,7 @@
 
 use teamster_mock_model::Cli;
 
+use super::followed::Followed;
 use super::page;
 use super::results::Results;
 use crate::{acp, install, scenario};
@@ -56,12 +57,16 @@ fn supported_versions_play_all_scenarios_as_expected() {
     let pinned = install::pinned().unwrap();
     let mut all = Vec::new();
     let mut checked = Vec::new();
-    for cli in super::all_followed().unwrap() {
-        let provider = teamster::Providers::builtin().get(cli.id());
-        let Some(oldest) = provider.and_then(|it| it.info().oldest_version) else {
+    for followed in Followed::all().unwrap() {
+        let Some((cli, info)) = followed.cli().zip(followed.info()) else {
+            // Without a provider it states no versions.
+            checked.push(followed.id().to_owned());
             continue;
         };
-        checked.push(cli.id());
+        let Some(oldest) = info.oldest_version else {
+            continue;
+        };
+        checked.push(followed.id().to_owned());
         let Some(recorded) = results.0.get(cli.id()) else {
             // Only the pinned version was played, for the matrix, or that of the row.
             assert!(pinned.get(&cli).is_none_or(|it| it == oldest), "{cli}");
@@ -75,10 +80,7 @@ fn supported_versions_play_all_scenarios_as_expected() {
         all.extend(versions.iter().flat_map(|it| gaps(cli, it, &results)));
     }
     for id in results.0.keys() {
-        assert!(
-            checked.contains(&id.as_str()),
-            "{id} names no oldest version"
-        );
+        assert!(checked.contains(id), "{id} names no oldest version");
     }
     assert!(all.is_empty(), "{}", all.join("\n"));
 }
