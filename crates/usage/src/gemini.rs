@@ -150,6 +150,13 @@ pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
     source.lines(sink, |line, sink| reader.line(line, sink))
 }
 
+/// Returns the directory of the project with this folder `chats`. The CLI writes its path to a small file.
+pub(crate) fn directory_of(chats: &Path) -> Option<String> {
+    let root = chats.parent()?.join(".project_root");
+    let directory = String::from_utf8(small_file(&root, ROOT).ok()?).ok()?;
+    Some(directory.trim_end().to_owned())
+}
+
 /// State between lines.
 #[derive(Default)]
 struct Reader {
@@ -173,17 +180,11 @@ impl Reader {
         } else {
             folder
         };
-        // The CLI writes the path of a project's directory to this small file.
-        let root = chats
-            .and_then(Path::parent)
-            .map(|p| p.join(".project_root"));
-        let directory = root.and_then(|root| small_file(&root, ROOT).ok());
-        let directory = directory.and_then(|bytes| String::from_utf8(bytes).ok());
         Self {
             subagent: parent.is_some(),
             session: parent.as_deref().map(Arc::from),
             parent,
-            directory: directory.map(|directory| directory.trim_end().into()),
+            directory: chats.and_then(directory_of).map(Arc::from),
             ..Self::default()
         }
     }

@@ -6,6 +6,7 @@
 //! title is not recorded.
 
 mod database;
+mod stored;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -23,6 +24,8 @@ use crate::locations::Locations;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, small_file};
 use crate::{Key, Provider, Record};
+
+pub(crate) use stored::{Listed, conversation, listed};
 
 pub(crate) const TRAITS: Traits = Traits::NONE;
 

@@ -7,14 +7,16 @@ use std::collections::HashSet;
 use std::fs::{File, Metadata};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 
 use crate::lines::COMPRESSED;
 use crate::locations::Locations;
+use crate::opencode::Listed;
 use crate::provider::Provider;
 use crate::source::Sources;
+use crate::{gemini, opencode};
 
 /// Maximum number of files whose beginnings are read for a list.
 const MAX_FILES: usize = 400;
@@ -36,6 +38,7 @@ pub struct StoredSession {
     /// The time of the last write.
     pub changed: SystemTime,
     provider: Provider,
+    /// The session's file, or the database of all sessions.
     file: PathBuf,
 }
 
@@ -56,6 +59,9 @@ pub fn stored_sessions(
     locations: &Locations,
     directory: Option<&Path>,
 ) -> Vec<StoredSession> {
+    if has_database(provider) {
+        return in_databases(provider, locations, None, directory);
+    }
     let heads = files(provider, locations, None);
     let sessions = heads.into_iter().take(MAX_FILES).filter_map(|(file, at)| {
         let session = head(provider, &file, at)?;
@@ -74,6 +80,9 @@ pub fn stored_session(
     locations: &Locations,
     id: &str,
 ) -> Option<StoredSession> {
+    if has_database(provider) {
+        return in_databases(provider, locations, Some(id), None).pop();
+    }
     let files = files(provider, locations, Some(id));
     let mut sessions = files
         .into_iter()
@@ -83,10 +92,48 @@ pub fn stored_session(
 
 /// Returns whether sessions are read from the files of this CLI.
 pub fn has_sessions(provider: Provider) -> bool {
-    matches!(
-        provider,
-        Provider::Claude | Provider::Codex | Provider::Copilot | Provider::Pi | Provider::Qwen
-    )
+    has_database(provider)
+        || matches!(
+            provider,
+            Provider::Claude
+                | Provider::Codex
+                | Provider::Copilot
+                | Provider::Gemini
+                | Provider::Pi
+                | Provider::Qwen
+        )
+}
+
+/// Returns whether a CLI keeps its sessions in a database. Versions that kept them in files are left out.
+fn has_database(provider: Provider) -> bool {
+    matches!(provider, Provider::OpenCode | Provider::Kilo)
+}
+
+/// Returns the sessions of databases, the last used first.
+fn in_databases(
+    provider: Provider,
+    locations: &Locations,
+    id: Option<&str>,
+    directory: Option<&Path>,
+) -> Vec<StoredSession> {
+    let mut sources = Sources::new(None);
+    provider.sources(locations, &mut sources);
+    let databases = sources.found.into_iter().map(|source| source.path);
+    let sessions = databases.filter(|path| path.is_file()).flat_map(|file| {
+        let listed = opencode::listed(&file, id, directory, MAX_FILES);
+        let session = move |it: Listed| StoredSession {
+            id: it.id,
+            directory: it.directory.into(),
+            first_prompt: it.first_prompt,
+            changed: SystemTime::UNIX_EPOCH + Duration::from_millis(it.changed_at_ms),
+            provider,
+            file: file.clone(),
+        };
+        listed.into_iter().map(session)
+    });
+    let mut sessions: Vec<_> = sessions.collect();
+    sessions.sort_by(|a, b| (b.changed, &b.id).cmp(&(a.changed, &a.id)));
+    sessions
 }
 
 impl StoredSession {
@@ -101,13 +148,27 @@ impl StoredSession {
     ///
     /// Fails if the file cannot be read, or if it is larger than 64 MiB.
     pub fn messages(&self) -> io::Result<Vec<StoredMessage>> {
+        if has_database(self.provider) {
+            return opencode::conversation(&self.file, &self.id);
+        }
         let file = File::open(&self.file)?;
         if file.metadata()?.len() > MAX_FILE {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         let mut messages = Vec::new();
+        // Gemini repeats messages under their ids: with the results of tools, and when a session is resumed.
+        let mut known = HashSet::new();
         each_line(file.take(MAX_FILE), |line| {
-            messages.extend(message(self.provider, line));
+            for line in messages_of(self.provider, line) {
+                let Some(message) = message(self.provider, line) else {
+                    continue;
+                };
+                let id = line["id"].as_str();
+                let id = id.filter(|_| self.provider == Provider::Gemini);
+                if id.is_none_or(|id| known.insert(id.to_owned())) {
+                    messages.push(message);
+                }
+            }
             true
         })?;
         Ok(messages)
@@ -146,7 +207,15 @@ fn files(
 
 /// Reads the beginning of a file. `None` if it is not the file of a session with a prompt, such as that of a sub-agent.
 fn head(provider: Provider, file: &Path, changed: SystemTime) -> Option<StoredSession> {
+    let folder = file.parent()?;
     let (mut id, mut directory, mut prompt) = (None, None, None);
+    if provider == Provider::Gemini {
+        // Those of sub-agents are in another folder.
+        if !folder.ends_with("chats") {
+            return None;
+        }
+        directory = gemini::directory_of(folder).map(PathBuf::from);
+    }
     let mut is_session = true;
     let read = each_line(File::open(file).ok()?.take(HEAD), |line| {
         is_session &= !is_of_sub_agent(provider, line);
@@ -155,10 +224,12 @@ fn head(provider: Provider, file: &Path, changed: SystemTime) -> Option<StoredSe
         directory = directory
             .take()
             .or_else(|| its_directory.map(PathBuf::from));
-        if prompt.is_none()
-            && let Some(StoredMessage::Prompt(text)) = message(provider, line)
-        {
-            prompt = Some(text);
+        let first = |line: &Value| match message(provider, line) {
+            Some(StoredMessage::Prompt(text)) => Some(text),
+            _ => None,
+        };
+        if prompt.is_none() {
+            prompt = messages_of(provider, line).into_iter().find_map(first);
         }
         is_session && (id.is_none() || directory.is_none() || prompt.is_none())
     });
@@ -200,6 +271,7 @@ fn is_of_sub_agent(provider: Provider, line: &Value) -> bool {
         Provider::Codex => {
             line["type"] == "session_meta" && line["payload"]["source"]["subagent"].is_object()
         }
+        Provider::Gemini => line["kind"] == "subagent",
         _ => false,
     }
 }
@@ -215,9 +287,20 @@ fn identity(provider: Provider, line: &Value) -> (Option<&str>, Option<&str>) {
             (&line["data"]["sessionId"], &line["data"]["context"]["cwd"])
         }
         Provider::Pi if line["type"] == "session" => (&line["id"], &line["cwd"]),
+        // Its directory is in a file beside it.
+        Provider::Gemini => return (line["sessionId"].as_str(), None),
         _ => return (None, None),
     };
     (id.as_str(), directory.as_str())
+}
+
+/// Returns the parts of a line that may be messages: usually the line itself.
+fn messages_of(provider: Provider, line: &Value) -> Vec<&Value> {
+    let of_change = line["$set"]["messages"].as_array();
+    match of_change.filter(|_| provider == Provider::Gemini) {
+        Some(messages) => messages.iter().collect(),
+        None => vec![line],
+    }
 }
 
 /// Returns the message of a line: a prompt of the user, or a part of the agent's answer.
@@ -230,6 +313,8 @@ fn message(provider: Provider, line: &Value) -> Option<StoredMessage> {
             (kind, &line["message"]["content"])
         }
         (Provider::Qwen, "user" | "assistant") => (kind, &line["message"]["parts"]),
+        (Provider::Gemini, "user") => (kind, &line["content"]),
+        (Provider::Gemini, "gemini") => ("assistant", &line["content"]),
         (Provider::Codex, "response_item") if line["payload"]["type"] == "message" => (
             line["payload"]["role"].as_str()?,
             &line["payload"]["content"],

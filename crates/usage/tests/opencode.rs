@@ -9,7 +9,9 @@ use serde_json::Value;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use teamster_api::usage::Dimension;
-use teamster_usage::{Locations, Provider, TickMeter};
+use teamster_usage::{
+    Locations, Provider, StoredMessage, TickMeter, stored_session, stored_sessions,
+};
 use tempfile::TempDir;
 
 use crate::common::{counted, scan, scenarios, truth};
@@ -70,6 +72,68 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 fn names(folder: &Path) -> Vec<String> {
     let name = |path: &PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
     files(folder).keys().map(name).collect()
+}
+
+#[tokio::test]
+async fn sessions_have_their_prompts_and_answers_without_those_of_sub_agents() {
+    let scenarios = with_database();
+    let fork = scenarios.iter().find(|(it, _)| it.ends_with("fork"));
+    let (folder, data) = home();
+    let open = database(&data, &fork.unwrap().0).await;
+    let locations = Locations::of_home(folder.path());
+    let directory = Some(Path::new("/tmp/box/ws"));
+    let sessions = stored_sessions(Provider::OpenCode, &locations, directory);
+    let ids: Vec<_> = sessions.iter().map(|it| &*it.id).collect();
+    // The last used first.
+    assert_eq!(
+        ids,
+        [
+            "ses_dfb564d62ffeX7eW9P7AcNPaS9",
+            "ses_dfb5678c6ffe6aX7HV975ZzAbk",
+            "ses_dfb566834ffe88u5SwIzzCInXF",
+        ]
+    );
+    let first = &sessions[1];
+    assert_eq!(first.first_prompt, "\"#scn:task go\"");
+    let texts: Vec<_> = (first.messages().unwrap().into_iter())
+        .map(|message| match message {
+            StoredMessage::Prompt(text) => format!("> {text}"),
+            StoredMessage::Answer(text) => text,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(
+        texts[..4],
+        [
+            "> \"#scn:task go\"",
+            "I hand it on.",
+            "The sub job is done.",
+            "> \"#scn:text in the first\"",
+        ]
+    );
+    assert_eq!(texts.len(), 5);
+    let found = stored_session(Provider::OpenCode, &locations, &first.id);
+    assert_eq!(found.as_ref(), Some(first));
+    let sub_agent = "ses_dfb566ffeffecdhc64gwjt4PNl";
+    assert_eq!(
+        stored_session(Provider::OpenCode, &locations, sub_agent),
+        None
+    );
+    let elsewhere = Some(Path::new("/else"));
+    assert_eq!(
+        stored_sessions(Provider::OpenCode, &locations, elsewhere),
+        []
+    );
+    drop(open);
+}
+
+#[test]
+fn a_database_that_cannot_be_read_has_no_sessions() {
+    let (folder, data) = home();
+    fs::write(data.join("opencode.db"), "no database").unwrap();
+    let locations = Locations::of_home(folder.path());
+    assert_eq!(stored_sessions(Provider::OpenCode, &locations, None), []);
+    assert_eq!(stored_session(Provider::OpenCode, &locations, "s"), None);
 }
 
 #[tokio::test]

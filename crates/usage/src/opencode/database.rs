@@ -15,6 +15,7 @@ use std::time::Duration;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use teamster_core::blocking::wait;
+use tempfile::TempDir;
 
 use super::{Reader, Session, Sessions};
 use crate::source::{Sink, Source};
@@ -53,27 +54,43 @@ pub(super) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
 }
 
 fn read_once(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
-    let length = |suffix| {
-        beside(&source.path, suffix)
-            .metadata()
-            .map(|m| m.len())
-            .ok()
-    };
-    // Kept until all is read.
-    let folder;
-    let url = match (length("-wal"), length("-shm")) {
-        (Some(_), Some(_)) => url(&source.path, "mode=ro&readonly_shm=1")?,
-        (None | Some(0), _) => url(&source.path, "mode=ro&immutable=1")?,
-        (Some(_), None) => {
-            folder = tempfile::tempdir()?;
-            let copy = folder.path().join("opencode.db");
-            fs::copy(&source.path, &copy)?;
-            fs::copy(beside(&source.path, "-wal"), beside(&copy, "-wal"))?;
-            url(&copy, "mode=ro")?
-        }
-    };
+    let readable = Readable::of(&source.path)?;
     // SQLite works on its own thread without a runtime, and the caller may be within one.
-    wait(messages(&url, source, sink)).map_err(io::Error::other)
+    wait(messages(&readable, source, sink)).map_err(io::Error::other)
+}
+
+/// A database as it can be read in its state.
+pub(super) struct Readable {
+    url: String,
+    /// The folder of a copy, which is kept until all is read.
+    _copy: Option<TempDir>,
+}
+
+impl Readable {
+    pub(super) fn of(database: &Path) -> io::Result<Self> {
+        let length = |suffix| beside(database, suffix).metadata().map(|m| m.len()).ok();
+        let mut copied = None;
+        let url = match (length("-wal"), length("-shm")) {
+            (Some(_), Some(_)) => url(database, "mode=ro&readonly_shm=1")?,
+            (None | Some(0), _) => url(database, "mode=ro&immutable=1")?,
+            (Some(_), None) => {
+                let folder = copied.insert(tempfile::tempdir()?);
+                let copy = folder.path().join("opencode.db");
+                fs::copy(database, &copy)?;
+                fs::copy(beside(database, "-wal"), beside(&copy, "-wal"))?;
+                url(&copy, "mode=ro")?
+            }
+        };
+        Ok(Self { url, _copy: copied })
+    }
+
+    pub(super) async fn connect(&self) -> Result<SqliteConnection, sqlx::Error> {
+        let options = SqliteConnectOptions::new()
+            .filename(&self.url)
+            .read_only(true)
+            .disable_statement_logging();
+        options.connect().await
+    }
 }
 
 /// Returns the path of a file that SQLite keeps beside a database.
@@ -100,12 +117,12 @@ fn url(path: &Path, parameters: &str) -> io::Result<String> {
     Ok(format!("{url}?{parameters}"))
 }
 
-async fn messages(url: &str, source: &Source, sink: &mut Sink<'_>) -> Result<(), sqlx::Error> {
-    let options = SqliteConnectOptions::new()
-        .filename(url)
-        .read_only(true)
-        .disable_statement_logging();
-    let mut connection = options.connect().await?;
+async fn messages(
+    readable: &Readable,
+    source: &Source,
+    sink: &mut Sink<'_>,
+) -> Result<(), sqlx::Error> {
+    let mut connection = readable.connect().await?;
     let sessions = sessions(&mut connection).await?;
     let mut reader = Reader::new(source.provider, sessions, source.session.clone());
     match reader.wanted() {
