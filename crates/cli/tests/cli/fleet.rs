@@ -144,8 +144,14 @@ fn a_repository_goes_to_a_machine_and_its_branch_comes_back() {
     let log = repository.git(&["log", "--format=%s", branch]);
     assert_eq!(log, "Of the agent\nFirst\n");
 
-    let listed = fleet.ok(["runs", "list", "--json"]);
-    let listed: Value = serde_json::from_str(listed.trim_end()).unwrap();
+    // Its log has the end before its record has it.
+    let mut listed = Value::Null;
+    let has_ended = || {
+        let list = fleet.ok(["runs", "list", "--json"]);
+        listed = serde_json::from_str(list.trim_end()).unwrap();
+        listed["status"] != "running"
+    };
+    assert!(wait_until(LIMIT, has_ended), "{listed}");
     assert_eq!(
         (&listed["status"], &listed["host"]),
         (&"success".into(), &"mini".into())
