@@ -354,4 +354,17 @@ mod tests {
         assert_eq!(error.to_string(), "not logged in");
         assert!(matches!(error, AnswerError::Failed { error, .. } if error == login));
     }
+
+    #[test]
+    fn error_of_an_answer_says_what_there_was() {
+        let mismatch = |text: &str| AnswerError::Mismatch {
+            problem: "no structured answer".to_owned(),
+            text: text.to_owned(),
+            result: Box::default(),
+        };
+        let begin = "the agent's answer does not match: no structured answer; it answered";
+        assert_eq!(mismatch("").to_string(), format!("{begin} nothing"));
+        assert_eq!(mismatch("Hm").to_string(), format!("{begin}: Hm"));
+        assert!(mismatch("").source().is_none());
+    }
 }

@@ -188,3 +188,26 @@ pub enum SystemPromptSupport {
     /// Both kinds.
     AppendAndReplace,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_may_plan_where_a_run_cannot() {
+        let mut can = Capabilities::none();
+        let has = |can: &Capabilities| {
+            PermissionMode::ALL
+                .iter()
+                .copied()
+                .filter(|mode| can.has_session_mode(*mode))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(has(&can), [PermissionMode::Default]);
+        can.session_plan = true;
+        assert_eq!(has(&can), [PermissionMode::Default, PermissionMode::Plan]);
+        can.session_plan = false;
+        can.permission_modes = &[PermissionMode::Plan];
+        assert_eq!(has(&can), [PermissionMode::Plan]);
+    }
+}

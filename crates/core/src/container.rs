@@ -216,4 +216,19 @@ mod tests {
             assert!(text.parse::<Mount>().is_err(), "{text}");
         }
     }
+
+    #[test]
+    fn engines_have_a_program_and_a_name() {
+        let names = ContainerEngine::ALL.map(|it| (it.program(), it.name(), it.to_string()));
+        assert_eq!(
+            names,
+            [
+                ("docker", "Docker", "docker".to_owned()),
+                ("podman", "Podman", "podman".to_owned()),
+            ]
+        );
+        let container = Container::new(ContainerEngine::Docker, "a").mount(Mount::new("/a", "/b"));
+        assert_eq!(container.mounts, [Mount::new("/a", "/b")]);
+        assert!(!container.mounts[0].read_only);
+    }
 }

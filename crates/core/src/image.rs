@@ -67,3 +67,33 @@ pub enum ImageSource {
     /// Bytes in memory.
     Bytes(Vec<u8>),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_bytes_in_memory_are_read() {
+        let image = Image::bytes("image/png", [1_u8, 2]);
+        assert_eq!(
+            (&*image.media_type, image.in_memory()),
+            ("image/png", Ok(&[1, 2][..]))
+        );
+        let file = Image::file("image/png", "/a.png");
+        let error = file.in_memory().unwrap_err();
+        assert_eq!(
+            error.message,
+            "images: /a.png was not read before the launch"
+        );
+        let missing = io::Error::from(io::ErrorKind::NotFound);
+        let error = Image::unreadable(Path::new("/a.png"), &missing);
+        assert_eq!(
+            (error.kind, error.parameter()),
+            (ErrorKind::NotFound, Some("images"))
+        );
+        assert!(
+            error.message.starts_with("images: /a.png cannot be read: "),
+            "{error}"
+        );
+    }
+}

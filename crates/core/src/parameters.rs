@@ -143,3 +143,82 @@ impl ExecuteParams {
         lacking.map(|it| it.name).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SubAgent;
+
+    /// Returns parameters with a value of every kind.
+    fn params() -> ExecuteParams {
+        let mut params = ExecuteParams::new("hi");
+        params.session_id = Some("s".into());
+        params.fork = true;
+        params.new_session_id = Some("n".into());
+        params.slash_commands = true;
+        params.add_dirs = vec!["/d".into()];
+        params.sub_agents = vec![SubAgent::new("a", "b", "c")];
+        params.model = Some("m".into());
+        params.effort = Some("high".into());
+        params.fallback_model = Some("f".into());
+        params.allowed_tools = vec!["Bash".into()];
+        params.denied_tools = vec!["Edit".into()];
+        params.title = Some("t".into());
+        params.max_turns = Some(3);
+        params.cli_retries = Some(2);
+        params.extra_args = vec!["-x".into()];
+        params
+    }
+
+    #[test]
+    fn another_provider_gets_what_means_the_same_there() {
+        let set = |params: &ExecuteParams| -> Vec<_> {
+            let set = PARAMETERS.iter().filter(|it| (it.is_set)(params));
+            set.map(|it| it.name).collect()
+        };
+        let kept = ["slash_commands", "add_dirs", "denied_tools", "max_turns"];
+        let mut can = Capabilities::none();
+        let other = params().for_other_provider(&can);
+        assert_eq!(set(&other), kept);
+        assert_eq!(other.prompt, "hi");
+        (can.title, can.cli_retries) = (true, true);
+        let other = params().for_other_provider(&can);
+        let with_both = [&kept[..3], &["title", "max_turns", "cli_retries"]].concat();
+        assert_eq!(set(&other), with_both);
+    }
+
+    #[test]
+    fn what_is_left_out_is_listed_without_the_session() {
+        let all = params();
+        let left_out = [
+            "sub_agents",
+            "model",
+            "effort",
+            "fallback_model",
+            "allowed_tools",
+            "title",
+            "cli_retries",
+            "extra_args",
+        ];
+        let mut other = all.for_other_provider(&Capabilities::none());
+        assert_eq!(other.lacks(&all), left_out);
+        assert!(all.lacks(&all).is_empty() && all.lacks(&other).is_empty());
+        // Its own model takes the place of the other's.
+        other.model = Some("own".into());
+        assert_eq!(other.lacks(&all), [&left_out[..1], &left_out[2..]].concat());
+    }
+
+    #[test]
+    fn only_texts_can_be_blank() {
+        let blank = |params: &ExecuteParams| -> Vec<_> {
+            let blank = PARAMETERS.iter().filter(|it| (it.is_blank)(params));
+            blank.map(|it| it.name).collect()
+        };
+        assert!(blank(&params()).is_empty());
+        let mut params = ExecuteParams::new("hi");
+        assert!(blank(&params).is_empty());
+        params.model = Some(" \t".into());
+        params.effort = Some(String::new());
+        assert_eq!(blank(&params), ["model", "effort"]);
+    }
+}

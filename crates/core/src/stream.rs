@@ -428,4 +428,21 @@ mod tests {
         three.abort();
         assert!(token.is_cancelled());
     }
+
+    #[tokio::test]
+    async fn a_kill_is_also_a_stop_and_a_stop_is_no_kill() {
+        for (kill, stopping) in [(false, Stopping::Graceful), (true, Stopping::Kill)] {
+            assert_eq!(Stopping::kill_if(kill), stopping);
+            assert_eq!(stopping.is_kill(), kill);
+            let handle = AbortHandle::default();
+            assert!(!handle.is_aborted());
+            handle.stop(stopping);
+            assert!(handle.is_aborted());
+            handle.aborted().await;
+            let killed = std::pin::pin!(handle.killed());
+            let mut cx = Context::from_waker(std::task::Waker::noop());
+            assert_eq!(killed.poll(&mut cx).is_ready(), kill);
+        }
+        assert_eq!(Stopping::default(), Stopping::Graceful);
+    }
 }

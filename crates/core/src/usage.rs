@@ -134,4 +134,22 @@ mod tests {
         assert_eq!(sum.total_tokens(), Some(8));
         assert_eq!(Usage::default().total_tokens(), None);
     }
+
+    #[test]
+    fn each_figure_is_added_to_its_own() {
+        let usage = |n: u64| Usage {
+            input_tokens: Some(n),
+            output_tokens: Some(10 * n),
+            cache_read_tokens: Some(100 * n),
+            cache_write_tokens: Some(1000 * n),
+            reasoning_tokens: Some(2 * n),
+        };
+        assert_eq!(usage(1).plus(usage(2)), usage(3));
+        // Reasoning is a part of the output.
+        assert_eq!(usage(3).total_tokens(), Some(3333));
+        let most = usage(1).input_tokens(u64::MAX);
+        assert_eq!(most.plus(most).input_tokens, Some(u64::MAX));
+        assert_eq!(most.total_tokens(), Some(u64::MAX));
+        assert!(Usage::default().is_empty() && !usage(0).is_empty());
+    }
 }

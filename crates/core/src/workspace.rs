@@ -89,3 +89,24 @@ pub enum WorkspaceKind {
     #[serde(other)]
     Other,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commits_and_what_is_not_committed_are_changes() {
+        for (head, wip, changed) in [
+            (None, None, false),
+            (Some("a1"), None, false),
+            (Some("b2"), None, true),
+            (None, Some("c3"), true),
+            (Some("a1"), Some("c3"), true),
+        ] {
+            let mut result = WorkspaceResult::new(WorkspaceKind::Worktree, "a1");
+            result.head = head.map(str::to_owned);
+            result.wip = wip.map(str::to_owned);
+            assert_eq!(result.has_changes(), changed, "{head:?} {wip:?}");
+        }
+    }
+}

@@ -42,3 +42,23 @@ impl CliInfo {
 fn leaked(text: &str) -> &'static str {
     Box::leak(text.into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_of_a_command_are_kept_once() {
+        let of = |program| CliInfo::of_command("made-up-agent", "Made-up", program).unwrap();
+        let first = of("made-up");
+        assert_eq!(
+            (first.id, first.name, first.program),
+            ("made-up-agent", "Made-up", "made-up")
+        );
+        assert!(std::ptr::eq(first, of("made-up")));
+        // Another program of the same id has facts of its own.
+        let other = of("other");
+        assert_eq!(other.program, "other");
+        assert!(std::ptr::eq(other, of("other")));
+    }
+}

@@ -70,3 +70,29 @@ impl Timeouts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_that_are_not_set_come_from_the_next_layer() {
+        let seconds = |s| Some(Duration::from_secs(s));
+        let own = Timeouts::default().idle(Duration::from_secs(1));
+        let below = Timeouts {
+            startup: seconds(2),
+            idle: seconds(3),
+            tool: None,
+        };
+        let both = own.or(below);
+        assert_eq!(
+            (both.startup, both.idle, both.tool),
+            (seconds(2), seconds(1), None)
+        );
+        let all = both.or(Timeouts::DEFAULT);
+        assert_eq!(all.tool, seconds(30 * 60));
+        assert_eq!(Timeouts::default().or(Timeouts::DEFAULT), Timeouts::DEFAULT);
+        let (startup, idle) = (Timeouts::DEFAULT.startup, Timeouts::DEFAULT.idle);
+        assert_eq!((startup, idle), (seconds(120), seconds(300)));
+    }
+}

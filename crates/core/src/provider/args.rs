@@ -62,3 +62,30 @@ impl Args {
         (self.list, self.files)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_joined_and_files_know_their_argument() {
+        let mut args = Args::new();
+        args.add("run");
+        args.value("--model", "-x y");
+        args.private_file("--settings=", "{}");
+        args.private_file_named("", ".toml", b"a = 1".as_slice());
+        let (list, files) = args.into_parts();
+        assert_eq!(list, ["run", "--model=-x y", "--settings=", ""]);
+        let file = |location, content: &str| PrivateFile {
+            location,
+            content: content.as_bytes().to_vec(),
+        };
+        assert_eq!(
+            files,
+            [
+                file(PathLocation::Argument(2), "{}"),
+                file(PathLocation::ArgumentNamed(3, ".toml"), "a = 1"),
+            ]
+        );
+    }
+}

@@ -366,3 +366,51 @@ pub struct DecodedResult {
     /// The answer in the shape of the output schema.
     pub structured_output: Option<Value>,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_code_0_is_no_failure() {
+        for (code, failed) in [(Some(0), false), (Some(1), true), (None, true)] {
+            let exit = Exit {
+                code,
+                ..Exit::default()
+            };
+            assert_eq!(exit.is_failure(), failed, "{code:?}");
+        }
+    }
+
+    #[test]
+    fn lines_are_counted_as_unknown_too_deep_or_malformed() {
+        let mut out = Events::new();
+        assert!(out.is_empty());
+        out.unknown(br#"{"type": "new"}"#);
+        assert_eq!(
+            (out.unknown, out.too_deep, out.malformed, out.len()),
+            (1, 0, 0, 1)
+        );
+        let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+        out.unknown(deep.as_bytes());
+        assert_eq!(
+            (out.unknown, out.too_deep, out.malformed, out.len()),
+            (1, 1, 0, 2)
+        );
+        out.unknown(b"no JSON");
+        assert_eq!(
+            (out.unknown, out.too_deep, out.malformed, out.len()),
+            (1, 1, 1, 3)
+        );
+        out.unfinished_call();
+        let mut all = Events::new();
+        all.unknown(b"{}");
+        all.append(out);
+        assert_eq!(
+            (all.unknown, all.too_deep, all.malformed, all.len()),
+            (2, 1, 1, 4)
+        );
+        assert_eq!(all.unfinished_calls, 1);
+        assert!(!all.is_empty());
+    }
+}

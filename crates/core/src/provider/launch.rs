@@ -218,3 +218,22 @@ pub enum Signal {
     /// SIGTERM.
     Terminate,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_order_mark_of_the_prompt_is_written_twice() {
+        for (prompt, input) in [
+            ("\u{feff}x", "\u{feff}\u{feff}x"),
+            ("x\u{feff}", "x\u{feff}"),
+            ("", ""),
+        ] {
+            assert_eq!(
+                Stdin::prompt(prompt),
+                Stdin::Bytes(input.as_bytes().to_vec())
+            );
+        }
+    }
+}

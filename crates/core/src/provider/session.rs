@@ -170,3 +170,32 @@ impl Outbox {
         std::mem::take(&mut self.withdrawn)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::ToolKind;
+
+    #[test]
+    fn what_an_outbox_has_is_taken_once() {
+        let mut outbox = Outbox::new();
+        outbox.write(&json!({"a": 1}));
+        outbox.write(&json!("b"));
+        assert_eq!(outbox.take_input(), b"{\"a\":1}\n\"b\"\n");
+        outbox.answer(CommandId::new(7), Ok(()));
+        assert_eq!(outbox.take_answers(), [(CommandId::new(7), Ok(()))]);
+        let request = |id| PermissionRequest::new(id, "Bash", ToolKind::Execute, json!({}));
+        for id in [1, 2, 3] {
+            outbox.ask(request(id));
+        }
+        // One that was taken before can be withdrawn too.
+        outbox.withdraw(2);
+        outbox.withdraw(9);
+        assert_eq!(outbox.take_requests(), [request(1), request(3)]);
+        assert_eq!(outbox.take_withdrawn(), [2, 9]);
+        assert!(outbox.take_input().is_empty() && outbox.take_answers().is_empty());
+        assert!(outbox.take_requests().is_empty() && outbox.take_withdrawn().is_empty());
+    }
+}

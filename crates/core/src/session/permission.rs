@@ -177,3 +177,81 @@ impl PermissionAnswer {
         Self::Deny(Some(reason.into()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn fixed_policies_answer_tools_and_decline_questions() {
+        let tool = PermissionRequest::new(1, "Bash", ToolKind::Execute, json!({}));
+        let question = PermissionRequest::question(2, "db", "Which table?", json!({}));
+        let mut bare = tool.clone();
+        bare.schema = Some(json!({}));
+        let denied = |why: &str| Some(PermissionAnswer::Deny(Some(why.to_owned())));
+        let declined =
+            "the MCP server db asks: Which table? (declined: no caller answers questions)";
+        let unnamed = "an MCP server asks (declined: no caller answers questions)";
+        let asks = PermissionPolicy::decide(|_| PermissionAnswer::Allow);
+        for (policy, request, answer) in [
+            (
+                PermissionPolicy::Allow,
+                &tool,
+                Some(PermissionAnswer::Allow),
+            ),
+            (
+                PermissionPolicy::Deny,
+                &tool,
+                denied("no permission handler is set"),
+            ),
+            (
+                PermissionPolicy::default(),
+                &tool,
+                denied("no permission handler is set"),
+            ),
+            (PermissionPolicy::Allow, &question, denied(declined)),
+            (PermissionPolicy::Deny, &bare, denied(unnamed)),
+            (asks.clone(), &tool, None),
+            (asks, &question, None),
+        ] {
+            assert_eq!(
+                policy.answer(request),
+                answer,
+                "{policy:?} {}",
+                request.tool_name
+            );
+        }
+    }
+
+    #[test]
+    fn an_answer_is_reported_with_its_reason() {
+        let mut tool = PermissionRequest::new(1, "Bash", ToolKind::Execute, json!({}));
+        tool.tool_id = Some("t".into());
+        for (answer, decision, reason) in [
+            (PermissionAnswer::Allow, Decision::Allowed, None),
+            (PermissionAnswer::AllowAlways, Decision::Allowed, None),
+            (
+                PermissionAnswer::AllowWith(json!({})),
+                Decision::Allowed,
+                None,
+            ),
+            (PermissionAnswer::Deny(None), Decision::Denied, None),
+            (PermissionAnswer::deny("no"), Decision::Denied, Some("no")),
+        ] {
+            let event = tool.answered(&answer);
+            assert_eq!(
+                (event.decision, event.reason.as_deref()),
+                (decision, reason)
+            );
+            assert_eq!(
+                (&*event.tool_name, event.tool_id.as_deref()),
+                ("Bash", Some("t"))
+            );
+            assert!(!event.of_question);
+        }
+        let question = PermissionRequest::question(2, "db", "Which?", json!({}));
+        assert!(question.takes_input && question.answered(&PermissionAnswer::Allow).of_question);
+    }
+}
