@@ -35,6 +35,7 @@ pub(crate) const RESULT: &str = "gen_ai.tool.call.result";
 /// Values of [`OPERATION`], with which names of spans begin.
 pub(crate) const INVOKE_AGENT: &str = "invoke_agent";
 pub(crate) const EXECUTE_TOOL: &str = "execute_tool";
+pub(crate) const CHAT: &str = "chat";
 /// Beginning of the names of attempts, which are no operation of the conventions: their tokens are also those of the run.
 pub(crate) const ATTEMPT_SPAN: &str = "attempt";
 /// Beginning of the names of requests that wait for an answer.

@@ -1,5 +1,8 @@
 //! Entries of the logs of runs as spans.
 
+mod model;
+mod permission;
+
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,14 +13,16 @@ use opentelemetry_sdk::trace::{SdkTracer, Span};
 use teamster_core::sync::lock;
 use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentError, AgentEvent, Attempt, Decision, ErrorCode, ErrorKind, Id, LifecycleEntry, LogEntry,
-    Outcome, PermissionEvent, RunEvent, RunResult, ToolUse,
+    AgentError, AgentEvent, Attempt, ErrorCode, ErrorKind, Id, LifecycleEntry, LogEntry, Outcome,
+    RunEvent, RunResult, ToolUse,
 };
 use teamster_orchestrator::{Accepted, RunObserver};
 
 use crate::attributes as names;
 use crate::attributes::{message, number, of_stop, of_text, of_usage, short};
 use crate::context::{self, context_of};
+use model::ModelRequest;
+use permission::RequestSpan;
 
 /// Maximum number of bytes of one prompt, answer, argument or result.
 const CONTENT_BYTES: usize = 16 << 10;
@@ -63,19 +68,16 @@ struct RunSpans {
     tools: HashMap<Id, Open>,
     /// Requests that wait for an answer.
     requests: Vec<RequestSpan>,
+    /// The request to the model that is in progress.
+    model: ModelRequest,
     /// The answer, if content is sent.
     answer: Option<String>,
 }
 
-/// A request for permission, or a question.
-struct RequestSpan {
-    own: Open,
-    tool_name: String,
-    tool_id: Option<Id>,
-}
-
 struct AttemptSpan {
     own: Open,
+    provider: String,
+    model: Option<String>,
     number: u32,
     /// Time at which the log reports that it has failed.
     end_ms: Option<u64>,
@@ -120,6 +122,7 @@ impl Spans {
             attempts: Vec::new(),
             tools: HashMap::new(),
             requests: Vec::new(),
+            model: ModelRequest::default(),
             answer: None,
         };
         lock(&self.runs).insert(run.run_id.clone(), spans);
@@ -199,37 +202,6 @@ impl Spans {
             error.code.as_str().to_owned()
         };
         span.fail(error.kind.as_str(), description);
-    }
-
-    /// Begins or ends the span of a request, and marks a denied call.
-    fn permission(&self, run: &mut RunSpans, permission: &PermissionEvent, at_ms: u64) {
-        let (name, id) = (&permission.tool_name, &permission.tool_id);
-        if permission.decision == Decision::Requested {
-            if run.requests.len() >= MOST_OPEN {
-                return;
-            }
-            let mut attributes = vec![of_text(names::TOOL, name)];
-            attributes.extend(id.as_ref().map(|id| of_text(names::CALL, id)));
-            let parent = run.parent_of(id.as_ref());
-            let own = format!("{} {}", names::REQUEST_SPAN, short(name));
-            run.requests.push(RequestSpan {
-                own: self.open(own, at_ms, attributes, &parent),
-                tool_name: name.clone(),
-                tool_id: id.clone(),
-            });
-            return;
-        }
-        let is_denied = permission.decision == Decision::Denied;
-        let request = run.request(|it| it.tool_name == *name && it.tool_id == *id);
-        if let Some(mut request) = request {
-            let decision = if is_denied { "denied" } else { "allowed" };
-            let decision = KeyValue::new(names::DECISION, decision);
-            request.own.span.set_attribute(decision);
-            request.own.end(at_ms);
-        }
-        if is_denied && let Some(tool) = id.as_ref().and_then(|id| run.tools.get_mut(id)) {
-            tool.fail(ErrorKind::Permission.as_str(), String::new());
-        }
     }
 
     fn tool(&self, tool: &ToolUse, at_ms: u64, parent: &Context) -> Open {
@@ -328,8 +300,11 @@ impl RunObserver for Spans {
                 attributes.push(KeyValue::new(names::ATTEMPT, i64::from(*attempt)));
                 attributes.push(KeyValue::new(names::RESUMED, resumes.is_some()));
                 let name = format!("{} {}", names::ATTEMPT_SPAN, agent_name(provider));
+                run.model.begin(start_ms);
                 run.attempts.push(AttemptSpan {
                     own: self.open(name, start_ms, attributes, &run.root.context),
+                    provider: provider.clone(),
+                    model: model.clone(),
                     number: *attempt,
                     end_ms: None,
                 });
@@ -363,6 +338,7 @@ impl RunObserver for Spans {
         let Some(run) = runs.get_mut(id) else {
             return;
         };
+        self.model_entry(run, &entry.event, entry.at_ms);
         match &entry.event {
             AgentEvent::ToolUse(tool) if run.tools.len() < MOST_OPEN => {
                 let parent = run.parent_of(tool.parent_tool_id.as_ref());
@@ -449,12 +425,6 @@ impl RunSpans {
         let attempt = self.attempts.last().map(|attempt| &attempt.own);
         let call = parent.and_then(|id| self.tools.get(id));
         call.or(attempt).unwrap_or(&self.root).context.clone()
-    }
-
-    /// Removes the first of these requests.
-    fn request(&mut self, is: impl Fn(&RequestSpan) -> bool) -> Option<RequestSpan> {
-        let index = self.requests.iter().position(is)?;
-        Some(self.requests.remove(index))
     }
 
     /// Ends the requests and calls that were cut off.

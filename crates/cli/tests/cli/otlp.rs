@@ -116,7 +116,17 @@ fn run_with_a_retry_is_one_trace_with_the_times_of_its_log() {
         }
     }
     assert_eq!(tools, 1);
-    assert_eq!(spans.len(), 4, "{spans:#?}");
+    // The request that failed has no tokens.
+    let requests = named(&spans, "chat claude-opus-4-8[1m]");
+    let output = |span: &&Span| span.attributes["gen_ai.usage.output_tokens"].parse::<u64>();
+    let outputs: Result<Vec<_>, _> = requests.iter().map(output).collect();
+    assert_eq!(outputs, Ok(vec![25, 25]));
+    assert_eq!(usage.output_tokens, Some(50));
+    assert_eq!(
+        (&requests[0].parent, &requests[1].parent),
+        (&first.id, &second.id)
+    );
+    assert_eq!(spans.len(), 6, "{spans:#?}");
     let bodies = collector.bodies();
     assert!(!bodies.contains("what no collector gets"));
 }
@@ -183,7 +193,8 @@ fn detached_run_is_one_trace_however_many_follow_it() {
     let spans = collector.spans();
     let root = only(&spans, "invoke_agent claude");
     assert_eq!(root.attributes["teamster.run.id"], id);
-    assert_eq!(spans.len(), 2, "{spans:#?}");
+    // The run, its attempt and its request.
+    assert_eq!(spans.len(), 3, "{spans:#?}");
 }
 
 #[test]

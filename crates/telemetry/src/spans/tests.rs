@@ -1,8 +1,10 @@
+mod model;
+
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState, TracerProvider};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SdkTracerProvider, SpanData};
 use serde_json::json;
 use teamster_core::time::{epoch_ms, epoch_ms_of};
-use teamster_core::{ExecuteParams, RunLogEntry, ToolKind, Usage};
+use teamster_core::{Decision, ExecuteParams, PermissionEvent, RunLogEntry, ToolKind, Usage};
 use teamster_orchestrator::{Candidate, Orchestrator, OrchestratorConfig, RunRequest};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
