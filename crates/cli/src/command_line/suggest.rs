@@ -33,12 +33,40 @@ const FLAGS: &[(&[&str], &str)] = &[
     ),
 ];
 
+/// Commands of other programs, and what does the same here.
+const COMMANDS: &[(&[&str], &str)] = &[
+    (
+        &["history", "list", "ls", "ps", "status"],
+        "`teamster runs list` lists the runs, with `--live` those in progress",
+    ),
+    (
+        &["log", "logs", "show", "tail"],
+        "`teamster attach ID` shows the log of a run, `teamster runs show ID` what has come of it",
+    ),
+    (
+        &["abort", "kill", "stop"],
+        "`teamster cancel ID` stops a run",
+    ),
+    (
+        &["ask", "exec", "prompt"],
+        "`teamster run AGENT PROMPT` runs an agent",
+    ),
+    (
+        &["continue", "resume"],
+        "`teamster run AGENT --resume ID PROMPT` continues a session",
+    ),
+];
+
 /// Suggests the command with the smallest edit distance; clap prefers those with a common prefix. The name of an agent
 /// is not one: the command is missing.
 pub(super) fn command(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand).cloned()
     else {
-        return of_a_fleet(error);
+        return if usage_of_program(&error) {
+            flag(error)
+        } else {
+            of_a_fleet(error)
+        };
     };
     let program = Cli::command();
     let known = program.get_subcommands().map(clap::Command::get_name);
@@ -63,6 +91,12 @@ pub(super) fn command(mut error: clap::Error) -> clap::Error {
         error.remove(ContextKind::SuggestedSubcommand);
         let tip = format!("`teamster run {id} PROMPT` runs it, `teamster chat {id}` talks to it");
         return with_tip(error, tip);
+    }
+    let is_prompt = typed.contains(char::is_whitespace);
+    let named = if is_prompt { "prompt" } else { &*typed };
+    if let Some((_, tip)) = (COMMANDS.iter()).find(|(names, _)| names.contains(&named)) {
+        error.remove(ContextKind::SuggestedSubcommand);
+        return with_tip(error, (*tip).to_owned());
     }
     let distance = |name: &&str| strsim::osa_distance(&typed, name);
     let nearest = known.iter().copied().min_by_key(distance);

@@ -70,12 +70,16 @@ fn the_name_of_an_agent_suggests_the_command_before_it() {
 }
 
 #[test]
-fn flags_of_other_programs_are_reported_with_what_does_the_same() {
+fn words_of_other_programs_are_reported_with_what_does_the_same() {
     for (args, tip) in [
-        (
-            &["run", "claude", "x", "--yolo"][..],
-            "`--permission bypass`",
-        ),
+        (&["-p", "x"][..], "the prompt follows the agent"),
+        (&["Fix the bug"], "`teamster run AGENT PROMPT`"),
+        (&["ps"], "`teamster runs list`"),
+        (&["status"], "`teamster runs list`"),
+        (&["logs", "x"], "`teamster attach ID`"),
+        (&["stop", "x"], "`teamster cancel ID`"),
+        (&["resume", "x"], "--resume ID"),
+        (&["run", "claude", "x", "--yolo"], "`--permission bypass`"),
         (&["run", "claude", "x", "--timeout=5m"], "`--max-time`"),
         (
             &["run", "claude", "-p", "x"],
