@@ -133,7 +133,6 @@ fn complain(message: impl std::fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "error: {message}");
 }
 
-/// Returns cargo.
 fn cargo() -> Command {
     command(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }

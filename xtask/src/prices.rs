@@ -168,7 +168,6 @@ fn data(package: &Path) -> anyhow::Result<Value> {
     Ok(serde_json::from_str(&output(&mut node)?)?)
 }
 
-/// Returns the output of a command.
 fn output(command: &mut Command) -> anyhow::Result<String> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| program.clone())?;

@@ -222,7 +222,6 @@ impl Call {
         Some(ToolCallUpdate::new(self.id.clone(), fields))
     }
 
-    /// Returns the update for the end of the call.
     pub(crate) fn end(&self, output: &str, failed: bool) -> ToolCallUpdate {
         let mut content = if failed {
             Vec::new()

@@ -303,7 +303,6 @@ impl View {
         Some(SessionUpdate::UsageUpdate(update))
     }
 
-    /// Returns the call with this id.
     pub(crate) fn call(&mut self, id: &Id) -> Option<&mut Call> {
         self.calls.get_mut(id)
     }

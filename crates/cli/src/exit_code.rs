@@ -24,7 +24,6 @@ pub(crate) const INCOMPLETE: u8 = 5;
 /// The run was stopped by a signal, or because the reader of the output is gone.
 pub(crate) const ABORTED: u8 = 130;
 
-/// The codes in `--help`.
 pub(crate) const HELP: &str = "\
 Exit codes:
     0  the run completed
@@ -46,7 +45,6 @@ Exit codes, by how the last message was answered:
     5  the agent's output ended early, or it did nothing because its tools were denied
   130  it was interrupted; or a signal ended the chat, or the reader of the output is gone";
 
-/// The codes in `teamster attach --help`.
 pub(crate) const ATTACH_HELP: &str = "\
 Exit codes: those of the run, as `teamster run --help` lists them; 130 also after Ctrl-C, which ends the
 view and not the run.";
@@ -145,7 +143,6 @@ pub(crate) fn of_lost(error: io::Error) -> u8 {
     })
 }
 
-/// Returns the exit code for the result of a run.
 pub(crate) fn of(result: &RunResult) -> u8 {
     match result.status {
         RunStatus::Completed => SUCCESS,
@@ -170,7 +167,6 @@ pub(crate) fn of(result: &RunResult) -> u8 {
     }
 }
 
-/// Returns the exit code of a runner.
 pub(crate) fn of_runner(ended: &Result<RunResult, AgentError>) -> u8 {
     // The starting process has got the reason of a refusal.
     ended.as_ref().map_or(USAGE, of)

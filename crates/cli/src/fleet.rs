@@ -37,7 +37,6 @@ fn runtime() -> anyhow::Result<&'static Runtime> {
     Ok(RUNTIME.get_or_init(|| runtime))
 }
 
-/// Returns the machines of the fleet as one.
 pub(crate) fn machine(settings: &Settings) -> anyhow::Result<Machine> {
     let fleet = connect(settings)?;
     // The runs become a part of what this command is part of.

@@ -55,7 +55,6 @@ pub(crate) fn use_fleet() {
     choose("--fleet");
 }
 
-/// Returns the path of this program.
 pub(crate) fn program() -> io::Result<&'static Path> {
     host()
         .runner_program()

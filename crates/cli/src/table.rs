@@ -77,7 +77,6 @@ impl Table {
         }
     }
 
-    /// Returns the width of a column.
     pub(crate) fn width_of(&self, column: usize) -> usize {
         let cells = self.rows.iter().filter_map(|row| row.get(column));
         let widths = cells.map(|(cell, _)| console::measure_text_width(cell));

@@ -301,7 +301,6 @@ impl Recorded {
         used.filter(|used| !used.is_zero()).map(Usage::from)
     }
 
-    /// Returns the usage of the sub-agents.
     pub(crate) fn sub_agent_usage(&self) -> Option<Usage> {
         self.by_sub_agents.map(Usage::from)
     }

@@ -261,7 +261,6 @@ impl Difference {
     }
 }
 
-/// Returns whether the actual value is that of a difference.
 fn is(instead: &Value, expected: Option<&Value>, actual: Option<&Value>) -> bool {
     match instead.as_str() {
         Some(ANY) => true,

@@ -72,7 +72,6 @@ pub(crate) const FACTS: &[(&str, &str)] = &[
     ("other_lines", "lines of output that are no JSON"),
 ];
 
-/// Returns whether this is the name of a fact.
 pub(crate) fn is_fact(name: &str) -> bool {
     let (base, part) = name.split_once('.').unwrap_or((name, ""));
     let numbered = base

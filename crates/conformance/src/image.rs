@@ -4,7 +4,6 @@ use teamster::{Image, ImageSource};
 
 use crate::scenario::Run;
 
-/// An image of one pixel.
 const PIXEL: &[u8] = include_bytes!("pixel.png");
 
 /// The first bytes of every PNG, in Base64.

@@ -21,7 +21,6 @@ pub(crate) struct Installed {
 }
 
 impl Installed {
-    /// Returns the version of a CLI.
     pub(crate) fn version(&self, cli: Cli) -> anyhow::Result<&str> {
         let version = self.versions.get(&cli).map(String::as_str);
         version.with_context(|| format!("{cli} is not installed in {}", self.programs.display()))
@@ -356,7 +355,6 @@ fn installed(folder: &Path) -> anyhow::Result<Installed> {
     })
 }
 
-/// Returns the versions that are installed in a folder.
 fn versions(folder: &Path) -> anyhow::Result<BTreeMap<Cli, String>> {
     let mut versions = BTreeMap::new();
     for cli in clis() {

@@ -138,7 +138,6 @@ fn play_all(args: &Args, bench: &Bench, network: Network) -> anyhow::Result<Exit
     Ok(ExitCode::from(u8::from(!fine)))
 }
 
-/// Plays a case with a CLI.
 async fn play(bench: &Bench, cli: Cli, case: Case) -> anyhow::Result<Findings> {
     match case {
         Case::NoDoubleSideEffects => side_effects::failed_after_a_tool(bench, cli).await,

@@ -350,7 +350,6 @@ fn is_provider(name: &String) -> anyhow::Result<()> {
     }
 }
 
-/// Returns the folder of the scenarios.
 pub(crate) fn folder() -> PathBuf {
     crate::here().join("scenarios")
 }

@@ -11,7 +11,6 @@ use crate::{
     RunStatus, ToolKind,
 };
 
-/// Creates the error of a name that is not in `known`.
 fn no_such_name(what: &str, name: &str, known: &[&str]) -> AgentError {
     AgentError::invalid_params(format!(
         "unknown {what} `{}`; available: {}",

@@ -100,7 +100,6 @@ impl Servers {
         self.tools.iter().find(|tool| tool.spec.name == name)
     }
 
-    /// Calls a tool.
     pub(crate) async fn call(&self, tool: &ServerTool, input: &Value) -> Output {
         let Some(client) = self.running.get(tool.server) else {
             return Output::error("its server is gone");

@@ -137,7 +137,6 @@ pub(crate) fn parse<'n>(
     }
 }
 
-/// Returns the service with this id.
 pub(crate) fn service(id: &str) -> Result<&'static Service, AgentError> {
     by_id(id.trim()).ok_or_else(|| {
         let known: Vec<_> = SERVICES.iter().map(|service| service.id).collect();

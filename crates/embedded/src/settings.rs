@@ -102,7 +102,6 @@ impl Settings {
         self.limits.with(turn)
     }
 
-    /// Returns the working directory.
     pub(crate) fn working_directory(&self) -> &Path {
         // Never empty: the working directory is always the first.
         &self.directories[0]

@@ -291,12 +291,10 @@ fn plan(input: &Value) -> Output {
     }
 }
 
-/// Returns a string field.
 fn text<'v>(input: &'v Value, field: &str) -> Option<&'v str> {
     input.get(field)?.as_str()
 }
 
-/// Returns a field that is a count.
 fn count(input: &Value, field: &str) -> Option<usize> {
     usize::try_from(input.get(field)?.as_u64()?).ok()
 }

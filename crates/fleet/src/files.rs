@@ -385,7 +385,6 @@ impl<'a> FileWriter<'a> {
         }
     }
 
-    /// Adds content.
     pub(crate) async fn add(&mut self, mut content: &[u8]) -> Result<(), ServiceError> {
         self.hasher.update(content);
         let size = usize::try_from(PART_BYTES).unwrap_or(usize::MAX);

@@ -15,7 +15,6 @@ use crate::protocol::{Tag, Tail};
 const PART_BYTES: usize = 900 * 1024;
 /// Largest content of a frame, in bytes: more than any entry that an agent can write.
 const CONTENT_BYTES: u64 = 1 << 30;
-/// Version of frames.
 const VERSION: &str = "1";
 
 /// A message of a log. An entry that is too large for one message is in several parts.

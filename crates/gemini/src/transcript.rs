@@ -19,7 +19,6 @@ const FIGURES: &[&str] = &["\"tokens\":", "\"projectHash\":"];
 /// Length of the part of a session's id in the name of its file.
 const SHORT: usize = 8;
 
-/// Returns the files of a session.
 pub(crate) fn files(projects: &Path, session: &str) -> Option<RecordFiles> {
     if !is_uuid(session) {
         return None;

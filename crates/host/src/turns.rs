@@ -39,7 +39,6 @@ pub(crate) fn accounts(
     host.accounts_of(names, &agents)
 }
 
-/// Returns the error of a fallback.
 pub(crate) fn of_fallback(info: &CliInfo, error: &AgentError) -> AgentError {
     AgentError::refused_item("fallback", info.id, &*error.message)
 }

@@ -22,7 +22,6 @@ pub(crate) fn instruction_files(
     files
 }
 
-/// Returns whether one of the files is in this directory.
 pub(crate) fn has_instructions(directory: &Path, files: &[&str]) -> bool {
     files.iter().any(|file| directory.join(file).is_file())
 }

@@ -41,7 +41,6 @@ impl TickLogs {
         }
     }
 
-    /// Begins the log of a tick.
     pub(crate) fn begin(
         &mut self,
         info: &RunInfo,

@@ -166,7 +166,6 @@ impl Handler {
     }
 }
 
-/// Creates the task of a run that works.
 fn working(run_id: &str, created: Timestamp, changed: Timestamp) -> Task {
     let (created, changed) = (created.to_string(), changed.to_string());
     Task::new(run_id, TaskStatus::Working, created, changed).with_poll_interval_ms(POLL_MS)

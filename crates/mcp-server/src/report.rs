@@ -34,7 +34,6 @@ pub(crate) fn running(run_id: &str, agent: &str, requests: &[PendingRequest]) ->
     report
 }
 
-/// Returns the report of an ended run.
 pub(crate) fn ended(run_id: &str, agent: &str, result: &RunResult) -> Value {
     let mut report = json!({
         "runId": run_id,

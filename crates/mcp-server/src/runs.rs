@@ -262,7 +262,6 @@ impl AgentRuns {
         })
     }
 
-    /// Returns the agent of a run.
     pub(crate) fn agent(&self, run_id: &str) -> String {
         let started = lock(&self.started);
         let run = started.get(run_id);
@@ -277,7 +276,6 @@ impl AgentRuns {
         result
     }
 
-    /// Returns the report of a run.
     pub(crate) async fn report(&self, run_id: &str) -> Result<Value, String> {
         Ok(self.report_of(run_id, self.view(run_id).await?))
     }

@@ -45,7 +45,6 @@ pub(crate) struct WorkerFamilies {
 }
 
 impl Families {
-    /// Adds all families.
     pub(crate) fn add_to(&self, figures: &mut Figures, version: &str) {
         let build = Gauges::default();
         build
@@ -197,7 +196,6 @@ const MOST_VALUES: usize = 64;
 pub(crate) struct Values(BTreeSet<String>);
 
 impl Values {
-    /// Returns the value for a name.
     pub(crate) fn value(&mut self, name: &str) -> String {
         // The command of an agent that is named by one may be secret, and there are many.
         let name = match name.trim_start().split_once(':') {

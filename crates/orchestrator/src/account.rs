@@ -96,7 +96,6 @@ struct Call {
 }
 
 impl Call {
-    /// Returns the event of its end.
     fn ended(&self, run_id: &Id, id: &Id, is_error: bool, now_ms: u64) -> RunEvent {
         RunEvent::tool_end(
             run_id.clone(),

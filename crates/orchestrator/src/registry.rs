@@ -109,7 +109,6 @@ impl Registry {
         self.ask(Command::AbortAll).await.unwrap_or_default()
     }
 
-    /// Returns whether this run is active.
     pub(crate) async fn is_active(&self, run_id: &str) -> bool {
         let run_id = run_id.into();
         self.ask(|reply| Command::IsActive { run_id, reply })

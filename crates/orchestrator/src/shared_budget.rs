@@ -105,7 +105,6 @@ impl SharedBudget {
         self.0.spent.is_cancelled()
     }
 
-    /// Returns what is left of a budget in USD.
     pub(crate) fn usd_left(&self) -> Option<f64> {
         match self.0.limit {
             Limit::Usd(usd) => Some((usd - self.used()).max(0.0)),
@@ -113,7 +112,6 @@ impl SharedBudget {
         }
     }
 
-    /// Returns the limit in USD.
     pub(crate) fn usd_limit(&self) -> Option<f64> {
         match self.0.limit {
             Limit::Usd(usd) => Some(usd),
@@ -121,7 +119,6 @@ impl SharedBudget {
         }
     }
 
-    /// Returns the limit in tokens.
     pub(crate) fn token_limit(&self) -> Option<u64> {
         match self.0.limit {
             Limit::Tokens(tokens) => Some(tokens),

@@ -157,7 +157,6 @@ impl PiDecoder {
         }
     }
 
-    /// Sets the session.
     fn session_is(&mut self, id: &str, out: &mut Events) {
         if !id.is_empty() && self.session.as_deref() != Some(id) {
             self.session = Some(Id::from(id));

@@ -10,7 +10,6 @@ use tokio::runtime::{Builder, Handle};
 
 use crate::trace::in_span;
 
-/// Returns [`engine`] for a run.
 pub(crate) fn engine_of_run() -> Result<Handle, AgentError> {
     engine().map_err(|error| {
         let message = format!("no asynchronous runtime could be started for the run: {error}");

@@ -65,7 +65,6 @@ impl OnDisk {
         Ok(made)
     }
 
-    /// Takes the notices.
     pub(crate) fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
     }

@@ -91,7 +91,6 @@ impl AccountSession {
         (0..count).map(move |offset| (current + offset) % count)
     }
 
-    /// Returns an account.
     pub(crate) fn account(&self, index: usize) -> &SessionAccount {
         &self.accounts[index]
     }

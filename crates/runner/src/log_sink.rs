@@ -92,7 +92,6 @@ impl Outbox {
 }
 
 impl LogSink {
-    /// Creates a sink and its reader.
     pub(crate) fn to_reader() -> (Self, EntryReader) {
         let (reader, entries) = mpsc::unbounded_channel();
         let room = Arc::new(Semaphore::new(ROOM as usize));
@@ -161,7 +160,6 @@ impl LogSink {
         }
     }
 
-    /// Returns whether the log was removed.
     pub(crate) fn is_removed(&self) -> bool {
         matches!(self, Self::Log(writer) if writer.is_removed())
     }

@@ -13,7 +13,6 @@ pub(crate) struct ShortPath {
 }
 
 impl ShortPath {
-    /// Returns the path of the socket `name` in `folder`.
     pub(crate) fn of(folder: &Path, name: &str) -> io::Result<Self> {
         if !cfg!(target_os = "linux") {
             return Ok(Self {

@@ -118,7 +118,6 @@ impl Operation {
         self
     }
 
-    /// Sets a body of JSON.
     pub(crate) fn body<T: JsonSchema>(mut self, required: bool) -> Self {
         self.body = Some(RequestBody {
             media: "application/json",

@@ -240,7 +240,6 @@ fn sealed(subscription: &Subscription, message: &[u8]) -> Option<Vec<u8>> {
     encrypt(&public, &auth, message).ok()
 }
 
-/// Returns the origin of a URL.
 fn origin(url: &str) -> Option<String> {
     let uri: Uri = url.parse().ok()?;
     Some(format!("{}://{}", uri.scheme_str()?, uri.authority()?))

@@ -225,7 +225,6 @@ pub(crate) fn explain(error: &sqlx::Error) -> String {
     }
 }
 
-/// Explains an error of a migration.
 pub(crate) fn explain_migration(error: &MigrateError) -> String {
     match error {
         MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => explain(error),

@@ -21,7 +21,6 @@ pub(crate) fn context_of(variable: impl Fn(&str) -> Option<String>) -> Option<Co
     is_valid.then_some(context)
 }
 
-/// Returns the variables of a context.
 pub(crate) fn variables(context: &Context) -> Vec<(String, String)> {
     let mut headers: HashMap<String, String> = HashMap::new();
     TraceContextPropagator::new().inject_context(context, &mut headers);

@@ -99,7 +99,6 @@ impl Spans {
         }
     }
 
-    /// Begins the span of a run.
     fn begin(&self, run: Accepted<'_>) {
         let mut attributes = vec![
             KeyValue::new(names::OPERATION, names::INVOKE_AGENT),

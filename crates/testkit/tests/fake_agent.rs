@@ -22,7 +22,6 @@ use teamster_testkit::proc;
 /// Long enough for a loaded machine. Only a failing test waits for it.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Returns the command of the fake agent with a script.
 fn command(script: &Script) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_teamster-fake-agent"));
     command.envs(script.env().unwrap()).stdin(Stdio::null());

@@ -44,12 +44,10 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Returns the one at this path.
     pub(crate) fn at(root: PathBuf) -> Self {
         Self { root }
     }
 
-    /// Returns that of a repository.
     pub(crate) fn of(repository: &Path) -> anyhow::Result<Self> {
         let common = git_path(repository, ["rev-parse", "--git-common-dir"])?;
         let common = repository.join(common);

@@ -1,6 +1,5 @@
 //! Changes that this crate makes on disk. A test can end the process before each of them.
 
-/// Marks a change that is about to be made.
 #[cfg(not(feature = "test-hooks"))]
 pub(crate) fn before_change() {}
 

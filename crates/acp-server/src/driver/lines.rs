@@ -10,7 +10,6 @@ use tokio::task::JoinHandle;
 
 /// Maximum length of a line from the editor, in bytes. Prompts may contain images.
 const MAX_LINE: u64 = 64 << 20;
-/// Capacity of the queues of lines.
 const QUEUE_CAPACITY: usize = 8;
 
 /// A line from the editor; an error if it was too long.

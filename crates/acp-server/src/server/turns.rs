@@ -96,7 +96,6 @@ impl AcpServer {
         }
     }
 
-    /// Cancels one prompt of a session.
     pub(super) fn cancel_prompt(&mut self, session_id: &str, id: &RequestId, out: &mut Output) {
         let Some(session) = self.sessions.get_mut(session_id) else {
             return;

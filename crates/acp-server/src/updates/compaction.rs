@@ -13,7 +13,6 @@ pub(super) struct Compactions {
     current: Option<CompactionId>,
 }
 
-/// Returns whether a notice is about a compaction.
 pub(super) fn is_about(notice: &Notice) -> bool {
     status(notice.code).is_some()
 }

@@ -11,7 +11,6 @@ use super::wire::{self, Answer, LineKind, heard};
 /// Id of the request for the offers.
 pub(super) const REQUEST: &str = "teamster-initialize";
 
-/// Returns the request for the offers.
 pub(super) fn request() -> Value {
     wire::request(REQUEST, &json!({"subtype": "initialize"}))
 }

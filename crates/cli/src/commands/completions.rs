@@ -17,7 +17,6 @@ pub(crate) fn main(args: &CompletionsArgs) -> anyhow::Result<u8> {
     exit_code::of_printed(script.and_then(|script| io::stdout().write_all(&script)))
 }
 
-/// Returns the completion script of a shell.
 fn script(shell: clap_complete::Shell) -> io::Result<Vec<u8>> {
     let mut script = Vec::new();
     let name = shell.to_string();

@@ -67,7 +67,6 @@ pub(crate) enum Command {
     End,
 }
 
-/// Parses a line of input.
 pub(crate) fn parse(text: &str) -> InputLine {
     let trimmed = text.trim();
     if trimmed.is_empty() {

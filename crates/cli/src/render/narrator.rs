@@ -104,7 +104,6 @@ impl Narrator {
         &self.view
     }
 
-    /// Returns the lines of an entry.
     pub(super) fn entry(&mut self, entry: &RunLogEntry, now: Duration) -> Vec<Line> {
         match entry {
             RunLogEntry::Agent(entry) => self.event(&entry.event, now),
@@ -204,7 +203,6 @@ impl Narrator {
         if self.view.quiet { Vec::new() } else { lines }
     }
 
-    /// Returns the text of the spinner.
     pub(super) fn spinner_text(&self, now: Duration) -> String {
         (self.activity).text(self.attempts.agent(), &self.tools, now)
     }

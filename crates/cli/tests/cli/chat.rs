@@ -135,7 +135,6 @@ impl Agent {
             .stdin(Stdio::piped());
     }
 
-    /// Runs a chat with this input to its end.
     fn run_chat(&self, input: &str, args: &[&str]) -> Ended {
         let mut command = self.chat(args.iter().copied());
         let mut child = command

@@ -50,7 +50,6 @@ impl Readers {
         }
     }
 
-    /// Ends it; what was read.
     pub(crate) fn end(&mut self) -> Read {
         self.ended.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {

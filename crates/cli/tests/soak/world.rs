@@ -268,7 +268,6 @@ impl World {
             .any(|variable| variable == mark.as_bytes())
     }
 
-    /// The processes of this world.
     pub(crate) fn processes(&self) -> Vec<String> {
         let processes = fs::read_dir("/proc").unwrap().flatten();
         processes

@@ -29,7 +29,6 @@ impl Followed {
         Ok(pinned.chain(named).collect())
     }
 
-    /// Parses a name.
     pub(super) fn parse(name: &str) -> Result<Self, String> {
         let all = Self::all().map_err(|error| format!("{error:#}"))?;
         let names: Vec<_> = all.iter().map(|it| it.id().to_owned()).collect();

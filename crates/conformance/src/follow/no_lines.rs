@@ -125,7 +125,6 @@ pub(super) const NO_LINES: &[(Cli, &str, &[&str])] = &[
     ),
 ];
 
-/// Returns whether a name is one of [`NO_LINES`].
 pub(super) fn is_no_line(cli: Cli, name: &str) -> bool {
     NO_LINES
         .iter()

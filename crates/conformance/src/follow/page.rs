@@ -10,7 +10,6 @@ use teamster::Providers;
 use super::results::{Cell, Results, Row, Schema, Version};
 use crate::{install, markdown};
 
-/// Returns the path of the page.
 pub(super) fn path() -> PathBuf {
     crate::root().join("docs/versions.md")
 }

@@ -148,7 +148,6 @@ impl Results {
         serde_json::from_str(&text).with_context(|| path.display().to_string())
     }
 
-    /// Writes the results.
     pub(super) fn write(&self) -> anyhow::Result<()> {
         let path = results_path();
         let text = serde_json::to_string_pretty(self)? + "\n";

@@ -2,7 +2,6 @@
 
 use teamster_mock_model::{Part, Turn};
 
-/// The prompt.
 pub(crate) const PROMPT: &str = "Please add the line to the list, task 7f3a.";
 
 /// File that a command changes.
@@ -16,7 +15,6 @@ pub(crate) fn runs(command: &str) -> Turn {
     Turn::new(vec![Part::Shell(command.to_owned())])
 }
 
-/// Returns an answer with text.
 pub(crate) fn text(text: &str) -> Turn {
     Turn::new(vec![Part::Text(text.into())])
 }

@@ -28,7 +28,6 @@ named! {
     }
 }
 
-/// Returns the case with this name.
 pub(crate) fn by_name(name: &str) -> Result<Case, String> {
     Case::ALL
         .into_iter()

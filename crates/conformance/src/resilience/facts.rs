@@ -14,7 +14,6 @@ pub(crate) struct Fact {
     pub(crate) why: &'static str,
 }
 
-/// All facts.
 pub(crate) static ALL: [&Fact; 8] = [
     &NO_READ_TOOL,
     &TOOLS_AT_THEIR_END,

@@ -132,7 +132,6 @@ impl Ran {
         retries.collect()
     }
 
-    /// Returns all requests to a model.
     pub(crate) fn asked(&self, model: usize) -> &[Request] {
         &self.requests[model]
     }

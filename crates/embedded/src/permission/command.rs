@@ -96,7 +96,6 @@ const EXECUTE: [&str; 8] = [
     "--exec",
     "--exec-batch",
 ];
-/// Shells.
 const SHELLS: [&str; 9] = [
     "ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "zsh",
 ];

@@ -66,7 +66,6 @@ impl Failure {
     }
 }
 
-/// Returns the failure for an error that is a text.
 pub(crate) fn of_text(text: &str) -> Failure {
     let kind = ErrorKind::of_message(text).unwrap_or(ErrorKind::Protocol);
     Failure::new(kind, excerpt(text, MOST_SHOWN))

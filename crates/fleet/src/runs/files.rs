@@ -137,7 +137,6 @@ impl FleetRuns {
         })
     }
 
-    /// Returns the record of an ended run.
     async fn ended(&self, key: &RunKey) -> Result<Record, ServiceError> {
         let until = Instant::now() + SETTLES;
         loop {

@@ -36,7 +36,6 @@ mod simulate;
 mod status;
 mod submitter;
 
-/// Returns the next item of a stream.
 async fn next<S: futures_core::Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
     std::future::poll_fn(|context| std::pin::Pin::new(&mut *stream).poll_next(context)).await
 }

@@ -102,7 +102,6 @@ pub(crate) fn reported(stderr: &str) -> Option<String> {
     (!message.is_empty()).then(|| message.to_owned())
 }
 
-/// Returns whether this is a line of a stack.
 fn is_of_stack(line: &str) -> bool {
     line.starts_with("    at ")
 }

@@ -186,7 +186,6 @@ impl AgentLoop {
         outcome
     }
 
-    /// Logs an entry of the tick's run.
     fn see(&mut self, entry: &RunLogEntry, outcome: &mut TickOutcome) {
         match entry {
             RunLogEntry::Agent(entry) => self.event(&entry.event, outcome.fallback.is_none()),
@@ -250,7 +249,6 @@ impl AgentLoop {
     }
 }
 
-/// Returns whether the loop logs this entry.
 fn is_of_loop(entry: &RunLogEntry) -> bool {
     match entry {
         RunLogEntry::Agent(entry) => matches!(

@@ -148,7 +148,6 @@ impl Drop for Socket {
     }
 }
 
-/// Listens at this path.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     // Bound under another name until its mode is set, so that other users can never connect. That name is no
     // longer than the final one, because the length is limited.

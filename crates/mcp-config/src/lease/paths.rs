@@ -145,7 +145,6 @@ impl Location {
             .collect()
     }
 
-    /// Returns the path of the file.
     pub(super) fn file(&self) -> PathBuf {
         self.way(self.rest.len())
     }
@@ -170,7 +169,6 @@ impl Location {
         }
     }
 
-    /// Returns the folder of the journal.
     pub(super) fn journal_folder(&self) -> PathBuf {
         self.base.join(format!("{PREFIX}{}", self.short_name()))
     }

@@ -117,7 +117,6 @@ impl Peer {
         data.as_str().unwrap().to_owned()
     }
 
-    /// Starts a run of this prompt.
     pub(crate) async fn start_run(&mut self, prompt: &str) -> String {
         let started = self
             .tool("start", json!({"agent": "mock", "prompt": prompt}))

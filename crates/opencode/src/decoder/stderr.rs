@@ -7,7 +7,6 @@ use serde_json::Deserializer;
 /// Prefix of every line of the log.
 const BEGIN: &str = "timestamp=";
 
-/// Returns stderr without the log.
 pub(crate) fn without_log(stderr: &str) -> String {
     let rest: Vec<_> = stderr
         .lines()

@@ -18,7 +18,6 @@ use teamster_orchestrator::{
 };
 use teamster_process::{CliRuntime, EnvPolicy, RuntimeConfig};
 
-/// The prompt.
 const PROMPT: &str = "Please order 12 chairs, task 7f3a.";
 
 /// Time limit, long enough for a loaded machine. Only a failing test waits for it.

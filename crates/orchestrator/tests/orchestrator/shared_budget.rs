@@ -13,7 +13,6 @@ fn tokens(count: u64) -> Usage {
     Usage::default().output_tokens(count)
 }
 
-/// Returns the request of a run with this id and a part in the budget.
 fn part(id: &str, agent: &Arc<MockRuntime>, budget: &SharedBudget) -> RunRequest {
     let request = request(&[agent]).budget(Budget::default().shared(budget.clone()));
     request.id(id)

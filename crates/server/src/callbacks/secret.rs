@@ -13,7 +13,6 @@ use crate::private_file::make_once;
 
 /// The file of the secret in the server's folder.
 const FILE: &str = "webhook-secret";
-/// The prefix of a secret.
 const PREFIX: &str = "whsec_";
 
 /// The signing secret of callbacks.

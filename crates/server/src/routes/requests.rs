@@ -148,7 +148,6 @@ async fn send_answer(
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
-/// Returns a pending request.
 async fn pending(run: &RunHandle, id: &str) -> Result<PendingRequest, ApiError> {
     let find = async || match run.send(Command::Requests).await? {
         Reply::Requests { requests } => Ok(requests.into_iter().find(|it| it.request_id == id)),

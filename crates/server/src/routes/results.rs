@@ -29,7 +29,6 @@ use crate::{ApiError, events};
 const DIFF: &str = "text/x-diff";
 const BYTES: &str = "application/octet-stream";
 
-/// Problem codes of files.
 const FILE_PROBLEMS: [ProblemCode; 3] = [
     ProblemCode::RunIdAmbiguous,
     ProblemCode::RunLive,

@@ -60,7 +60,6 @@ pub(super) enum RawSender {
 }
 
 impl RawSender {
-    /// Returns the path of the secret.
     pub(super) fn secret_file(&self) -> &Path {
         match self {
             Self::Github { secret_file }

@@ -100,7 +100,6 @@ impl Subscriptions {
         })
     }
 
-    /// Removes the subscriptions that have ended.
     pub(crate) fn remove(&self, has_ended: impl Fn(&Subscription) -> bool) -> io::Result<()> {
         self.change(|list| list.retain(|one| !has_ended(one)))
     }

@@ -35,7 +35,6 @@ impl Document {
         operations
     }
 
-    /// A validator of one schema of the document.
     pub(super) fn validator(&self, schema: &Value) -> Validator {
         let root = json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",

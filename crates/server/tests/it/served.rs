@@ -236,7 +236,6 @@ impl Served {
         self.request_of(&self.token, method, path)
     }
 
-    /// A request with this token.
     pub(crate) fn request_of(&self, token: &str, method: &str, path: &str) -> Request {
         Request::new(&self.address, method, path)
             .header("Authorization", &format!("Bearer {token}"))

@@ -56,7 +56,6 @@ pub(super) struct Before<'a> {
     pub(super) directory: Option<std::sync::Arc<str>>,
 }
 
-/// Returns whether a line may be a `cost-state`.
 pub(super) fn may_be(line: &[u8]) -> bool {
     let head = &line[..line.len().min(HEAD)];
     memchr::memmem::find(head, b"\"cost-state\"").is_some()

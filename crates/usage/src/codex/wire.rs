@@ -75,7 +75,6 @@ impl<T> Wrapped<'_, T> {
     }
 }
 
-/// Parses a line.
 pub(super) fn parse<'a, T: Deserialize<'a>>(line: &'a [u8]) -> Option<Wrapped<'a, T>> {
     serde_json::from_slice(line).ok()
 }

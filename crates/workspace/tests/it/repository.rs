@@ -32,7 +32,6 @@ impl Repository {
         this
     }
 
-    /// Returns the repository in a folder.
     pub(crate) fn at(folder: TempDir) -> Self {
         Self { folder }
     }

@@ -54,7 +54,6 @@ pub(super) fn main(args: &McpCheckArgs) -> anyhow::Result<u8> {
     code
 }
 
-/// Returns the servers to check.
 fn selected_servers(args: &McpCheckArgs) -> anyhow::Result<Merged> {
     let sources = sources_or_default(&args.servers)?;
     let mut given = merge(&sources, &own_variable)?;

@@ -88,7 +88,6 @@ impl Pointed {
         lines.join("\n") + "\n"
     }
 
-    /// Returns the JSON of `--json`.
     pub(super) fn json(&self) -> Value {
         let clis = self.home.clis.iter().map(|(cli, pointing)| {
             let files = pointing.files.iter().map(

@@ -10,7 +10,6 @@ const MOST_HELD: usize = 400;
 /// Maximum width of code that is not wrapped, in columns.
 const UNBROKEN: usize = 40;
 
-/// The style of code.
 pub(super) const CODE: Style = AnsiColor::Cyan.on_default();
 
 /// A piece of text.

@@ -78,7 +78,6 @@ impl Repository {
         self.git(&["log", "-1", "--format=%s", branch])
     }
 
-    /// A chat of one message.
     fn chat(&self, message: &str, args: &[&str]) -> Ended {
         let mut command = teamster(["chat", "claude"]);
         self.agent.environment(command.args(args));

@@ -39,7 +39,6 @@ impl Carry {
         }
     }
 
-    /// Returns the spec as it was submitted.
     pub(super) fn submitted(&self) -> Result<Spec, ServiceError> {
         let record = self.record.as_ref().map(|(_, record)| record);
         let record = record.ok_or_else(|| crate::records::not_found(&self.key.run))?;

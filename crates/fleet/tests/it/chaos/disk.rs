@@ -5,7 +5,6 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Size of the disk.
 const SIZE: &str = "size=96m";
 
 /// A file system in memory, until this is dropped.

@@ -51,7 +51,6 @@ pub(super) fn is_message(protocol: Protocol, message: &Value) -> bool {
         && last_text(message) == NO_ANSWER
 }
 
-/// Returns the last text of a message.
 fn last_text(message: &Value) -> &str {
     match &message["content"] {
         Value::String(text) => text,

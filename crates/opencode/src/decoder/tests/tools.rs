@@ -8,7 +8,6 @@ use teamster_core::{
 use super::super::{OpenCodeDecoder, Withheld};
 use super::{bash, exit, finish, names, run, run_with, say, start, tool};
 
-/// Returns the events of one call.
 fn call(name: &str, state: &Value) -> (ToolUse, ToolResult, Vec<AgentEvent>) {
     let mut params = ExecuteParams::new("hi");
     params.denied_tools = vec!["my-db_secret".into()];

@@ -17,7 +17,6 @@ use teamster_testkit::fake_agent::Script;
 use super::talker::{prepared, say};
 use crate::engine::{END, LIMIT, Scratch, agent, finish};
 
-/// Creates a pipe.
 fn pipe(scratch: &Scratch) -> PathBuf {
     let pipe = scratch.path("pipe");
     mkfifo(&pipe, Mode::S_IRWXU).unwrap();
