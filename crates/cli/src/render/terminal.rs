@@ -178,6 +178,8 @@ impl<O: Write, E: Write, S: Spinner> Terminal<O, E, S> {
 
     /// Ends text whose line has not ended yet.
     fn end_line(&mut self) -> io::Result<()> {
+        // From the next line, it could not be removed.
+        self.spinner.hide();
         self.end_text()?;
         if self.newlines == 0 {
             self.out.write_all(b"\n")?;

@@ -75,11 +75,11 @@ fn chosen(answer: PermissionAnswer) -> (Value, PermissionRequest, Decision) {
     talk.session.answer(&asked, answer);
     let response = talk.written()[0]["response"]["response"].clone();
     let events: Vec<_> = talk.session.out().drain().collect();
-    let decisions = events.iter().filter_map(|event| match event {
+    let mut decisions = events.iter().filter_map(|event| match event {
         AgentEvent::Permission(permission) => Some(permission.decision),
         _ => None,
     });
-    (response, asked, decisions.last().unwrap())
+    (response, asked, decisions.next_back().unwrap())
 }
 
 /// Made by hand, as the other forms of servers here.

@@ -320,6 +320,20 @@ fn the_agent_cannot_move_the_cursor() {
 }
 
 #[test]
+fn the_spinner_after_text_is_removed_before_its_line_ends() {
+    let mut shown = terminal(view());
+    shown.event(&session(), 0);
+    shown.event(&text("m1", "I look"), 100);
+    shown.terminal.tick(Duration::from_secs(3));
+    let spinner = shown.spinner.0.borrow().clone().unwrap();
+    assert!(spinner.starts_with("after "), "{spinner}");
+    let call = tool("t1", None, "Bash", json!({"command": "ls"}));
+    shown.event(&call, 3100);
+    assert_eq!(*shown.spinner.0.borrow(), None);
+    assert!(shown.screen.text().ends_with("I look\n"));
+}
+
+#[test]
 fn the_spinner_is_shown_after_text_whose_line_is_open() {
     let mut shown = terminal(view());
     let spins = |shown: &mut Shown, ms| {
