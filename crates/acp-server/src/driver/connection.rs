@@ -182,7 +182,7 @@ impl Connection {
             ),
             Action::AskOffers {
                 session_id, setup, ..
-            } => self.ask_offers(session_id, setup),
+            } => self.ask_offers(session_id, &setup),
             Action::Find {
                 ticket, session_id, ..
             } => self.lookup(
@@ -240,12 +240,12 @@ impl Connection {
     }
 
     /// Asks the agent of a session what it offers, in a task of its own.
-    fn ask_offers(&mut self, session_id: String, setup: Setup) {
+    fn ask_offers(&mut self, session_id: String, setup: &Setup) {
         self.stop_asking(&session_id);
         let (Some(source), Some(agent)) = (self.shared.offers.clone(), setup.agent.clone()) else {
             return;
         };
-        let spec = open::spec(&self.shared, &setup, &mut Vec::new());
+        let spec = open::spec(&self.shared, setup, &mut Vec::new());
         let (asks, results) = (self.asks.clone(), self.reports.results.clone());
         let id = session_id.clone();
         let task = tokio::spawn(async move {

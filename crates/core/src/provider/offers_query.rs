@@ -24,10 +24,13 @@ impl OffersQuery {
     }
 }
 
+/// Returns what a line offers, if it is an answer.
+type Read = Box<dyn FnMut(&[u8]) -> Option<Offers> + Send>;
+
 /// The protocol of such a process. Its turns send no prompt: each ends when all answers are there.
 pub struct OffersProtocol {
     outbox: Outbox,
-    read: Box<dyn FnMut(&[u8]) -> Option<Offers> + Send>,
+    read: Read,
     /// The number of answers that are still to come.
     missing: usize,
     /// A turn waits for the answers.
