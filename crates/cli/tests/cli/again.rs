@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
-use teamster::{AgentEvent, ErrorKind, RunStatus};
+use teamster::RunStatus;
 use teamster_testkit::fake_agent::{Play, Report, Script, Step};
 use tempfile::TempDir;
 
-use crate::cli::{TEAMSTER, done, events, program, recorded, run, teamster};
+use crate::cli::{TEAMSTER, done, program, recorded, run, teamster};
 
 /// Agents that play a different recording at each start.
 pub(crate) struct Agents {
@@ -84,36 +84,6 @@ impl Agents {
         // The file is empty while the agent writes it.
         count.map_or(0, |count| count.trim().parse().unwrap_or_default())
     }
-}
-
-#[test]
-fn a_transient_failure_is_retried() {
-    let agents = Agents::new().claude(&[("conformance_overloaded", 1), ("text", 0)]);
-    let ended = run(&mut agents.run(["the task", "--retries=1", "--json"]));
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
-    let result = done(&ended.stdout);
-    assert_eq!(result.status, RunStatus::Completed);
-    assert_eq!(result.text, "Hello, wörld 👋🏽 你好世界 — done.");
-    let events = events(&ended.stdout);
-    let retried = events.iter().any(|event| match event {
-        AgentEvent::Retry(retry) => {
-            retry.error.kind == ErrorKind::Overloaded && retry.delay_ms.is_some()
-        }
-        _ => false,
-    });
-    assert!(retried, "{}", ended.stdout);
-    assert!(!events.iter().any(|event| event.type_name() == "error"));
-    assert_eq!(agents.starts("claude"), 2);
-    assert!(agents.argv("claude", 2).contains(&"the task".to_owned()));
-}
-
-#[test]
-fn default_policy_does_not_retry() {
-    let agents = Agents::new().claude(&[("conformance_overloaded", 1), ("text", 0)]);
-    let ended = run(&mut agents.run(["the task", "--json"]));
-    assert_eq!(ended.code, Some(1));
-    assert_eq!(done(&ended.stdout).errors[0].kind, ErrorKind::Overloaded);
-    assert_eq!(agents.starts("claude"), 1);
 }
 
 #[test]
