@@ -131,13 +131,13 @@ impl Accounts {
 
     /// Records that the request with this alias had at least this many output tokens. It has no effect without such a
     /// request.
-    pub fn amend(&mut self, alias: Key, output_tokens: u64) {
+    pub(crate) fn amend(&mut self, alias: Key, output_tokens: u64) {
         let most = self.amendments.entry(alias).or_default();
         *most = (*most).max(output_tokens);
     }
 
     /// Returns whether there is a record of this session, at any time.
-    pub fn knows_session(&self, session: &str) -> bool {
+    pub(crate) fn knows_session(&self, session: &str) -> bool {
         self.names.get(session).is_some()
     }
 

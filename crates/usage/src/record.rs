@@ -33,7 +33,7 @@ pub struct Record {
     /// Key of the request. Records with the same key are one request, with the largest value of each figure. Of sums
     /// with the same key only one counts. A record without a key always counts.
     pub key: Option<Key>,
-    /// Key of the request in another file; see [`Accounts::amend`](crate::Accounts::amend).
+    /// Key of the request in another file.
     pub alias: Option<Key>,
     /// The session of the request. For a sub-agent it is the session that started it.
     pub session: Arc<str>,

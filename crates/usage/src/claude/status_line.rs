@@ -1,5 +1,7 @@
 //! The JSON that Claude Code 2.1.330 writes to its status line command. Each field may be missing.
 
+use std::time::SystemTime;
+
 use jiff::Timestamp;
 use serde::Deserialize;
 
@@ -30,7 +32,7 @@ pub struct UsedShare {
     /// The used part, in percent.
     pub percent: f64,
     /// Time at which it is 0 again.
-    pub resets_at: Option<Timestamp>,
+    pub resets_at: Option<SystemTime>,
 }
 
 impl ClaudeStatusLine {
@@ -122,7 +124,7 @@ impl Window {
         let at = (self.resets_at).and_then(|at| Timestamp::from_second(at as i64).ok());
         Some(UsedShare {
             percent: self.used_percentage?,
-            resets_at: at,
+            resets_at: at.map(SystemTime::from),
         })
     }
 }

@@ -48,7 +48,9 @@ fn line(input: &ClaudeStatusLine, now: Timestamp) -> String {
     }
     for (name, limit) in [("5h", input.five_hours), ("7d", input.seven_days)] {
         let Some(limit) = limit else { continue };
-        let resets = (limit.resets_at.filter(|at| *at > now))
+        let resets = (limit.resets_at)
+            .and_then(|at| Timestamp::try_from(at).ok())
+            .filter(|at| *at > now)
             .map_or_else(String::new, |at| format!(" ({})", limits::span(now, at)));
         parts.push(format!("{name} {}%{resets}", limit.percent.round()));
     }
