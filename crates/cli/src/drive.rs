@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use teamster::{AbortHandle, AgentError, AgentEvent, EventStream, RunResult};
-use teamster_api::{RunEvent, RunLogEntry};
+use teamster_api::{RunEvent, RunLogEntry, Trusted};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::OutputArgs;
@@ -141,6 +141,12 @@ pub(crate) fn starting(output: OutputArgs, provider: &str) -> Option<TermSpinner
 
 fn is_dumb() -> bool {
     env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
+/// Returns whether an ended session can be resumed: with a mock model it is removed with its temporary home, and in a
+/// container with the container, unless a mount keeps it.
+pub(crate) fn keeps_sessions(trusted: &Trusted) -> bool {
+    env::var_os(teamster_mock_model::URL_VARIABLE).is_none() && trusted.container.is_none()
 }
 
 /// Creates the sink for the log of a run or session.

@@ -5,7 +5,6 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-use std::env;
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
@@ -84,9 +83,8 @@ fn chat(
     let mut view = view(&prepared.spec, local, info);
     view.directory.clone_from(&prepared.common.directory);
     view.mcp = prepared.common.mcp;
-    // With a mock model, the session is removed with its temporary home.
-    let has_home = env::var_os(teamster_mock_model::URL_VARIABLE).is_none();
-    let resume = has_home.then(|| resume_command(&prepared.spec));
+    let resume =
+        drive::keeps_sessions(&prepared.spec.trusted).then(|| resume_command(&prepared.spec));
     let keep = prepared.spec.trusted.keep_background;
     let passes_commands = prepared.spec.trusted.slash_commands;
     let directory = view.directory.clone();

@@ -5,8 +5,6 @@ pub(crate) mod prompt;
 mod remote;
 mod spec;
 
-use std::env;
-
 use teamster::{CliInfo, ErrorKind};
 use teamster_api::RunSpec;
 use teamster_host::{HostedRun, PreparedRun, RunOptions, write_output};
@@ -66,10 +64,7 @@ fn attached(
     (view.directory, view.mcp) = (common.directory.clone(), common.mcp);
     view.permission = Some(spec.permission);
     view.allowed_tools.clone_from(&spec.allowed_tools);
-    // With a mock model, the session is removed with its temporary home.
-    if env::var_os(teamster_mock_model::URL_VARIABLE).is_none() {
-        view.resume = Some(resume_arguments(&spec));
-    }
+    view.resume = drive::keeps_sessions(&spec.trusted).then(|| resume_arguments(&spec));
     let keep = spec.trusted.keep_background;
     let guarded = common.directory.as_deref();
     let sink = drive::sink(local.output, view, final_text(&spec, info));

@@ -62,6 +62,10 @@ fn run_in_a_container_has_an_answer_and_leaves_no_container() {
     );
     assert!(calls.contains("\nrm\n--force\nteamster-"), "{calls}");
     assert!(!calls.contains("a-secret"), "{calls}");
+    // Its session is gone with it.
+    let ended = run(&mut contained(&claude, &args[..2]));
+    ended.stderr_has("completed");
+    assert!(!ended.stderr.contains("resume with"), "{}", ended.stderr);
 }
 
 #[test]
