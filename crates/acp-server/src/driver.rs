@@ -153,7 +153,7 @@ impl EditorServer {
         self
     }
 
-    /// Completes the editor's lists of commands and models before the first prompt of a thread, by what the agent says.
+    /// Completes the editor's lists of commands and models before the first prompt of a thread, by what the agent reports.
     #[must_use]
     pub fn with_offers(mut self, offers: Arc<dyn AskOffers>) -> Self {
         Arc::make_mut(&mut self.shared).offers = Some(offers);

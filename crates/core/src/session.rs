@@ -36,7 +36,7 @@ pub trait SessionRuntime: AgentRuntime {
     /// Fails if sessions of this provider do not support a parameter.
     fn open(&self, options: SessionOptions) -> Result<Box<dyn AgentSession>, AgentError>;
 
-    /// Returns what a session with these options would offer, as its CLI says before a session begins: without a request to a
+    /// Returns what a session with these options would offer, as its CLI reports before a session begins: without a request to a
     /// model, and without a session that stays. `None` if the CLI cannot be asked like that, which is the default. When this
     /// returns, the process that was asked has ended; dropping the future ends it.
     fn offers(

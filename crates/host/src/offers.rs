@@ -1,4 +1,4 @@
-//! What a session would offer, as its agent says before it begins.
+//! What a session would offer, as its agent reports before it begins.
 
 use std::time::Duration;
 

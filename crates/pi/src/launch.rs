@@ -14,7 +14,7 @@ use teamster_core::{
 use crate::{CAPABILITIES, INFO};
 
 pub(crate) use files::base64;
-pub(crate) use session::launch_session;
+pub(crate) use session::{launch_query, launch_session};
 
 /// Largest prompt that goes to stdin, in bytes. The CLI has no known limit (200 KB were measured). This limit refuses
 /// prompts that are too large for any model.

@@ -6,13 +6,13 @@
 mod commands;
 mod dialogs;
 mod lines;
+mod offers;
 mod wire;
 
 use std::collections::HashMap;
 
-use serde_json::json;
 use teamster_core::provider::{
-    Activity, CommandId, DecodedResult, Decoder, Events, Exit, Outbox, SessionCommand,
+    Activity, CommandId, DecodedResult, Decoder, Events, Exit, OffersQuery, Outbox, SessionCommand,
     SessionProtocol,
 };
 use teamster_core::{
@@ -48,6 +48,11 @@ impl SessionProvider for Pi {
 
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
         Box::new(PiSession::new(options))
+    }
+
+    fn offers_query(&self, options: &SessionOptions) -> Result<Option<OffersQuery>, AgentError> {
+        let launch = launch::launch_query(options)?;
+        Ok(Some(OffersQuery::new(launch, offers::query(options))))
     }
 }
 
@@ -85,7 +90,7 @@ struct PiSession {
 #[derive(Debug)]
 enum Purpose {
     State,
-    /// Asks for the commands that a prompt may be.
+    /// Asks for what the session offers.
     Offers,
     Prompt,
     /// Asks whether the CLI is working after a prompt that may have been a command, or that an extension took.
@@ -193,9 +198,7 @@ impl SessionProtocol for PiSession {
 
     fn open(&mut self) {
         self.ask_state();
-        if self.has_offers && self.slash_commands {
-            self.ask(Purpose::Offers, json!({"type": "get_commands"}));
-        }
+        self.ask_offers();
     }
 
     fn command(&mut self, command: SessionCommand, out: &mut Events) {

@@ -40,7 +40,13 @@ impl Recorded {
     fn until(&mut self, is_last: impl Fn(&str) -> bool) {
         loop {
             let written = self.session.outbox(Outbox::take_input);
-            self.written.push_str(&String::from_utf8(written).unwrap());
+            // The recordings are of a version that was not asked for models.
+            for line in String::from_utf8(written).unwrap().lines() {
+                if !line.contains("\"get_available_") {
+                    self.written.push_str(line);
+                    self.written.push('\n');
+                }
+            }
             let line = self.lines.next().expect("the recording has ended");
             self.session.line(line.as_bytes());
             if is_last(line) {

@@ -28,7 +28,7 @@ const QUEUE_CAPACITY: usize = 64;
 /// A result that is not a line from the editor.
 pub(super) enum ActionResult {
     Prepared(Ticket, Result<Offers, AgentError>),
-    /// Session, agent, and what the agent says that it offers.
+    /// Session, agent, and what the agent reports that it offers.
     Offered(String, String, Offers),
     Found(Ticket, Result<Found, AgentError>),
     Listed(Ticket, Result<SessionPage, AgentError>),

@@ -15,7 +15,7 @@ pub(super) fn request() -> Value {
     wire::request(REQUEST, &json!({"subtype": "initialize"}))
 }
 
-/// Creates the protocol of a process that is only asked for the offers.
+/// Creates the protocol of a process that only answers the request for the offers.
 pub(crate) fn query() -> OffersProtocol {
     OffersProtocol::new(&[request()], 1, |line| {
         let LineKind::Answer { outcome, .. } = json_line::read(line, heard)?.what else {

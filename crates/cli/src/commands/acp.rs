@@ -115,7 +115,7 @@ struct ByCli;
 #[async_trait::async_trait]
 impl AskOffers for ByCli {
     async fn ask(&self, session: SessionSpec) -> Option<Offers> {
-        // An agent that cannot be started says why after the first prompt.
+        // An agent that cannot be started reports why after the first prompt.
         host().offers(&session).await.ok().flatten()
     }
 }

@@ -76,7 +76,7 @@ impl CodexSession {
     }
 }
 
-/// Creates the protocol of a process that is only asked for the offers. No thread is started.
+/// Creates the protocol of a process that only answers the requests for the offers. No thread is started.
 pub(super) fn query(options: &SessionOptions) -> OffersProtocol {
     let mut messages = vec![
         json!({"id": 1, "method": "initialize", "params": about_client()}),

@@ -4,10 +4,9 @@ use serde_json::json;
 use teamster_core::provider::json_line::{self, parse, type_of};
 use teamster_core::provider::{Decoder, Events};
 use teamster_core::text::excerpt;
-use teamster_core::{
-    AgentError, ErrorCode, ErrorKind, Id, NoticeLevel, NoticeSource, Offers, SlashCommand,
-};
+use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, NoticeLevel, NoticeSource};
 
+use super::offers::offered;
 use super::wire::{Data, Queue, Response};
 use super::{PiSession, Purpose};
 use crate::decoder::errors;
@@ -89,6 +88,13 @@ impl PiSession {
             }
             return;
         };
+        if matches!(purpose, Purpose::Offers) {
+            let offers = offered(response);
+            if !offers.is_empty() {
+                out.push(offers.into());
+            }
+            return;
+        }
         if !response.success {
             return self.refused(&purpose, &response, out);
         }
@@ -99,13 +105,6 @@ impl PiSession {
                 if self.in_turn {
                     self.decoder.tell_session(out);
                 }
-            }
-            Purpose::Offers => {
-                let commands = data.commands.into_iter();
-                let commands = commands
-                    .filter(|it| !it.name.is_empty())
-                    .map(|it| SlashCommand::new(it.name).description(it.description));
-                out.push(Offers::new().commands(commands.collect::<Vec<_>>()).into());
             }
             Purpose::Prompt if self.slash_commands || data.disposition == "handled" => {
                 self.ask(Purpose::IsAtWork, json!({"type": "get_state"}));
@@ -134,8 +133,9 @@ impl PiSession {
                 self.decoder.model = data.id;
                 self.model_provider = data.provider;
                 self.outbox.answer(order, Ok(()));
+                self.ask_levels();
             }
-            Purpose::Prompt | Purpose::Unimportant => {}
+            Purpose::Offers | Purpose::Prompt | Purpose::Unimportant => {}
         }
     }
 
@@ -146,7 +146,7 @@ impl PiSession {
         } else if matches!(purpose, Purpose::Prompt) && self.in_turn {
             out.error(error);
             self.over(true, out);
-        } else if !matches!(purpose, Purpose::Offers) {
+        } else {
             out.notice(NoticeLevel::Warning, NoticeSource::Stdout, error.message);
         }
     }

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use teamster_core::provider::{CommandId, Outbox, SessionAssembler, SessionCommand, grammar};
 use teamster_core::{
-    AgentError, AgentEvent, ErrorKind, Image, RunResult, RunStatus, SessionOptions,
-    SessionProvider, SlashCommand, Turn,
+    AgentError, AgentEvent, ErrorKind, Image, ModelChoice, Offers, RunResult, RunStatus,
+    SessionOptions, SessionProvider, SlashCommand, Turn,
 };
 
 use crate::Pi;
@@ -52,8 +52,15 @@ impl Talk {
     fn written(&self) -> Vec<Value> {
         let written = self.session.outbox(Outbox::take_input);
         let lines = String::from_utf8(written).unwrap();
-        let lines = lines.lines().map(serde_json::from_str);
-        lines.collect::<Result<_, _>>().unwrap()
+        let lines = lines
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        // Only a test of what the session offers responds to these.
+        let is_other = |line: &Value| {
+            let kind = line["type"].as_str().unwrap_or_default();
+            !kind.starts_with("get_available_")
+        };
+        lines.filter(is_other).collect()
     }
 
     fn settled(&self) -> Vec<(CommandId, Result<(), AgentError>)> {
@@ -299,6 +306,82 @@ fn a_session_offers_the_commands_that_the_cli_lists() {
     let is_about_it =
         |event: &&AgentEvent| matches!(event, AgentEvent::Notice(_) | AgentEvent::Offers(_));
     assert_eq!(events.iter().find(is_about_it), None);
+}
+
+#[test]
+fn models_and_levels_are_those_that_the_cli_lists() {
+    let mut talk = Talk::ready();
+    // Made by hand after the responses of 1.6.0, which have more models and fields.
+    talk.say(
+        &json!({"id": "get_available_models", "type": "response", "command": "get_available_models",
+        "success": true, "data": {"models": [
+            {"id": "claude-haiku-4-5", "name": "Claude Haiku 4.5", "provider": "anthropic"}, {"name": "none"}]}}),
+    );
+    talk.say(
+        &json!({"id": "get_available_thinking_levels", "type": "response", "success": true,
+        "command": "get_available_thinking_levels", "data": {"levels": ["low", "max"]}}),
+    );
+    talk.turn();
+    talk.answered("Hi.", "stop");
+    let (events, _) = talk.end();
+    let offers = events.into_iter().find_map(|event| match event {
+        AgentEvent::Offers(offers) => Some(offers),
+        _ => None,
+    });
+    let model = ModelChoice::new("anthropic/claude-haiku-4-5").name("Claude Haiku 4.5");
+    let expected = Offers::new()
+        .models(vec![model])
+        .efforts(vec!["low".to_owned(), "max".to_owned()]);
+    assert_eq!(*offers.unwrap(), expected);
+}
+
+#[test]
+fn a_process_that_is_only_asked_begins_and_starts_nothing() {
+    let mut options = SessionOptions::default();
+    options.params.slash_commands = true;
+    options.params.session_id = Some("s-1".to_owned());
+    let query = Pi.offers_query(&options).unwrap().unwrap();
+    let args: Vec<_> = query
+        .launch
+        .args
+        .iter()
+        .map(|it| it.to_str().unwrap())
+        .collect();
+    assert!(
+        args.ends_with(&["--no-session", "--no-extensions"]),
+        "{args:?}"
+    );
+    assert!(!args.contains(&"s-1"), "{args:?}");
+    let mut session = SessionAssembler::new(Box::new(query.protocol));
+    let written = String::from_utf8(session.outbox(Outbox::take_input)).unwrap();
+    let asked: Vec<Value> = written
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(asked.len(), 3, "{written}");
+    session.begin(Turn::new("-"));
+    let data = [
+        json!({"commands": [{"name": "fix"}]}),
+        json!({"models": []}),
+        json!({"levels": ["off"]}),
+    ];
+    for (asked, data) in asked.iter().zip(data) {
+        assert!(!session.is_over());
+        let line = json!({"id": asked["id"], "type": "response", "command": asked["type"],
+            "success": true, "data": data});
+        session.line(line.to_string().as_bytes());
+    }
+    assert!(session.is_over());
+    let mut offers = Offers::new();
+    for event in session.out().drain() {
+        if let AgentEvent::Offers(change) = event {
+            offers.update(&change);
+        }
+    }
+    let expected = Offers::new()
+        .commands(vec![SlashCommand::new("fix")])
+        .efforts(vec!["off".to_owned()]);
+    assert_eq!(offers, expected);
 }
 
 #[test]

@@ -42,6 +42,12 @@ pub(super) struct Data {
     /// Commands of extensions, prompt templates and skills.
     #[serde(deserialize_with = "or_default")]
     pub(super) commands: Vec<Command>,
+    /// Models of the providers with a login.
+    #[serde(deserialize_with = "or_default")]
+    pub(super) models: Vec<Model>,
+    /// Thinking levels of the model.
+    #[serde(deserialize_with = "or_default")]
+    pub(super) levels: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -58,6 +64,8 @@ pub(super) struct Command {
 pub(super) struct Model {
     #[serde(deserialize_with = "or_default")]
     pub(super) id: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) name: Option<String>,
     #[serde(deserialize_with = "or_default")]
     pub(super) provider: String,
 }

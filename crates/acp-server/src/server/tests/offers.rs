@@ -59,7 +59,7 @@ fn commands_follow_the_new_session_and_each_change() {
 }
 
 #[test]
-fn what_the_agent_says_before_the_first_prompt_is_shown() {
+fn offers_of_the_agent_before_the_first_prompt_are_shown() {
     let mut editor = Editor::with_session();
     let models = vec![ModelChoice::new("deep").name("Deep")];
     let offers = Offers::new()
@@ -83,7 +83,7 @@ fn what_the_agent_says_before_the_first_prompt_is_shown() {
 }
 
 #[test]
-fn what_the_agent_says_after_the_first_prompt_is_not_needed() {
+fn offers_reported_after_the_first_prompt_are_not_needed() {
     let mut editor = Editor::with_session();
     editor.prompt(2, "hi");
     editor.updates();

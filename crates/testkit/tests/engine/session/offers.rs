@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::talker::{Prepared, prepared};
 use crate::engine::LIMIT;
 
-/// An agent that offers a command with its process's id as the name, and the ids of the processes that were asked for
+/// An agent that offers a command with its process's id as the name, and the ids of the processes that got
 /// `prompt`.
 fn asked(prompt: &'static str) -> (Prepared, mpsc::UnboundedReceiver<u32>) {
     let mut prepared = prepared();
