@@ -236,11 +236,7 @@ mod tests {
             format!(r#"{{"type":"session_meta","payload":{{"id":"{SESSION}","cwd":"/w"}}}}"#);
         let prompt = r#"{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}"#;
         let lines = [&*meta, prompt].into_iter().chain(lines.iter().copied());
-        fs::write(
-            &file,
-            lines.map(|line| format!("{line}\n")).collect::<String>(),
-        )
-        .unwrap();
+        fs::write(&file, lines.collect::<Vec<_>>().join("\n") + "\n").unwrap();
         file
     }
 

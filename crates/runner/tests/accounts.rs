@@ -93,7 +93,7 @@ impl OfAccounts {
 
 impl AgentRuntime for OfAccounts {
     fn id(&self) -> &str {
-        "claude"
+        self.agents[0].1.provider()
     }
 
     fn capabilities(&self) -> &Capabilities {
@@ -138,8 +138,6 @@ async fn next_account_continues_the_conversation_at_a_quota() {
     assert_eq!(notice["message"], "account home continues the conversation");
     // It stays in use.
     assert_eq!(status(&live.turn("c").await), "completed");
-    let home_s1 = ("home".to_owned(), Some("s1".to_owned()));
-    assert_eq!(runtime.reopened(), [home_s1.clone()]);
     assert_eq!(
         *brought.lock().unwrap(),
         [("s1".to_owned(), 0), ("s1".to_owned(), 1)]
@@ -155,6 +153,7 @@ async fn next_account_continues_the_conversation_at_a_quota() {
     assert_eq!(home.calls(), ["b", "c", "d"]);
     live.end().await;
     assert_eq!(home.calls().last().unwrap(), "[close]");
+    let home_s1 = ("home".to_owned(), Some("s1".to_owned()));
     assert_eq!(runtime.reopened(), [home_s1]);
 }
 
