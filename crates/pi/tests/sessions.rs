@@ -40,7 +40,7 @@ impl Recorded {
     fn until(&mut self, is_last: impl Fn(&str) -> bool) {
         loop {
             let written = self.session.outbox(Outbox::take_input);
-            // The recordings are of a version that was not asked for models.
+            // The recordings have no requests for models.
             for line in String::from_utf8(written).unwrap().lines() {
                 if !line.contains("\"get_available_") {
                     self.written.push_str(line);

@@ -194,7 +194,7 @@ fn a_thread_is_a_session_with_a_log_and_a_place_in_the_history() {
     let initialized = editor.initialize();
     assert_eq!(initialized["result"]["agentInfo"]["name"], "teamster");
     let session = editor.begin(&agent.path(""));
-    // Nothing is started before the first prompt.
+    // No session begins before the first prompt.
     assert!(!agent.path("argv").exists());
     let answer = editor.prompt_and_wait(&session, "hello");
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
@@ -230,6 +230,37 @@ fn a_thread_is_a_session_with_a_log_and_a_place_in_the_history() {
     let store = agent.path("store.db").display().to_string();
     let runs = stdout_of(&agent, &["runs", "list", "--store", &store, "--json"]);
     assert_eq!(runs.lines().count(), 3, "{runs}");
+}
+
+#[test]
+fn the_cli_reports_what_it_offers_before_a_prompt_without_a_run() {
+    let agent = Agent::new();
+    let mut editor = Editor::new(&agent, ["claude"]);
+    editor.initialize();
+    editor.begin(&agent.path(""));
+    let update =
+        |kind: &'static str| move |it: &Value| it["params"]["update"]["sessionUpdate"] == kind;
+    let options = editor.wait("models", update("config_option_update"));
+    let options = options["params"]["update"]["configOptions"].clone();
+    let model = options
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|it| it["id"] == "model");
+    assert_eq!(model.unwrap()["options"][1]["name"], "Opus", "{options}");
+    let commands = editor.wait("commands", update("available_commands_update"));
+    let commands = &commands["params"]["update"]["availableCommands"];
+    assert_eq!(
+        *commands,
+        json!([{"name": "compact", "description": "Compacts"}])
+    );
+    let queries = fs::read_to_string(agent.path("queries")).unwrap();
+    let pid: u32 = queries.trim().parse().unwrap();
+    assert!(wait_gone(pid, LIMIT), "it is still running");
+    assert!(!agent.path("argv").exists());
+    let runs = stdout_of(&agent, &["runs", "list", "--live", "--json"]);
+    assert_eq!(runs, "");
+    assert_eq!(editor.end(), Some(0));
 }
 
 #[test]

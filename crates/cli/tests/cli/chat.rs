@@ -33,7 +33,16 @@ use crate::cli::{Ended, LIMIT, Running, ended, events, program, teamster};
 /// - `window`: the prompt, with a result that has the size of the context; only as the first prompt of a process.
 /// - `die`: exit code 3.
 /// - Anything else: the prompt.
+///
+/// A process that only answers what a session would offer leaves its id alone.
 const AGENT: &str = r#"
+case "$*" in *--no-session-persistence*)
+  printf '%s\n' "$$" >> "$DIR/queries"
+  while IFS= read -r line; do case $line in *'"initialize"'*)
+    printf '{"type":"control_response","response":{"subtype":"success","request_id":"teamster-initialize","response":{"commands":[{"name":"compact","description":"Compacts"}],"models":[{"value":"opus","displayName":"Opus"}]}}}\n' ;;
+  esac; done
+  exit ;;
+esac
 printf '%s\n' "$*" >> "$DIR/argv"
 printf '%s\n' "$PPID" > "$DIR/parent"
 pwd > "$DIR/here"
