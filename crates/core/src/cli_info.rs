@@ -221,4 +221,21 @@ mod tests {
         );
         assert_eq!(path(user, &[]), None);
     }
+
+    #[test]
+    fn a_program_of_the_environment_is_not_empty() {
+        let info = CliInfo::new("my-agent", "X", "x");
+        assert_eq!(info.program_variable(), "TEAMSTER_MY_AGENT_BIN");
+        for (value, program) in [(Some("/x"), Some("/x")), (Some(""), None), (None, None)] {
+            let set = |name: &str| {
+                assert_eq!(name, "TEAMSTER_MY_AGENT_BIN");
+                value.map(OsString::from)
+            };
+            assert_eq!(
+                info.program_of(set),
+                program.map(PathBuf::from),
+                "{value:?}"
+            );
+        }
+    }
 }

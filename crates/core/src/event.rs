@@ -410,4 +410,37 @@ mod tests {
     fn an_event_is_small() {
         assert!(size_of::<AgentEvent>() <= 64, "{}", size_of::<AgentEvent>());
     }
+
+    #[test]
+    fn the_size_of_an_event_grows_with_what_it_holds() {
+        let x = "x".repeat(100);
+        let native = crate::RawJson::new(format!("\"{x}\"")).unwrap();
+        let input = |value: Value| ToolUse::new("Bash", "t", ToolKind::Execute, value);
+        let value = size_of::<Value>();
+        let plan = Plan::new([PlanEntry::new(&*x, PlanStatus::Pending)]);
+        let session = SessionStarted::new("s").tools(vec![x.clone(), "y".to_owned()]);
+        for (event, bytes) in [
+            (AgentEvent::from(Text::new(&*x)), 100),
+            (Thinking::new(&*x).into(), 100),
+            (ToolOutput::new("t", &*x).into(), 100),
+            (ToolResult::new("t", &*x).into(), 100),
+            (
+                Notice::new(NoticeLevel::Info, NoticeSource::Runtime, &*x).into(),
+                100,
+            ),
+            (AgentError::invalid_params(&*x).into(), 100),
+            (Unknown::new(native).into(), 102),
+            (plan.into(), 132),
+            (session.into(), 101 + 48),
+            (input(json!(null)).into(), 4 + value),
+            (input(json!(x)).into(), 104 + value),
+            (input(json!([x, 1])).into(), 104 + 3 * value),
+            (input(json!({"ab": x})).into(), 4 + 2 * value + 50 + 100),
+            (Done::new(RunResult::default()).into(), 0),
+            (TurnEnd::new(false).into(), 64),
+        ] {
+            let own = event.approximate_bytes() - size_of::<AgentEvent>();
+            assert_eq!(own, bytes, "{}", event.type_name());
+        }
+    }
 }

@@ -400,4 +400,13 @@ mod tests {
             assert_eq!(without_credentials(url), shown);
         }
     }
+
+    #[test]
+    fn any_selection_is_not_all_tools() {
+        assert!(McpTools::default().is_all());
+        assert!(!McpTools::default().except("a").is_all());
+        // No tool at all is a selection too.
+        let none = McpTools::only([""; 0]);
+        assert!(!none.is_all() && none.only == Some(Vec::new()));
+    }
 }

@@ -422,4 +422,27 @@ mod tests {
         let error = on_stdin(&"x".repeat(150_000)).unwrap_err();
         assert_eq!(error.code, ErrorCode::PromptTooLarge);
     }
+
+    #[test]
+    fn a_plan_mode_of_sessions_is_no_mode_of_a_run() {
+        let mut can = Capabilities::none();
+        let plan = |p: &mut ExecuteParams| p.permission = PermissionMode::Plan;
+        assert_eq!(
+            refused(&can, plan),
+            "permission: X has no mode plan; it has default"
+        );
+        can.session_plan = true;
+        let message = refused(&can, plan);
+        assert!(message.contains("plan mode in sessions only"), "{message}");
+        can.session_plan = false;
+        can.permission_modes = &[PermissionMode::Default, PermissionMode::Plan];
+        let mut params = ExecuteParams::new("hi");
+        plan(&mut params);
+        assert!(params.check(&INFO, &can).is_ok());
+        // A prompt may consist of an image.
+        can.images = true;
+        params.prompt = String::new();
+        params.images = vec![crate::Image::bytes("image/png", [1_u8])];
+        assert!(params.check(&INFO, &can).is_ok());
+    }
 }

@@ -413,4 +413,33 @@ mod tests {
         assert_eq!(all.unfinished_calls, 1);
         assert!(!all.is_empty());
     }
+
+    #[test]
+    fn entries_have_their_lines_and_the_size_of_the_events() {
+        let native = RawJson::new(r#"{"a": 1}"#.to_owned()).unwrap();
+        let notice = |text: &str| AgentEvent::notice(NoticeLevel::Info, NoticeSource::Stdout, text);
+        let mut out = Events::new();
+        out.push(notice("none"));
+        let mut entry = LogEntry::from(notice("with a line"));
+        entry.native = Some(native.clone());
+        out.push_entry(entry);
+        out.push(notice("none again"));
+        out.unknown(br#"{"b": 2}"#);
+        out.set_native(2, &native);
+        let bytes = out.approximate_bytes();
+        let entries: Vec<_> = out.drain_entries(7).collect();
+        let natives: Vec<_> = entries.iter().map(|it| it.native.is_some()).collect();
+        // An unknown event has its own line.
+        assert_eq!(natives, [false, true, true, false]);
+        assert!(entries.iter().all(|it| it.at_ms == 7));
+        let sum: usize = entries.iter().map(LogEntry::approximate_bytes).sum();
+        assert_eq!(bytes, sum);
+        let lines: usize = entries
+            .iter()
+            .flat_map(|it| &it.native)
+            .map(|it| it.get().len())
+            .sum();
+        assert_eq!(lines, 16);
+        assert!(out.is_empty());
+    }
 }

@@ -79,4 +79,10 @@ mod tests {
             })
         );
     }
+
+    #[test]
+    fn a_title_that_is_there_gets_the_next_free_number() {
+        let names = form_names(["a", "b", "a", "a 2", "a"]);
+        assert_eq!(names, ["a", "b", "a 2", "a 2 2", "a 3"]);
+    }
 }
