@@ -156,7 +156,24 @@ fn offered_efforts(offers: &Offers, model: Option<&str>) -> Option<Vec<Choice>> 
             }
         }
     }
-    Some(efforts.into_iter().map(Choice::new).collect())
+    Some(efforts.into_iter().map(|it| effort(it)).collect())
+}
+
+/// Returns a reasoning effort with its description. Agents have the same words for them.
+fn effort(level: &str) -> Choice {
+    let about = match level {
+        "none" | "off" => "No reasoning",
+        "minimal" => "Hardly any reasoning: for the fastest answers",
+        "low" => "Little reasoning: fast, for simple tasks",
+        "medium" => "Speed and depth in balance",
+        "high" => "Much reasoning: for difficult tasks",
+        "xhigh" => "More than high: slower, for the most difficult tasks",
+        "max" => "As much as the model can: the slowest",
+        _ => "",
+    };
+    let mut choice = Choice::new(level);
+    choice.about = Some(about.to_owned()).filter(|it| !it.is_empty());
+    choice
 }
 
 /// Returns the options of a session. `reported` is the model that the agent reported, and `offers` what it offers.
@@ -206,7 +223,8 @@ pub(crate) fn options(
         _ => "Default".to_owned(),
     };
     let list = |default: String, known: &[Choice], current: Option<&String>| {
-        let mut values = vec![SessionConfigSelectOption::new(DEFAULT, default)];
+        let about = "What the agent's own settings name".to_owned();
+        let mut values = vec![SessionConfigSelectOption::new(DEFAULT, default).description(about)];
         values.extend(known.iter().map(|choice| {
             let name = choice.name.as_ref().unwrap_or(&choice.value);
             SessionConfigSelectOption::new(choice.value.clone(), name.clone())

@@ -6,7 +6,7 @@ use teamster_api::history::{RunFilter, RunRecord};
 use teamster_api::{MachineService, ProviderReport, ServiceError, SessionSpec};
 use teamster_core::{AgentError, PermissionMode};
 
-use super::{AgentEntry, Catalog, Choice};
+use super::{AgentEntry, Catalog, Choice, effort};
 
 /// Effort levels that all agents with such a setting support.
 const EFFORTS: [&str; 3] = ["low", "medium", "high"];
@@ -91,7 +91,7 @@ fn entry(
     let own = models.iter().filter(|(agent, _)| *agent == facts.id);
     entry.models = own.map(|(_, model)| Choice::new(model.clone())).collect();
     if can.effort {
-        entry.efforts = EFFORTS.map(Choice::new).to_vec();
+        entry.efforts = EFFORTS.map(effort).to_vec();
     }
     let order = [
         PermissionMode::Default,

@@ -192,6 +192,8 @@ fn models_and_efforts_of_the_agent_replace_those_of_the_history() {
     );
     assert_eq!(values(&options[1]), ["default", "sonnet", "haiku"]);
     assert_eq!(values(&options[2]), ["default", "low", "max"]);
+    let about = &options[2]["options"][2]["description"];
+    assert_eq!(about, "As much as the model can: the slowest");
     // This model has no efforts.
     editor.call(
         3,
