@@ -270,7 +270,7 @@ impl Requests {
             if is_early {
                 sleep(CALL_LIMIT).await;
             } else {
-                pending().await
+                pending::<()>().await;
             }
         };
         let answered = tokio::select! {
