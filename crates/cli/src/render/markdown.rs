@@ -1,7 +1,8 @@
 //! Markdown at a terminal.
 //!
 //! Text is shown as it comes and never changed afterwards: what is held back is a word until its end, text between marks
-//! such as `**` until it is known whether they close, and a table until its last row.
+//! such as `**` until it is known whether they close, and a table until its last row. What only later text can tell is
+//! shown as it is written: the addresses of references, and the underline of a heading.
 
 mod inline;
 mod line;
@@ -13,7 +14,7 @@ mod tests;
 
 use anstyle::Style;
 
-use inline::CODE;
+use inline::{BREAK, CODE};
 use line::{Begin, Container, Leaf, Line};
 use paper::{Paper, Piece};
 
@@ -31,11 +32,15 @@ pub(crate) struct Markdown {
     leaf: Leaf,
     /// The part of the line that is not shown yet.
     line: String,
+    /// The lines of the paragraph before it that are not shown yet.
+    held: String,
     state: State,
     /// The last character of the line that is shown.
     before: Option<char>,
     /// An empty line precedes what comes next.
     is_blank: bool,
+    /// The innermost item has no text yet.
+    is_empty_item: bool,
     has_begun: bool,
 }
 
@@ -45,6 +50,7 @@ enum State {
     /// Its kind is not known yet.
     Begin,
     Text(Style),
+    Html,
     Code,
 }
 
@@ -55,9 +61,11 @@ impl Markdown {
             containers: Vec::new(),
             leaf: Leaf::None,
             line: String::new(),
+            held: String::new(),
             state: State::Begin,
             before: None,
             is_blank: false,
+            is_empty_item: false,
             has_begun: false,
         }
     }
@@ -84,8 +92,9 @@ impl Markdown {
 
     /// Returns also text between marks that are not closed. Called when no text comes for a longer time.
     pub(crate) fn release(&mut self) -> String {
-        if let State::Text(style) = self.state {
-            self.spans(style, true);
+        match self.state {
+            State::Text(style) => self.spans(style, true),
+            _ => self.end_paragraph(),
         }
         self.flush()
     }
@@ -95,6 +104,7 @@ impl Markdown {
         if !self.line.is_empty() || self.state != State::Begin {
             self.advance(true);
         }
+        self.end_paragraph();
         self.end_table();
         let mut rest = self.paper.take();
         if rest.ends_with('\n') {
@@ -122,7 +132,22 @@ impl Markdown {
                 let code = std::mem::take(&mut self.line);
                 self.paper.pieces(&[(CODE, code)]);
             }
-            State::Text(style) => self.spans(style, ends),
+            State::Html => {
+                let text = std::mem::take(&mut self.line);
+                self.paper.text(Style::new(), &text);
+            }
+            State::Text(style) => {
+                let may_continue = ends && self.leaf == Leaf::Paragraph;
+                if may_continue {
+                    self.line.push(BREAK);
+                }
+                self.spans(style, ends && !may_continue);
+                if may_continue && self.line.len() > BREAK.len_utf8() {
+                    self.held = std::mem::take(&mut self.line);
+                    self.state = State::Begin;
+                    return;
+                }
+            }
             State::Begin => {}
         }
         if ends {
@@ -135,25 +160,41 @@ impl Markdown {
     fn spans(&mut self, style: Style, ends: bool) {
         let paper = &mut self.paper;
         let emit = &mut |span: inline::Span<'_>| inline::write(&span, paper);
-        let mut line = &*self.line;
-        // A backslash ends the line as its end does.
-        if ends && let Some(rest) = line.strip_suffix('\\') {
-            line = rest;
-        }
-        let count = inline::spans(line, ends, self.before, style, emit);
+        let count = inline::spans(&self.line, ends, self.before, style, emit);
         self.before = self.line[..count].chars().next_back().or(self.before);
         self.line.drain(..count);
+    }
+
+    /// Shows the lines of a paragraph that has ended.
+    fn end_paragraph(&mut self) {
+        if self.held.pop().is_none() {
+            return;
+        }
+        let held = std::mem::take(&mut self.held);
+        let line = std::mem::replace(&mut self.line, held);
+        self.spans(Style::new(), true);
+        self.paper.end_line();
+        (self.line, self.before) = (line, None);
     }
 
     /// Shows the beginning of a line.
     fn begin(&mut self, begin: Begin) {
         let Begin {
             kept,
-            opened,
+            mut opened,
             line,
             skipped,
             rest_of_tab,
         } = begin;
+        if !self.held.is_empty() {
+            if line == Line::Paragraph && opened.is_empty() && self.leaf == Leaf::Paragraph {
+                let held = std::mem::take(&mut self.held);
+                self.line.replace_range(..skipped, &held);
+                self.state = State::Text(Style::new());
+                return;
+            }
+            self.end_paragraph();
+        }
         let was_table = matches!(self.leaf, Leaf::Table(_));
         let is_row =
             matches!(line, Line::Row) && kept == self.containers.len() && opened.is_empty();
@@ -164,8 +205,12 @@ impl Markdown {
             // Items and quotes continue after it, or do not: the next line shows it.
             self.is_blank |= self.has_begun;
             self.leaf = Leaf::None;
+            if std::mem::take(&mut self.is_empty_item) {
+                self.containers.pop();
+            }
             return;
         }
+        self.is_empty_item = false;
         if was_table && is_row {
             self.line.drain(..skipped);
             self.row();
@@ -176,6 +221,7 @@ impl Markdown {
             // It ends with what contains it.
             self.leaf = Leaf::None;
         }
+        self.number(kept, &mut opened);
         self.containers.truncate(kept);
         self.containers.extend(opened);
         self.has_begun = true;
@@ -183,8 +229,24 @@ impl Markdown {
             // An item without text.
             Line::Blank => {
                 self.leaf = Leaf::None;
+                self.is_empty_item = matches!(self.containers.last(), Some(Container::Item { .. }));
                 self.prefix(kept, None);
                 self.paper.end_line();
+            }
+            Line::Html(ending) => {
+                self.leaf = ending.map_or(Leaf::None, Leaf::Html);
+                let rest = self.line.split_off(skipped);
+                // Only a line that has ended.
+                if rest.is_empty() {
+                    self.empty_line(kept);
+                    return;
+                }
+                self.prefix(kept, None);
+                let text = rest.trim_start_matches([' ', '\t']);
+                let indent = " ".repeat(rest_of_tab + rest.len() - text.len());
+                self.paper.pieces(&[(Style::new(), indent)]);
+                text.clone_into(&mut self.line);
+                self.state = State::Html;
             }
             Line::Paragraph => {
                 self.leaf = Leaf::Paragraph;
@@ -251,6 +313,27 @@ impl Markdown {
                 self.line.drain(..skipped);
                 self.row();
             }
+        }
+    }
+
+    /// Numbers an item after the one that it follows: the numbers of the text do not matter.
+    fn number(&self, kept: usize, opened: &mut [Container]) {
+        let before = self.containers.get(kept);
+        if let (
+            Some(Container::Item {
+                number: Some((last, end)),
+                ..
+            }),
+            Some(Container::Item {
+                number: Some((number, after)),
+                mark,
+                ..
+            }),
+        ) = (before, opened.first_mut())
+            && end == after
+        {
+            *number = last + 1;
+            *mark = line::mark(Some((*number, *after)));
         }
     }
 

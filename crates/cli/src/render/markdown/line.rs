@@ -1,5 +1,7 @@
 //! The kind of a line of Markdown, as soon as its beginning decides it.
 
+use pulldown_cmark::{Event, Parser, Tag};
+
 /// Maximum length of a line that is held back as a whole, in bytes.
 const MOST_HELD: usize = 2000;
 /// Maximum number of containers in each other. A deeper mark is text.
@@ -17,6 +19,8 @@ pub(super) enum Container {
         content: usize,
         /// Its mark, as it is shown.
         mark: String,
+        /// Its number, and what is after that, in a list with numbers.
+        number: Option<(u64, char)>,
     },
 }
 
@@ -33,6 +37,8 @@ pub(super) enum Leaf {
         indent: usize,
     },
     Table(Table),
+    /// HTML until a line with one of these texts, or else until a blank line.
+    Html(&'static [&'static str]),
 }
 
 /// The rows of a table that is not shown yet.
@@ -60,6 +66,8 @@ pub(super) enum Line {
     Rule,
     /// A row of a table, which is complete.
     Row,
+    /// HTML, and what ends it unless this line does.
+    Html(Option<&'static [&'static str]>),
 }
 
 /// The beginning of a line.
@@ -192,6 +200,13 @@ pub(super) fn begin(
         let line = in_fence(&mut cursor, ends, *mark, *count, *indent)?;
         return new(line, &cursor, Vec::new());
     }
+    if let (true, Leaf::Html(ending)) = (is_inside, leaf) {
+        let (ending, beginning) = (*ending, beginning(cursor.rest(), ends)?);
+        if !ending.is_empty() || !beginning.trim().is_empty() {
+            let line = Line::Html((!ends_html(beginning, ending)).then_some(ending));
+            return new(line, &cursor, Vec::new());
+        }
+    }
     let mut opened = Vec::new();
     loop {
         // Only of the innermost container that is old.
@@ -216,6 +231,13 @@ pub(super) fn begin(
             quote(&mut cursor, ends)?;
             opened.push(Container::Quote);
             continue;
+        }
+        if text.rest().starts_with('<') {
+            let beginning = beginning(text.rest(), ends)?;
+            if let Some(ending) = html(beginning, in_paragraph || is_lazy) {
+                let line = Line::Html((!ends_html(beginning, ending)).then_some(ending));
+                return new(line, &cursor, opened);
+            }
         }
         if let Some(found) = leaf_line(text.rest(), ends, indent, in_paragraph)? {
             let (line, skipped) = found;
@@ -255,6 +277,47 @@ fn paragraph(
         skipped: text.at,
         rest_of_tab: 0,
     }
+}
+
+/// Returns the line, or the beginning of a long one. Returns `None` if more of it may come.
+fn beginning(rest: &str, ends: bool) -> Option<&str> {
+    let is_decided = ends || rest.len() > MOST_HELD;
+    is_decided.then(|| &rest[..rest.floor_char_boundary(MOST_HELD)])
+}
+
+/// Returns what ends the HTML that begins with this line: one of the texts, without them a blank line. Returns `None` if
+/// it begins no HTML.
+fn html(line: &str, in_paragraph: bool) -> Option<&'static [&'static str]> {
+    const ENDINGS: &[(&str, &[&str])] = &[
+        ("<!--", &["-->"]),
+        ("<?", &["?>"]),
+        ("<![cdata[", &["]]>"]),
+        ("<!", &[">"]),
+        ("<script", RAW),
+        ("<pre", RAW),
+        ("<style", RAW),
+        ("<textarea", RAW),
+    ];
+    const RAW: &[&str] = &["</script>", "</pre>", "</style>", "</textarea>"];
+    let before = if in_paragraph { "a\n" } else { "" };
+    let source = format!("{before}{line}");
+    if !Parser::new(&source).any(|event| matches!(event, Event::Start(Tag::HtmlBlock))) {
+        return None;
+    }
+    let line = line.to_ascii_lowercase();
+    let is_whole = |name: &str| {
+        let after = line.strip_prefix(name)?.chars().next();
+        Some(after.is_none_or(|c| !name.ends_with(char::is_alphabetic) || " \t>".contains(c)))
+    };
+    let found = ENDINGS
+        .iter()
+        .find(|(name, _)| is_whole(name) == Some(true));
+    Some(found.map_or(&[], |(_, ending)| *ending))
+}
+
+fn ends_html(line: &str, ending: &[&str]) -> bool {
+    let line = line.to_ascii_lowercase();
+    ending.iter().any(|end| line.contains(end))
 }
 
 /// Skips the mark of a quote and one space.
@@ -351,15 +414,19 @@ fn item(
 ) -> Option<Option<(Container, Cursor<'_>)>> {
     let rest = text.rest();
     let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let (count, mark) = match rest.as_bytes() {
-        [b'-' | b'+' | b'*', ..] => (1, "• ".to_owned()),
+    let (count, number) = match rest.as_bytes() {
+        [b'-' | b'+' | b'*', ..] => (1, None),
         _ if digits == 0 || digits > 9 => return Some(None),
-        bytes => match bytes.get(digits) {
-            Some(b'.' | b')') => (digits + 1, format!("{} ", &rest[..=digits])),
+        _ => match rest[digits..].chars().next() {
+            Some(after @ ('.' | ')')) => {
+                let number = rest[..digits].parse().unwrap_or_default();
+                (digits + 1, Some((number, after)))
+            }
             None if !ends => return None,
             _ => return Some(None),
         },
     };
+    let mark = mark(number);
     // Within a paragraph, a number may be one of its words.
     if in_paragraph && digits > 0 && rest[..digits].trim_start_matches('0') != "1" {
         return Some(None);
@@ -382,8 +449,17 @@ fn item(
     let container = Container::Item {
         content: indent + count + used,
         mark,
+        number,
     };
     Some(Some((container, after)))
+}
+
+/// Returns the mark of an item, as it is shown.
+pub(super) fn mark(number: Option<(u64, char)>) -> String {
+    number.map_or_else(
+        || "• ".to_owned(),
+        |(number, after)| format!("{number}{after} "),
+    )
 }
 
 /// Returns the mark of a task and the position of its text. The outer `None`: not decided yet.

@@ -174,4 +174,12 @@ impl Paper {
         self.column = 0;
         self.is_empty = true;
     }
+
+    /// Begins the next line of the paragraph.
+    pub(super) fn break_line(&mut self) {
+        self.end_line();
+        let hang = std::mem::take(&mut self.hang);
+        self.pieces(&hang);
+        self.hang = hang;
+    }
 }

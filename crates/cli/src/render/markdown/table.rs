@@ -113,7 +113,9 @@ fn words_of(cell: &str, style: Style) -> Vec<Word> {
     let mut words: Vec<Word> = Vec::new();
     let mut is_new = true;
     inline::spans(cell, true, None, style, &mut |span| {
-        let (Span::Text(style, text) | Span::Code(style, text)) = span;
+        let (Span::Text(style, text) | Span::Code(style, text)) = span else {
+            return;
+        };
         for (i, part) in text.split(' ').enumerate() {
             is_new |= i > 0;
             if part.is_empty() {

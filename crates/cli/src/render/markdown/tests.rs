@@ -199,12 +199,12 @@ fn words_in_a_line() {
         ("<https://x.org> ![i](i.png)", "https://x.org i (i.png)"),
         ("[https://x.org](https://x.org)", "https://x.org"),
         ("a_b_c 2 * 3 * 4 \\*d\\* **e", "a_b_c 2 * 3 * 4 *d* **e"),
-        ("&lt;b&gt; &#65; &copy; &#27;[2J", "<b> A &copy; &#27;[2J"),
+        ("&lt;b&gt; &#65; &copy; &#27;[2J", "<b> A © &#27;[2J"),
         (
             "[a] [b][c] f(x)[0] <b> x < y",
             "[a] [b][c] f(x)[0] <b> x < y",
         ),
-        ("``a ` b`` `**x**` **`y**`**", "a ` b **x** y**"),
+        ("``a ` b`` `**x**` **`y**`**", "a ` b **x** y`"),
         (
             "1986\\. A year\n1986. Another",
             "1986. A year\n1986. Another",
@@ -220,6 +220,41 @@ fn words_in_a_line() {
         ("|x| is absolute\nnext", "|x| is absolute\nnext"),
         ("", ""),
         ("\n\n\na\n\n\n\nb\n\n", "a\n\nb"),
+    ] {
+        assert_eq!(plain(text, 80), shown, "{text}");
+        let by_character = pieces(text.chars().map(String::from), 80);
+        assert_eq!(by_character, raw(text, 80), "{text}");
+    }
+}
+
+// All texts of this test are made by hand.
+#[test]
+fn paragraphs_html_and_numbers_are_those_of_commonmark() {
+    for (text, shown) in [
+        ("**a\nb** c", "a\nb c"),
+        ("> *a\n> b* `c\n> d`", "│ a\n│ b c d"),
+        ("- [a\n  b](https://x.org)", "• a\n  b (https://x.org)"),
+        ("a *b\n- c*", "a *b\n• c*"),
+        ("a *b\n\nc*", "a *b\n\nc*"),
+        ("*a\\\nb* c\\", "a\nb c\\"),
+        ("*a\\\\\nb* c\\\n\nd", "a\\\nb c\\\n\nd"),
+        ("*a**b**c* a**b*c ***d** e*", "abc a**b*c d e"),
+        ("*a [b](c*) d* `[e](f`)", "a b (c*) d [e](f)"),
+        ("~a~ ~~b~~ *~c~*", "~a~ b ~c~"),
+        (
+            "[a](<b c>) <irc://x.org> <i@x.org> v<std::string>",
+            "a (b c) <irc://x.org> <i@x.org> v<std::string>",
+        ),
+        ("&HilbertSpace;&nosuch; *&Tab;*", "ℋ&nosuch; &Tab;"),
+        ("[a](&#27;[2J) [b](c&#10;d)", "a ([2J) b (cd)"),
+        ("<div>\n  *a*\n\n*b*", "<div>\n  *a*\n\nb"),
+        (
+            "- <!-- *a*\n\n  *b* -->\n  *c*",
+            "• <!-- *a*\n\n  *b* -->\n  c",
+        ),
+        ("a\n<b>\n*c*", "a\n<b>\nc"),
+        ("1. a\n1. b\n\n1. c\n2) d", "1. a\n2. b\n\n3. c\n2) d"),
+        ("-\n\n  a", "• \n\na"),
     ] {
         assert_eq!(plain(text, 80), shown, "{text}");
         let by_character = pieces(text.chars().map(String::from), 80);
