@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
-use teamster::Image;
+use anyhow::{Context, anyhow, bail};
+use teamster::{ErrorDetail, Image};
 use teamster_core::ImageSource;
 use teamster_host::params;
 
@@ -26,6 +26,11 @@ pub(crate) fn read(file: &str) -> anyhow::Result<Image> {
         _ => file,
     };
     let path = paths::expanded(file);
+    // Only the problem: no option is named here.
+    params::image(&path).map_err(|error| match error.detail.as_deref() {
+        Some(ErrorDetail::Parameter { problem, .. }) => anyhow!("{problem}"),
+        _ => error.into(),
+    })?;
     read_file(&path, MAX_SIZE)
 }
 
@@ -158,11 +163,8 @@ mod tests {
             "a b.PNG (3 bytes) goes with the next message"
         );
         let error = |file: &Path| format!("{:#}", read(&file.display().to_string()).unwrap_err());
-        assert!(
-            error(&other).contains("is not an image"),
-            "{}",
-            error(&other)
-        );
+        let text = format!("{} is not an image", other.display());
+        assert!(error(&other).starts_with(&text), "{}", error(&other));
         let gone = error(&folder.path().join("gone.png"));
         assert!(
             gone.contains("cannot read") && gone.contains("No such file"),
