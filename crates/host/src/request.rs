@@ -64,6 +64,12 @@ pub(crate) fn agents(
         config,
     }];
     agents.extend(fallbacks);
+    for agent in &mut agents {
+        params::fit_title(
+            &mut agent.candidate.params,
+            agent.candidate.runtime.capabilities(),
+        );
+    }
     let providers: Vec<_> = agents.iter().map(|agent| agent.provider).collect();
     let accounts = host.accounts_of(&spec.accounts, &providers)?;
     let agents = agents
@@ -170,10 +176,10 @@ pub(crate) fn plan(
     Ok(request)
 }
 
-/// Returns a warning that lists the parameters a fallback does not support, other than the model.
+/// Returns a warning that lists the parameters a fallback does not support, other than the model and the title.
 fn fallback_warning(candidate: &Candidate, params: &ExecuteParams) -> Option<Warning> {
     let names = candidate.params.lacks(params).into_iter();
-    let names = names.filter(|name| *name != "model");
+    let names = names.filter(|name| !matches!(*name, "model" | "title"));
     let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
     let provider = candidate.provider();
     (!names.is_empty()).then(|| {

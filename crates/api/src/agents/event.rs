@@ -14,6 +14,9 @@ pub enum Event {
     Listening {
         /// Number of agents.
         agents: usize,
+        /// Number of schedules.
+        #[serde(default)]
+        schedules: usize,
         /// Path of its socket.
         socket: PathBuf,
     },
@@ -70,8 +73,18 @@ pub enum Event {
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Listening { agents, socket } => {
-                write!(f, "{}; listening on {}", Agents(*agents), socket.display())
+            Self::Listening {
+                agents,
+                schedules,
+                socket,
+            } => {
+                write!(f, "{}", Agents(*agents))?;
+                match schedules {
+                    0 => {}
+                    1 => write!(f, ", 1 schedule")?,
+                    count => write!(f, ", {count} schedules")?,
+                }
+                write!(f, "; listening on {}", socket.display())
             }
             Self::Started { agent, pid } => write!(f, "{agent}: started, pid {pid}"),
             Self::Adopted { agent, pid } => write!(f, "{agent}: already running, pid {pid}"),

@@ -74,7 +74,7 @@ pub(crate) struct AgentSessionArgs {
     /// Use this id for the new session
     #[arg(long, value_name = "UUID")]
     pub(crate) session_id: Option<String>,
-    /// Name the session in the CLI's own list of sessions
+    /// Name the run, and its session in the list of a CLI that has names
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) title: Option<String>,
 }

@@ -145,7 +145,7 @@ fn options_without_support_in_a_fallback_are_reported() {
         "--fallback=codex",
     ];
     let ended = run(&mut agents.run(args));
-    let warning = "warning: --fallback codex ignores --effort, --title, --cli-retries\n";
+    let warning = "warning: --fallback codex ignores --effort, --cli-retries\n";
     ended.stderr_begins(warning);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(agents.starts("codex"), 1);

@@ -14,10 +14,10 @@ use crate::cli::{LIMIT, run, teamster};
 
 #[test]
 fn schedule_starts_a_run_that_outlives_the_supervisor() {
-    let agents = Agents::new().claude(&[("text", 0), ("text", 0)]);
+    let agents = Agents::new().codex(&[("text", 0), ("text", 0)]);
     let config = agents.path("agents.config.json");
     let schedule = json!({
-        "id": "poll", "every": "2s", "run": {"provider": "claude", "prompt": "Look", "workingDirectory": "."},
+        "id": "poll", "every": "2s", "run": {"provider": "codex", "prompt": "Look", "workingDirectory": "."},
     });
     let text = json!({"agents": [], "schedules": [schedule]}).to_string();
     fs::write(&config, text).unwrap();
@@ -25,7 +25,7 @@ fn schedule_starts_a_run_that_outlives_the_supervisor() {
         command
             .env("HOME", agents.path("home"))
             .env("XDG_STATE_HOME", agents.path("state"))
-            .env("TEAMSTER_CLAUDE_BIN", agents.path("claude"))
+            .env("TEAMSTER_CODEX_BIN", agents.path("codex"))
             .env("TEAMSTER_STORE", agents.path("store.db"));
     };
     let mut command = teamster(["supervise", config.to_str().unwrap()]);
@@ -57,6 +57,7 @@ fn schedule_starts_a_run_that_outlives_the_supervisor() {
         !runs.is_empty() && runs.iter().all(|run| run["status"] == "success")
     });
     assert!(ended, "{:?}", listed());
+    // Its CLI has no names of sessions.
     assert_eq!(listed()[0]["title"], "poll");
 }
 
@@ -70,4 +71,33 @@ fn schedule_that_is_wrong_is_refused_with_its_line() {
     let ended = run(&mut teamster(["supervise", config.to_str().unwrap()]));
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     ended.stderr_has("agents.config.json:3: schedule \"a\": cron: ");
+}
+
+#[test]
+fn schedule_that_cannot_start_is_a_warning_at_the_start() {
+    let agents = Agents::new();
+    let config = agents.path("agents.config.json");
+    let run = json!({"provider": "nobody", "prompt": "x"});
+    let schedule = json!({"id": "rare", "every": "24h", "run": run});
+    let text = json!({"agents": [], "schedules": [schedule]}).to_string();
+    fs::write(&config, text).unwrap();
+    let mut command = teamster(["supervise", config.to_str().unwrap()]);
+    command.env("XDG_STATE_HOME", agents.path("state"));
+    let mut supervisor = (command.stderr(Stdio::piped())).spawn().unwrap();
+    let mut output = BufReader::new(supervisor.stderr.take().unwrap()).lines();
+    let first = output.next().unwrap().unwrap();
+    assert!(
+        first.starts_with("0 agents, 1 schedule; listening on "),
+        "{first}"
+    );
+    let warning = output.next().unwrap().unwrap();
+    let expected = "warning: schedule rare: as it is now, it cannot start: ";
+    assert!(
+        warning.starts_with(expected) && warning.contains("nobody"),
+        "{warning}"
+    );
+    let pid = Pid::from_raw(supervisor.id().try_into().unwrap());
+    kill(pid, Signal::SIGTERM).unwrap();
+    drop(output);
+    supervisor.wait().unwrap();
 }

@@ -148,6 +148,14 @@ impl Schedules {
 
 /// Starts the runs of a schedule, one at a time.
 async fn follow(schedule: ScheduleConfig, shared: Arc<Shared>) {
+    // Not found only at the first time, which may be days away. A login, a program or a directory may come until then.
+    let spec = Spec::from(schedule.run.clone());
+    if let Err(error) = shared.runs.check(&spec).await {
+        let id = &schedule.id;
+        shared.warn(format!(
+            "schedule {id}: as it is now, it cannot start: {error}"
+        ));
+    }
     loop {
         let now = shared.clock.now();
         let handled = match shared.times.of(&schedule.id) {
@@ -185,7 +193,7 @@ impl Shared {
         let id = &schedule.id;
         if now.duration_since(due) > TOLERANCE && schedule.missed == Missed::Skip {
             self.warn(format!(
-                "schedule {id}: {due} was missed, so it is skipped (`missed`: \"run\" starts such a run)"
+                "schedule {id}: {due:.0} was missed, so it is skipped (`missed`: \"run\" starts such a run)"
             ));
             return last;
         }
@@ -193,7 +201,7 @@ impl Shared {
             && self.is_going_on(run).await
         {
             self.warn(format!(
-                "schedule {id}: {due} is skipped, because run {run} has not ended"
+                "schedule {id}: {due:.0} is skipped, because run {run} has not ended"
             ));
             return last;
         }

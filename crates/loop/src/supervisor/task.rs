@@ -126,6 +126,7 @@ impl Supervisor {
         let socket = self.socket.take();
         self.event(Event::Listening {
             agents: self.config.agents.len(),
+            schedules: self.config.schedules.len(),
             socket: socket
                 .as_ref()
                 .map(|it| it.path().to_owned())
