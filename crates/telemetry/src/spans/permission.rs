@@ -1,6 +1,7 @@
 //! Requests for permission, and questions, as spans.
 
 use opentelemetry::KeyValue;
+use opentelemetry::trace::Span as _;
 use teamster_core::{Decision, ErrorKind, Id, PermissionEvent};
 
 use super::{MOST_OPEN, Open, RunSpans, Spans};
