@@ -29,8 +29,11 @@ fn write_page(command: clap::Command, folder: &Path) -> io::Result<()> {
         write_page(inner.clone(), folder)?;
     }
     let page = Man::new(command);
-    // Justified text has wide gaps beside the long names of flags, which hyphens would cut.
-    let mut text = b".ad l\n.nh\n".to_vec();
+    let mut text = Vec::new();
     page.render(&mut text)?;
+    let text = String::from_utf8_lossy(&text);
+    // Justified text has wide gaps beside the long names of flags, which hyphens would cut. The title before it
+    // resets both.
+    let text = text.replacen(".SH NAME\n", ".ad l\n.nh\n.SH NAME\n", 1);
     fs::write(folder.join(page.get_filename()), text)
 }
