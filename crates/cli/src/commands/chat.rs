@@ -16,6 +16,7 @@ use teamster_core::provider::RunAssembler;
 use teamster_host::{Answers, Guard, PreparedSession, SessionRunOptions, params};
 use uuid::Uuid;
 
+use super::run::account_arguments;
 use crate::detached::{Owner, Questions, Screen, Signals, UserPrompt, View};
 use crate::dialog::{open_input, terminal};
 use crate::exit_code::refused;
@@ -158,11 +159,12 @@ fn refusal(error: AgentError) -> EventStream {
 
 /// Returns the command that resumes the session, without the session's id.
 ///
-/// It includes `--cwd`: sessions belong to the directory in which they began.
+/// It includes `--cwd` and `--account`: sessions belong to the directory in which they began, and to the homes of accounts.
 fn resume_command(spec: &SessionSpec) -> String {
     let cwd = (spec.working_directory.as_deref())
         .map(|cwd| format!(" --cwd {}", words::shell_word(&cwd.to_string_lossy())));
     let cwd = cwd.unwrap_or_default();
     let agent = shell_words::quote(&spec.provider);
-    format!("teamster chat {agent}{cwd} --resume")
+    let accounts = account_arguments(&spec.accounts);
+    format!("teamster chat {agent}{cwd} {accounts}--resume")
 }

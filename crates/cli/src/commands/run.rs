@@ -112,10 +112,21 @@ pub(crate) fn final_text(spec: &RunSpec, info: &CliInfo) -> TextIsFinal {
 
 /// Returns the arguments of the command that resumes a session, without the session's id.
 ///
-/// They include `--cwd`: sessions belong to the directory in which they began.
+/// They include `--cwd` and `--account`: sessions belong to the directory in which they began, and to the homes of accounts.
 pub(crate) fn resume_arguments(spec: &RunSpec) -> String {
     let cwd = (spec.working_directory.as_deref())
         .map(|cwd| format!("--cwd {} ", words::shell_word(&cwd.to_string_lossy())))
         .unwrap_or_default();
-    format!("{cwd}--resume")
+    format!("{cwd}{}--resume", account_arguments(&spec.accounts))
+}
+
+/// Returns the arguments that name these accounts, with a space after each.
+pub(crate) fn account_arguments(accounts: &[String]) -> String {
+    let mut arguments = String::new();
+    for account in accounts {
+        arguments.push_str("--account ");
+        arguments.push_str(&words::shell_word(account));
+        arguments.push(' ');
+    }
+    arguments
 }

@@ -147,6 +147,7 @@ fn next_account_of_an_agent_takes_over_at_a_limit() {
     };
     let rotated = with(&["x", "--account=work", "--account=home"]);
     assert_eq!(rotated.code, Some(0), "{}", rotated.stderr);
+    rotated.stderr_has("resume with: teamster run claude --account work --account home --resume ");
     assert_eq!(machine.agents.starts("claude"), 1);
     let mut list = machine.stored(teamster(["runs", "list", "--json"]));
     let record: Value = serde_json::from_str(&run(&mut list).stdout).unwrap();
