@@ -156,12 +156,15 @@ impl RunAssembler {
     pub fn oversize_line(&mut self, bytes: u64, head: &[u8], out: &mut Events) {
         self.diagnostics.lines += 1;
         self.diagnostics.oversize += 1;
+        let head = self
+            .secrets
+            .hide(String::from_utf8_lossy(head).into_owned());
         out.notice(
             NoticeLevel::Warning,
             NoticeSource::Runtime,
             format!(
                 "a line of {bytes} bytes was longer than the limit and is lost; it began with: {}",
-                excerpt(&String::from_utf8_lossy(head), 200)
+                excerpt(&head, 200)
             ),
         );
     }
@@ -325,6 +328,7 @@ impl RunAssembler {
             match event {
                 AgentEvent::Notice(notice) => self.secrets.hide_in(&mut notice.message),
                 AgentEvent::Error(error) => self.complete(&mut error.error),
+                AgentEvent::Retry(retry) => self.secrets.hide_in(&mut retry.error.message),
                 AgentEvent::ToolUse(call) => make_readable(&mut call.input),
                 AgentEvent::Usage(report) => keep_figure(&mut report.cost_usd),
                 AgentEvent::TurnEnd(end) => keep_figure(&mut end.cost_usd),

@@ -1,6 +1,8 @@
 //! Tests of the assembler with a scripted decoder.
 
+mod ends;
 mod mixed;
+mod observed;
 mod read_back;
 
 use std::borrow::Cow;
@@ -12,8 +14,6 @@ use crate::{
     ChangeKind, FileChange, PermissionEvent, Retract, Text, ToolKind, ToolResult, ToolUse, TurnEnd,
 };
 use serde_json::Value;
-
-mod ends;
 
 /// A decoder of scripted lines: `{"t":…}` text, `{"m":…,"t":…}` text of a message, `{"u":…}` tool use, `{"r":…}`
 /// tool result, `{"x":…}` retract, `{"think":…}` reasoning, `{"file":…}` a changed file, `{"no":…}` a

@@ -86,3 +86,44 @@ fn run_with_only_denied_calls_is_incomplete() {
         assert_eq!((status, errors), (expected, vec![]), "{lines:?}");
     }
 }
+
+#[test]
+fn the_error_of_the_end_is_by_what_explains_it() {
+    use ErrorCode::{CliExitError, CliStderr, StreamEndedEarly};
+    let text = &[r#"{"t":"x"}"#][..];
+    let known = "No conversation";
+    let killed = |stderr: &str| Exit {
+        code: None,
+        signal: Some("SIGKILL".into()),
+        ..exit(0, stderr)
+    };
+    let unknown = Exit {
+        code: None,
+        ..exit(0, "")
+    };
+    let lingering = Exit {
+        stop: Some(Stop::Lingering),
+        ..exit(1, known)
+    };
+    for (lines, exit, code, message) in [
+        (text, exit(0, known), CliStderr, known),
+        (&[], exit(0, "noise"), CliStderr, "noise"),
+        (text, exit(0, "noise"), StreamEndedEarly, "; stderr: noise"),
+        (text, exit(1, "noise"), CliStderr, "noise"),
+        (text, exit(1, ""), CliExitError, "exited with code 1 before"),
+        (text, killed("noise"), CliExitError, "was ended by SIGKILL"),
+        (text, killed(known), CliStderr, known),
+        (text, unknown, CliExitError, "ended in an unknown way"),
+        // It was stopped, so its exit explains nothing.
+        (text, lingering, StreamEndedEarly, known),
+    ] {
+        let (_, result) = run(lines, exit);
+        assert_eq!(codes(&result), [code], "{message}");
+        let found = &result.errors[0];
+        assert!(found.message.contains(message), "{}", found.message);
+        assert_eq!(
+            result.status == RunStatus::Incomplete,
+            code == StreamEndedEarly
+        );
+    }
+}

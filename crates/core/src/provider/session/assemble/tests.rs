@@ -308,6 +308,37 @@ fn the_last_of_what_is_offered_between_turns_is_kept() {
 }
 
 #[test]
+fn events_between_turns_are_kept_up_to_the_limit() {
+    for of_the_engine in [false, true] {
+        let mut session = session();
+        for _ in 0..=HEAD {
+            if of_the_engine {
+                let event = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, "x");
+                session.runtime_event(event);
+            } else {
+                lines(&mut session, &[r#"{"note":"x"}"#]);
+            }
+        }
+        session.begin(Turn::new("one"));
+        assert_eq!(taken(&mut session).len(), HEAD, "{of_the_engine}");
+    }
+}
+
+#[test]
+fn a_line_lost_between_turns_is_reported_with_the_next_one() {
+    let mut session = session();
+    session.oversize_line(300, b"{");
+    // There is no turn of which it could be.
+    session.lost_output(5);
+    assert_eq!(session.turn(), None);
+    session.begin(Turn::new("one"));
+    assert_eq!(names(&taken(&mut session)), ["notice"]);
+    assert_eq!(session.phase(), Phase::Model);
+    session.lost_output(5);
+    assert_eq!(names(&taken(&mut session)), ["notice"]);
+}
+
+#[test]
 fn a_command_is_settled_also_between_turns() {
     let mut session = session();
     session.command(SessionCommand::SetModel(
