@@ -23,7 +23,7 @@ function blockOf(block, isTight = false) {
     case 'rule': return h('hr');
     case 'html': return h(isTight ? 'span.tight' : 'p', block.text);
     // It is not left out: a reader of the text has it, too.
-    case 'definition': return h(isTight ? 'span.tight' : 'p', block.source);
+    case 'definition': return h(isTight ? 'span.tight.address' : 'p.address', block.source);
     case 'quote': return h('blockquote', blocks(block.children));
     case 'table': return table(block);
     default: {

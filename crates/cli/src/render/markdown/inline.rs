@@ -151,10 +151,9 @@ fn markup(text: &str, is_closed: bool, before: Option<char>) -> Markup {
 
 /// Returns `true` if a run of these marks can begin an emphasis.
 fn may_open(mark: char, before: Option<char>, next: char) -> bool {
-    let is_word = char::is_alphanumeric;
-    !next.is_whitespace()
-        && (is_word(next) || !before.is_some_and(is_word))
-        && !(mark == '_' && before.is_some_and(is_word))
+    let in_word = before.is_some_and(char::is_alphanumeric);
+    let ends_word = in_word && (mark == '_' || !next.is_alphanumeric());
+    !next.is_whitespace() && !ends_word
 }
 
 /// Returns whether what begins with a mark of `run` bytes is decided.
@@ -471,7 +470,7 @@ fn entity(text: &str, is_closed: bool) -> Markup {
     if length > LONGEST_NAME || !name[length..].starts_with(';') {
         return Markup::Literal(1);
     }
-    let whole = &text[..1 + length + 1];
+    let whole = &text[..=length + 1];
     let source = Source::new(whole, None);
     let shown: String = (source.events())
         .filter_map(|(event, _)| match event {
