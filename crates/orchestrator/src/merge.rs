@@ -298,8 +298,12 @@ impl Merge {
                 .model
                 .as_ref()
                 .map_or_else(String::new, |model| format!(" {model}"));
+            let account = next
+                .account
+                .as_ref()
+                .map_or_else(String::new, |account| format!("@{account}"));
             let message = format!(
-                "{} failed ({}): continuing with {}{model}",
+                "{} failed ({}): continuing with {}{account}{model}",
                 self.provider, reason.message, next.provider
             );
             out.push(runtime_notice(message));

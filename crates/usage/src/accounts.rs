@@ -50,8 +50,8 @@ pub struct Accounts {
     began: HashMap<u32, (Timestamp, Arc<str>)>,
     /// Conversation key of each session.
     keys: HashMap<u32, Arc<str>>,
-    /// Named account of each session.
-    logins: HashMap<u32, Arc<str>>,
+    /// Named accounts of each session, with the times from which on they were used, in their order.
+    logins: HashMap<u32, Vec<(Timestamp, Arc<str>)>>,
     pub(crate) since: Option<Timestamp>,
     pub(crate) until: Option<Timestamp>,
     pub(crate) zone: Option<TimeZone>,

@@ -80,11 +80,20 @@ struct Part<'a> {
     usage: Option<Usage>,
     cost_usd: Option<f64>,
     turns: Option<u32>,
+    /// Time since the start of the run, in milliseconds: the attempts before it.
+    after_ms: u64,
 }
 
 /// Returns the parts of a run with usage: its attempts, or the whole run if the attempts are unknown.
 fn parts(record: &RunRecord) -> Vec<Part<'_>> {
+    let mut after_ms: u64 = 0;
+    let mut next_after = |duration_ms| {
+        let own = after_ms;
+        after_ms = after_ms.saturating_add(duration_ms);
+        own
+    };
     let attempts = record.attempt_log.iter().map(|attempt| Part {
+        after_ms: next_after(attempt.duration_ms),
         provider: &attempt.provider,
         session: attempt.session_id.as_deref(),
         account: attempt.account.as_deref(),
@@ -103,6 +112,7 @@ fn parts(record: &RunRecord) -> Vec<Part<'_>> {
             usage: record.usage,
             cost_usd: reported(record.cost_usd, record.cost_source),
             turns: None,
+            after_ms: 0,
         });
     }
     parts.retain(|part| {
@@ -121,7 +131,8 @@ fn reported(cost_usd: Option<f64>, source: Option<CostSource>) -> Option<f64> {
 }
 
 fn past_run(record: &RunRecord, part: &Part<'_>, provider: Provider) -> Option<PastRun> {
-    let at = i64::try_from(record.started_at).ok()?;
+    let at = record.started_at.saturating_add(part.after_ms);
+    let at = i64::try_from(at).ok()?;
     let at = Timestamp::from_millisecond(at).ok()?;
     let mut run = PastRun::new(&*record.run_id, Witness::History, provider, at);
     run.session = part.session.map(str::to_owned);

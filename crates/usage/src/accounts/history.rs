@@ -47,7 +47,7 @@ pub struct PastRun {
     pub model: Option<String>,
     /// Working directory of the run.
     pub directory: Option<String>,
-    /// Start of the run.
+    /// Start of the run, or of this part of it.
     pub at: Timestamp,
     /// End of the run. Requests of its session in between are part of its cost. Without it, no requests are.
     pub until: Option<Timestamp>,
@@ -105,7 +105,7 @@ impl Accounts {
                     keys.push((session.clone(), key.clone()));
                 }
                 if let Some(account) = &run.account {
-                    logins.push((session.clone(), account.clone()));
+                    logins.push((session.clone(), (run.at, Arc::from(account.as_str()))));
                 }
             })
             .partition(|run| {
@@ -118,14 +118,26 @@ impl Accounts {
             only_there: self.add_runs(first_witness(unknown)),
         };
         // Done last, because a session is known only once it has a record.
-        for (of, found) in [(&mut self.keys, keys), (&mut self.logins, logins)] {
-            for (session, name) in found {
-                if let Some(session) = self.names.get(&session) {
-                    of.insert(session, name.into());
-                }
+        for (session, key) in keys {
+            if let Some(session) = self.names.get(&session) {
+                self.keys.insert(session, key.into());
             }
         }
+        for (session, account) in logins {
+            if let Some(session) = self.names.get(&session) {
+                self.logins.entry(session).or_default().push(account);
+            }
+        }
+        self.logins.values_mut().for_each(|of| of.sort());
         joined
+    }
+
+    /// Returns the named account with which a session was used at this time.
+    pub(super) fn account_at(&self, session: &str, at: Timestamp) -> Option<Arc<str>> {
+        let accounts = self.logins.get(&self.names.get(session)?)?;
+        let later = accounts.partition_point(|(from, _)| *from <= at);
+        let (_, name) = accounts.get(later.saturating_sub(1))?;
+        Some(name.clone())
     }
 
     /// Adds records of runs. Returns the number of runs.

@@ -105,10 +105,7 @@ impl Accounts {
                     let session = self.names.get(&record.session);
                     session.and_then(|session| self.keys.get(&session).cloned())
                 }
-                Dimension::Account => {
-                    let session = self.names.get(&record.session);
-                    session.and_then(|session| self.logins.get(&session).cloned())
-                }
+                Dimension::Account => self.account_at(&record.session, record.at),
             };
             let model = models.then(|| record.model.clone()).flatten();
             let sums = groups.entry((name, model)).or_default();

@@ -212,3 +212,29 @@ fn sessions_are_grouped_by_the_account_of_their_runs() {
     ];
     assert_eq!(groups, expected);
 }
+
+#[test]
+fn session_of_two_accounts_is_split_by_the_times_of_their_runs() {
+    let mut accounts = Accounts::new(None, None, TimeZone::UTC);
+    let part = |second, account: &str, usage| {
+        let mut part = run("1", Some("s"), usage, None);
+        part.at = at(second);
+        part.account = Some(account.to_owned());
+        part
+    };
+    // The newest first, as the history has them.
+    accounts.join([
+        part(30, "work", 4),
+        part(20, "spare", 2),
+        part(10, "work", 1),
+    ]);
+    let mut groups: Vec<_> = (accounts.by(Dimension::Account).into_iter())
+        .map(|group| (group.name, group.figures.usage.input_tokens))
+        .collect();
+    groups.sort();
+    let expected: [(Option<Arc<str>>, Option<u64>); 2] = [
+        (Some("spare".into()), Some(2)),
+        (Some("work".into()), Some(5)),
+    ];
+    assert_eq!(groups, expected);
+}
