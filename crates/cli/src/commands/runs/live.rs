@@ -19,8 +19,11 @@ use crate::table::Table;
 use crate::zone::local_time;
 use crate::{exit_code, words};
 
-/// The most columns of a title.
+/// The most columns of a title, and the fewest on a narrow terminal.
 const TITLE_WIDTH: usize = 40;
+const MIN_TITLE_WIDTH: usize = 16;
+/// The columns that a narrow terminal lacks, those that say least first: `BEGAN`, `QUIET FOR`, `TURNS`, `COST`.
+const LEAST: [usize; 4] = [1, 6, 4, 5];
 
 /// A running detached run and its pending requests.
 #[serde_with::skip_serializing_none]
@@ -58,7 +61,8 @@ pub(super) fn main(args: &RunsListArgs, machine: &Machine) -> anyhow::Result<u8>
         note("no detached run is running");
         return Ok(exit_code::SUCCESS);
     }
-    exit_code::of_printed(table(&live, &mut anstream::stdout()))
+    let printed = table(&live, words::stdout_width(), &mut anstream::stdout());
+    exit_code::of_printed(printed)
 }
 
 /// Returns the selected runs that have not ended.
@@ -93,7 +97,8 @@ impl From<RunSummary> for Live {
     }
 }
 
-fn table(runs: &[Live], out: &mut impl Write) -> io::Result<()> {
+fn table(runs: &[Live], width: Option<usize>, out: &mut impl Write) -> io::Result<()> {
+    let width = width.unwrap_or(usize::MAX);
     let now = epoch_ms();
     let age = |ms: u64| words::duration_ms(now.saturating_sub(ms));
     // Only those of a fleet have one.
@@ -115,7 +120,8 @@ fn table(runs: &[Live], out: &mut impl Write) -> io::Result<()> {
     if has_titles {
         head.push("TITLE");
     }
-    let mut table = Table::new(head);
+    let title = head.len() - 1;
+    let mut table = Table::new(head).without_empty();
     for run in runs {
         let status = run.status.as_ref();
         let turns = (run.info.kind == RunKind::Session)
@@ -141,6 +147,26 @@ fn table(runs: &[Live], out: &mut impl Write) -> io::Result<()> {
             cells.push(words::cut(&title, TITLE_WIDTH).into_owned());
         }
         table.row(cells.into_iter().map(|cell| (cell, Style::new())));
+    }
+    let mut least = LEAST.iter();
+    let fits = |table: &Table| {
+        let cut = if has_titles {
+            // What is cut of a title is there in `runs show`.
+            table.width_of(title).saturating_sub(MIN_TITLE_WIDTH)
+        } else {
+            0
+        };
+        table.width() - cut <= width
+    };
+    while !fits(&table)
+        && let Some(column) = least.next()
+    {
+        table.without(*column);
+    }
+    if has_titles && table.width() > width {
+        let over = table.width() - width;
+        let room = table.width_of(title).saturating_sub(over);
+        table.cut(title, room.max(MIN_TITLE_WIDTH));
     }
     table.write(out)
 }
@@ -218,9 +244,26 @@ mod tests {
         let shown = |runs: &[&RunSummary]| {
             let live: Vec<Live> = runs.iter().map(|run| (*run).clone().into()).collect();
             let mut bytes = Vec::new();
-            table(&live, &mut bytes).unwrap();
+            table(&live, None, &mut bytes).unwrap();
             String::from_utf8(bytes).unwrap()
         };
+        let narrow = |columns: usize| {
+            let live = Live::from(titled.clone());
+            let mut bytes = Vec::new();
+            table(&[live], Some(columns), &mut bytes).unwrap();
+            String::from_utf8(bytes).unwrap()
+        };
+        let shortest = narrow(30);
+        assert!(
+            shortest.starts_with("RUN    AGENT  STATE    TITLE\n"),
+            "{shortest}"
+        );
+        for columns in [45, 60, 80] {
+            let shown = narrow(columns);
+            assert!(shown.contains("Fix the login"), "{shown}");
+            let widest = shown.lines().map(str::len).max().unwrap();
+            assert!(widest <= columns, "{shown}");
+        }
         let fleet = shown(&[&queued, &lost]);
         assert!(fleet.contains("queued: all slots are in use"), "{fleet}");
         assert!(fleet.contains("unknown: mini does not report"), "{fleet}");
