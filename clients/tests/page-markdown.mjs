@@ -9,6 +9,13 @@ import {check} from './server.mjs';
 
 const TEXTS = join(import.meta.dirname, 'markdown');
 
+/// The examples of CommonMark.
+export const examples = require('commonmark-spec').tests.map(({markdown, html: wanted, number}) => ({number, text: markdown.replaceAll('→', '\t'), wanted: wanted.replaceAll('→', '\t')}));
+
+const names = (await readdir(TEXTS)).filter((name) => name.endsWith('.md'));
+/// The texts in markdown/.
+export const texts = await Promise.all(names.map((name) => readFile(join(TEXTS, name), 'utf8')));
+
 const escaped = (text) => text.replace(/[&<>"]/g, (one) => ({'&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;'}[one]));
 const address = (href) => escaped(encodeURI(href).replace(/%25([0-9a-fA-F]{2})/g, '%$1'));
 const title = (node) => (node.title === undefined ? '' : ` title="${escaped(node.title)}"`);
@@ -112,10 +119,6 @@ function mutated(texts, random) {
 }
 
 export async function checkMarkdown(chromium, server) {
-  const {tests} = require('commonmark-spec');
-  const examples = tests.map(({markdown, html: wanted, number}) => ({number, text: markdown.replaceAll('→', '\t'), wanted: wanted.replaceAll('→', '\t')}));
-  const names = (await readdir(TEXTS)).filter((name) => name.endsWith('.md'));
-  const texts = await Promise.all(names.map((name) => readFile(join(TEXTS, name), 'utf8')));
   const parsed = (page, some) => page.evaluate(async (some) => {
     const {parse} = await import('/page/markdown.js');
     return some.map((text) => parse(text));
