@@ -254,7 +254,9 @@ fn page(rows: &[Row]) -> anyhow::Result<String> {
          `cold` is a process for each run, `hot` a turn of a session whose process is there already. `–` was not \
          played: fast-agent and vibe have played the scenarios in their columns only.\n\n\
          In `teamster acp PROVIDER` the provider is compared with a run of itself: all its scenarios are played, and \
-         a difference that is [declared for it](conformance.md#declared-differences) is none.\n"
+         a difference that is [declared for it](conformance.md#declared-differences) is none.\n\n\
+         In the table of an agent, a row has what differs for one reason, with an example of its first fact. \
+         [The data](../crates/conformance/acp) has all facts of each scenario.\n"
     )?;
     writeln!(
         out,
@@ -313,36 +315,40 @@ fn table(out: &mut String, rows: &[Row]) {
     }
 }
 
-/// Writes the differences by kind, with their scenarios.
+/// Writes the differences by cause and reason, with their facts and scenarios.
 fn details(out: &mut String, row: &Row) -> anyhow::Result<()> {
     writeln!(out, "\n## {}\n", row.name)?;
-    let mut kinds: BTreeMap<(Cause, &str), (BTreeSet<&str>, &Finding)> = BTreeMap::new();
+    let mut kinds: BTreeMap<_, (BTreeMap<&str, &Finding>, BTreeSet<&str>)> = BTreeMap::new();
     for (scenario, cells) in &row.scenarios {
         for finding in cells.cold.iter().chain(&cells.hot).flatten() {
-            let known = kinds.entry((finding.cause, &finding.fact));
-            let (scenarios, _) = known.or_insert_with(|| (BTreeSet::new(), finding));
+            let kind = (finding.cause, reason(&finding.evidence));
+            let (facts, scenarios) = kinds.entry(kind).or_default();
+            facts.entry(&finding.fact).or_insert(finding);
             scenarios.insert(scenario);
         }
     }
     if !kinds.is_empty() {
         writeln!(
             out,
-            "| Cause | Fact | Scenarios | For example |\n|---|---|---|---|"
+            "| Cause | Facts | Scenarios | For example |\n|---|---|---|---|"
         )?;
     }
-    for ((cause, fact), (scenarios, finding)) in kinds {
-        let scenarios: Vec<_> = scenarios.iter().map(|name| format!("`{name}`")).collect();
+    for ((cause, _), (facts, scenarios)) in kinds {
+        let Some(finding) = facts.values().next() else {
+            continue;
+        };
         let example = format!(
             "expected {}, got {}: {}",
             shown(finding.expected.as_ref()),
             shown(finding.actual.as_ref()),
             finding.evidence
         );
-        let example = super::check::excerpt(&example).replace('|', "\\|");
         writeln!(
             out,
-            "| {cause} | `{fact}` | {} | {example} |",
-            scenarios.join(", ")
+            "| {cause} | {} | {} | {} |",
+            first_names(facts.keys().copied()),
+            first_names(scenarios.iter().copied()),
+            super::check::excerpt(&example).replace('|', "\\|")
         )?;
     }
     if !row.violations.is_empty() {
@@ -352,6 +358,24 @@ fn details(out: &mut String, row: &Row) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns the words of the evidence before the first part that the agent printed.
+fn reason(evidence: &str) -> &str {
+    let end = evidence.find(['"', '{', '`']);
+    &evidence[..end.unwrap_or(evidence.len())]
+}
+
+/// Returns the first of these names, and the number of the others.
+fn first_names<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    const MOST: usize = 6;
+    let more = names.len().saturating_sub(MOST);
+    let names: Vec<_> = names.take(MOST).map(|name| format!("`{name}`")).collect();
+    let names = names.join(", ");
+    match more {
+        0 => names,
+        more => format!("{names} and {more} more"),
+    }
 }
 
 #[cfg(test)]
@@ -388,6 +412,16 @@ mod tests {
         assert_eq!(sum(&row), 2);
         row.add(one(false, 0));
         assert!(row.violations.is_empty());
+    }
+
+    #[test]
+    fn names_beyond_the_sixth_are_counted() {
+        let names = ["a", "b", "c", "d", "e", "f", "g"];
+        assert_eq!(first_names(names[..1].iter().copied()), "`a`");
+        let six = "`a`, `b`, `c`, `d`, `e`, `f`";
+        assert_eq!(first_names(names[..6].iter().copied()), six);
+        let all = first_names(names.iter().copied());
+        assert_eq!(all, format!("{six} and 1 more"));
     }
 
     #[test]
