@@ -12,10 +12,11 @@ use teamster_core::{
 
 use crate::cost::{SessionCost, SessionOrigin};
 use crate::errors::{RequestKind, RpcError};
-use crate::known::Known;
+use crate::known::{Known, TokensOf};
 use crate::peer;
 use crate::question::{Choice, Question};
 use crate::settings::{Approve, ModeSwitch};
+use crate::tokens::SessionTokens;
 use crate::tool::{PermissionOption, Tool, ToolCall, ToolEnd};
 use crate::turn::TurnSoFar;
 
@@ -344,6 +345,8 @@ pub struct Figures {
 pub struct PlainDialect {
     name: String,
     cost: SessionCost,
+    /// Tokens of the session at the end of the last turn; `None` if they are unknown, as for a resumed session.
+    tokens: Option<SessionTokens>,
     is_teamster: bool,
     known: Known,
 }
@@ -354,6 +357,7 @@ impl PlainDialect {
         Self {
             name: name.into(),
             cost: SessionCost::default(),
+            tokens: None,
             is_teamster: false,
             known: Known::default(),
         }
@@ -363,6 +367,13 @@ impl PlainDialect {
     pub(crate) fn teamster(mut self, is_teamster: bool) -> Self {
         self.is_teamster = is_teamster;
         self
+    }
+
+    /// Returns the tokens of the turn that has just ended, if it is known what the agent counts.
+    fn tokens_of_turn(&mut self, result: &Value) -> Option<Usage> {
+        self.known.tokens?;
+        let now = SessionTokens::of(result)?;
+        now.since(self.tokens.replace(now)?)
     }
 }
 
@@ -423,6 +434,8 @@ impl Dialect for PlainDialect {
 
     fn session_opened(&mut self, origin: SessionOrigin) {
         self.cost = SessionCost::new(origin);
+        let is_zero = origin == SessionOrigin::New || self.known.tokens == Some(TokensOf::Process);
+        self.tokens = is_zero.then(SessionTokens::default);
     }
 
     fn set_earlier_cost(&mut self, usd: f64) {
@@ -433,11 +446,13 @@ impl Dialect for PlainDialect {
         self.cost.is_now(usd);
     }
 
-    /// Token counts are omitted unless the agent is another teamster: some agents report those of the turn, others
+    /// Token counts are omitted unless it is known what they are those of: some agents report those of the turn, others
     /// those of the session.
     fn figures(&mut self, result: &Value, _: &TurnSoFar) -> Figures {
         let cost = self.cost.of_turn();
+        let usage = self.tokens_of_turn(result);
         peer::figures(result).unwrap_or_else(|| Figures {
+            usage,
             cost,
             ..Figures::default()
         })
@@ -490,4 +505,39 @@ fn no_mode(name: &str, mode: PermissionMode) -> AgentError {
         "permission",
         format!("a session with {name} cannot change to {mode}"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    //! Made-up figures.
+
+    use serde_json::json;
+
+    use super::*;
+
+    /// Returns the input of two turns, of which the agent reports 100 and 160 tokens.
+    fn inputs(agent: &str, origin: SessionOrigin) -> [Option<u64>; 2] {
+        let mut dialect = PlainDialect::new("x");
+        dialect.session_meta(agent);
+        dialect.session_opened(origin);
+        [100, 160].map(|input| {
+            let result = json!({"stopReason": "end_turn", "usage": {"inputTokens": input}});
+            let figures = dialect.figures(&result, &TurnSoFar::default());
+            figures.usage?.input_tokens
+        })
+    }
+
+    #[test]
+    fn tokens_are_reported_of_agents_whose_count_is_known() {
+        let (new, continued) = (SessionOrigin::New, SessionOrigin::Continued);
+        for (agent, origin, expected) in [
+            ("hermes-agent", new, [Some(100), Some(60)]),
+            ("hermes-agent", continued, [Some(100), Some(60)]),
+            ("@mistralai/mistral-vibe", new, [Some(100), Some(60)]),
+            ("@mistralai/mistral-vibe", continued, [None, Some(60)]),
+            ("my-agent", new, [None, None]),
+        ] {
+            assert_eq!(inputs(agent, origin), expected, "{agent} {origin:?}");
+        }
+    }
 }

@@ -9,6 +9,17 @@ pub(crate) struct Known {
     pub(crate) session_meta: Option<Map<String, Value>>,
     /// True if its options of the kind `allow_always` allow more than the tool, or for longer than the session.
     pub(crate) always_is_more: bool,
+    /// What the tokens in its answers to prompts are those of; `None` if that is unknown.
+    pub(crate) tokens: Option<TokensOf>,
+}
+
+/// What an agent's count of tokens covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TokensOf {
+    /// All turns of the session.
+    Session,
+    /// The turns of the session in this process.
+    Process,
 }
 
 impl Known {
@@ -17,16 +28,22 @@ impl Known {
     /// For `claude-agent-acp` (0.49.0): its model's tool `EnterPlanMode` leads to a mode in which commands run without
     /// a request, also those of the same answer, so the tool is taken away. Its option `allow_always` writes a rule for
     /// a command into the settings of the project, and for an edit it changes the mode to one that allows commands too.
+    ///
+    /// For `hermes-agent` (0.19.0) and `@mistralai/mistral-vibe` (3.0.2): what their tokens are those of.
     pub(crate) fn of(agent: &str) -> Self {
         // With or without the scope of its package.
         let name = agent.rsplit('/').next().unwrap_or(agent);
-        if !matches!(name, "claude-agent-acp" | "claude-code-acp") {
-            return Self::default();
-        }
         let meta = json!({"claudeCode": {"options": {"disallowedTools": ["EnterPlanMode"]}}});
-        Self {
-            session_meta: meta.as_object().cloned(),
-            always_is_more: true,
+        let mut known = Self::default();
+        match name {
+            "claude-agent-acp" | "claude-code-acp" => {
+                known.session_meta = meta.as_object().cloned();
+                known.always_is_more = true;
+            }
+            "hermes-agent" => known.tokens = Some(TokensOf::Process),
+            "mistral-vibe" => known.tokens = Some(TokensOf::Session),
+            _ => {}
         }
+        known
     }
 }

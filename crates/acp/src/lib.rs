@@ -26,6 +26,7 @@ mod recorded;
 #[cfg(feature = "replay")]
 pub mod replay;
 mod settings;
+mod tokens;
 mod tool;
 mod turn;
 mod wire;
@@ -40,5 +41,6 @@ pub use protocol::AcpProtocol;
 pub use question::{Choice, Question};
 pub use recorded::RecordedRun;
 pub use settings::{AcpSettings, Approve, ModeSwitch, SESSION_CAPABILITIES};
+pub use tokens::SessionTokens;
 pub use tool::{PermissionOption, Tool, ToolCall, ToolEnd, file_change};
 pub use turn::TurnSoFar;

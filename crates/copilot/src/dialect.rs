@@ -5,12 +5,12 @@ mod cli_messages;
 use serde_json::{Value, json};
 use teamster_acp::{
     Approve, Chunk, Dialect, Figures, HeldText, ModeSwitch, NextUpdate, RequestKind, RpcError,
-    SessionOrigin, Tool, ToolCall, ToolEnd, TurnSoFar,
+    SessionOrigin, SessionTokens, Tool, ToolCall, ToolEnd, TurnSoFar,
 };
 use teamster_core::provider::json_line::parse;
 use teamster_core::{
     AgentError, AgentEvent, ChangeKind, ErrorKind, ExecuteParams, FileChange, PermissionMode,
-    ToolKind, Usage,
+    ToolKind,
 };
 
 use crate::decoder::mcp::Servers;
@@ -35,20 +35,9 @@ pub(crate) struct CopilotDialect {
     permission: PermissionMode,
     /// True if the prompt of the turn is a command.
     is_command: bool,
-    total: Total,
+    total: SessionTokens,
     /// True if the total covers the session. It never includes usage before this process.
     covers_session: bool,
-}
-
-/// Usage of a session in this process so far, in tokens.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Total {
-    /// Includes tokens read from and written to a cache.
-    input: u64,
-    output: u64,
-    cache_read: u64,
-    cache_write: u64,
-    reasoning: u64,
 }
 
 impl CopilotDialect {
@@ -58,14 +47,14 @@ impl CopilotDialect {
             servers: Servers::new(asked.collect()),
             permission: params.permission,
             is_command: false,
-            total: Total::default(),
+            total: SessionTokens::default(),
             covers_session: false,
         }
     }
 
     /// Returns whether no request of the turn that has just ended was answered.
     fn used_nothing(&self, result: &Value) -> bool {
-        Total::of(result).is_none_or(|total| total == self.total)
+        SessionTokens::of(result).is_none_or(|total| total.since(self.total).is_none())
     }
 }
 
@@ -175,16 +164,16 @@ impl Dialect for CopilotDialect {
 
     /// The CLI restarts its count in each process and for each session.
     fn session_opened(&mut self, origin: SessionOrigin) {
-        self.total = Total::default();
+        self.total = SessionTokens::default();
         self.covers_session = origin == SessionOrigin::New;
     }
 
     fn figures(&mut self, result: &Value, _: &TurnSoFar) -> Figures {
         let mut figures = Figures::default();
-        if let Some(total) = Total::of(result) {
+        if let Some(total) = SessionTokens::of(result) {
             figures.usage = total.since(self.total);
-            if self.covers_session && self.total != Total::default() {
-                figures.session_usage = total.since(Total::default());
+            if self.covers_session && self.total != SessionTokens::default() {
+                figures.session_usage = total.since(SessionTokens::default());
             }
             self.total = total;
         }
@@ -244,37 +233,6 @@ impl Dialect for CopilotDialect {
 
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
         errors::kind_of_stderr(stderr)
-    }
-}
-
-impl Total {
-    /// Returns the total in the response to a prompt. `None` if there is none: nothing was used yet.
-    fn of(result: &Value) -> Option<Self> {
-        let usage = result.get("usage").filter(|usage| usage.is_object())?;
-        let number = |name: &str| usage[name].as_u64().unwrap_or_default();
-        Some(Self {
-            input: number("inputTokens"),
-            output: number("outputTokens"),
-            cache_read: number("cachedReadTokens"),
-            cache_write: number("cachedWriteTokens"),
-            reasoning: number("thoughtTokens"),
-        })
-    }
-
-    /// Returns the difference to an earlier total; `None` if it is zero.
-    fn since(self, before: Self) -> Option<Usage> {
-        let cache_read = self.cache_read.saturating_sub(before.cache_read);
-        let cache_write = self.cache_write.saturating_sub(before.cache_write);
-        let input = self.input.saturating_sub(before.input);
-        let reasoning = self.reasoning.saturating_sub(before.reasoning);
-        let usage = Usage::default()
-            .input_tokens(input.saturating_sub(cache_read).saturating_sub(cache_write))
-            .output_tokens(self.output.saturating_sub(before.output))
-            .cache_read_tokens(cache_read)
-            .cache_write_tokens(cache_write)
-            // A service without this count is also reported as 0.
-            .reasoning_tokens((self.reasoning > 0).then_some(reasoning));
-        (self != before).then_some(usage)
     }
 }
 
