@@ -48,6 +48,32 @@ pub(crate) fn sources(locations: &Locations, found: &mut Sources) {
     });
 }
 
+/// A session, as the CLI describes it beside its messages.
+#[derive(Deserialize)]
+pub(crate) struct About {
+    #[serde(rename = "session_id")]
+    pub(crate) id: String,
+    #[serde(rename = "cwd")]
+    pub(crate) directory: String,
+    pub(crate) prompt: Option<String>,
+}
+
+/// Reads the description of the session with these messages. A sub-agent's messages have none.
+pub(crate) fn about(messages: &Path) -> Option<About> {
+    let name = messages.file_name()?.to_str()?.strip_suffix(MESSAGES)?;
+    let about = messages.with_file_name(format!("{name}.json"));
+    serde_json::from_slice(&small_file(&about, LARGEST).ok()?).ok()
+}
+
+/// Returns a prompt without the CLI's tag around it.
+pub(crate) fn without_tag(prompt: &str) -> &str {
+    let inner = || {
+        let (_, rest) = prompt.strip_prefix("<user_input")?.split_once('>')?;
+        rest.split_once("</user_input>").map(|(inner, _)| inner)
+    };
+    inner().unwrap_or(prompt).trim()
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound = "'de: 'a")]
 struct Conversation<'a> {

@@ -52,6 +52,23 @@ fn names(path: &Path) -> Option<(&str, &str)> {
     Some((session.file_name()?.to_str()?, agent.file_name()?.to_str()?))
 }
 
+/// Returns the session of a main agent's file, and its directory.
+pub(crate) fn session_of(file: &Path) -> Option<(String, String)> {
+    let (session, _) = names(file).filter(|(_, agent)| *agent == MAIN)?;
+    Some((session.to_owned(), directory_of(file)?))
+}
+
+/// Returns the directory of the session with this file.
+fn directory_of(file: &Path) -> Option<String> {
+    #[derive(Deserialize)]
+    struct State {
+        cwd: Option<String>,
+    }
+    let state = file.ancestors().nth(3)?.join("state.json");
+    let state: State = serde_json::from_slice(&small_file(&state, STATE).ok()?).ok()?;
+    state.cwd
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", bound = "'de: 'a")]
 struct Entry<'a> {
@@ -77,19 +94,12 @@ struct Figures {
 
 /// Reads the usage of an agent of a session.
 pub(crate) fn read(source: &Source, sink: &mut Sink<'_>) -> io::Result<()> {
-    #[derive(Deserialize)]
-    struct State {
-        cwd: Option<String>,
-    }
     let Some((session, agent)) = names(&source.path) else {
         return Ok(());
     };
-    let folder = source.path.ancestors().nth(3);
-    let state = folder.and_then(|folder| small_file(&folder.join("state.json"), STATE).ok());
-    let state = state.and_then(|bytes| serde_json::from_slice::<State>(&bytes).ok());
     let mut reader = Reader {
         session: session.into(),
-        directory: state.and_then(|state| state.cwd).map(Into::into),
+        directory: directory_of(&source.path).map(Into::into),
         is_subagent: agent != MAIN,
         model: Shared::default(),
         vendor: Shared::default(),

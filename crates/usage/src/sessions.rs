@@ -16,7 +16,7 @@ use crate::locations::Locations;
 use crate::opencode::Listed;
 use crate::provider::Provider;
 use crate::source::Sources;
-use crate::{gemini, opencode};
+use crate::{cline, gemini, kimi, opencode};
 
 /// Maximum number of files whose beginnings are read for a list.
 const MAX_FILES: usize = 400;
@@ -90,18 +90,9 @@ pub fn stored_session(
     sessions.find(|it| it.id == id)
 }
 
-/// Returns whether sessions are read from the files of this CLI.
+/// Returns whether sessions are read from the files of this CLI. Those of `teamster`'s own model loop are not.
 pub fn has_sessions(provider: Provider) -> bool {
-    has_database(provider)
-        || matches!(
-            provider,
-            Provider::Claude
-                | Provider::Codex
-                | Provider::Copilot
-                | Provider::Gemini
-                | Provider::Pi
-                | Provider::Qwen
-        )
+    provider != Provider::Embedded
 }
 
 /// Returns whether a CLI keeps its sessions in a database. Versions that kept them in files are left out.
@@ -155,6 +146,13 @@ impl StoredSession {
         if file.metadata()?.len() > MAX_FILE {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
+        if self.provider == Provider::Cline {
+            // It is one JSON value.
+            let all: Value = serde_json::from_reader(BufReader::new(file.take(MAX_FILE)))?;
+            let all = all["messages"].as_array().cloned().unwrap_or_default();
+            let messages = all.iter().filter_map(|it| message(self.provider, it));
+            return Ok(messages.collect());
+        }
         let mut messages = Vec::new();
         // Gemini repeats messages under their ids: with the results of tools, and when a session is resumed.
         let mut known = HashSet::new();
@@ -207,14 +205,29 @@ fn files(
 
 /// Reads the beginning of a file. `None` if it is not the file of a session with a prompt, such as that of a sub-agent.
 fn head(provider: Provider, file: &Path, changed: SystemTime) -> Option<StoredSession> {
-    let folder = file.parent()?;
     let (mut id, mut directory, mut prompt) = (None, None, None);
-    if provider == Provider::Gemini {
-        // Those of sub-agents are in another folder.
-        if !folder.ends_with("chats") {
-            return None;
+    // What is not in the file itself. Those of sub-agents have none, or are in other folders.
+    match provider {
+        Provider::Gemini => {
+            let chats = file.parent().filter(|folder| folder.ends_with("chats"))?;
+            directory = gemini::directory_of(chats).map(PathBuf::from);
         }
-        directory = gemini::directory_of(folder).map(PathBuf::from);
+        Provider::Kimi => {
+            let (session, its_directory) = kimi::session_of(file)?;
+            (id, directory) = (Some(session), Some(its_directory.into()));
+        }
+        Provider::Cline => {
+            let about = cline::about(file)?;
+            return Some(StoredSession {
+                id: about.id,
+                directory: about.directory.into(),
+                first_prompt: cline::without_tag(&about.prompt?).to_owned(),
+                changed,
+                provider,
+                file: file.to_owned(),
+            });
+        }
+        _ => {}
     }
     let mut is_session = true;
     let read = each_line(File::open(file).ok()?.take(HEAD), |line| {
@@ -305,7 +318,7 @@ fn messages_of(provider: Provider, line: &Value) -> Vec<&Value> {
 
 /// Returns the message of a line: a prompt of the user, or a part of the agent's answer.
 fn message(provider: Provider, line: &Value) -> Option<StoredMessage> {
-    let kind = line["type"].as_str()?;
+    let kind = line["type"].as_str().unwrap_or_default();
     let (role, content) = match (provider, kind) {
         (Provider::Claude, "user" | "assistant")
             if line["isMeta"] != true && line["isCompactSummary"] != true =>
@@ -315,6 +328,11 @@ fn message(provider: Provider, line: &Value) -> Option<StoredMessage> {
         (Provider::Qwen, "user" | "assistant") => (kind, &line["message"]["parts"]),
         (Provider::Gemini, "user") => (kind, &line["content"]),
         (Provider::Gemini, "gemini") => ("assistant", &line["content"]),
+        (Provider::Kimi, "agent.message.appended") => {
+            let message = &line["message"]["message"];
+            (message["role"].as_str()?, &message["content"])
+        }
+        (Provider::Cline, "") => (line["role"].as_str()?, &line["content"]),
         (Provider::Codex, "response_item") if line["payload"]["type"] == "message" => (
             line["payload"]["role"].as_str()?,
             &line["payload"]["content"],
@@ -330,7 +348,10 @@ fn message(provider: Provider, line: &Value) -> Option<StoredMessage> {
         _ => return None,
     };
     let text = text_of(content);
-    let text = text.trim();
+    let text = match provider {
+        Provider::Cline => cline::without_tag(text.trim()),
+        _ => text.trim(),
+    };
     match role {
         // What a CLI adds is in tags, or begins with the name of a file.
         "user" if text.starts_with('<') || text.starts_with("# AGENTS.md instructions") => None,
