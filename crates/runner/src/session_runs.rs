@@ -49,7 +49,7 @@ impl SessionCandidate {
     }
 
     /// Opens a session with several accounts of its agent, as [`open`](Self::open) does. It begins with the first. When the
-    /// limit of the one in use is reached, the next one goes on, after the last one the first; `bring` brings the conversation
+    /// limit of the one in use is reached, the next one takes over, after the last one the first; `bring` brings the conversation
     /// there.
     ///
     /// # Errors

@@ -61,7 +61,7 @@ impl OfAccounts {
         })
     }
 
-    /// Returns the candidate with all accounts. Conversations are found where `is_found` says so; the ids and the accounts
+    /// Returns the candidate with all accounts. Conversations are found if `is_found`; the ids and the accounts
     /// that were looked for are added to `brought`.
     fn candidate(
         self: &Arc<Self>,
@@ -177,7 +177,7 @@ async fn accounts_take_turns_after_the_last_one_the_first() {
 }
 
 #[tokio::test]
-async fn conversation_that_is_not_found_does_not_begin_again_elsewhere() {
+async fn conversation_that_is_not_found_begins_in_no_other_account() {
     let work = Scripted::new("claude", [answers("one"), fails(ErrorKind::Quota)]).id("s1");
     let home = Scripted::new("claude", []).id("s1");
     let runtime = OfAccounts::new(&[("work", &work), ("home", &home)]);
@@ -197,7 +197,7 @@ async fn conversation_that_is_not_found_does_not_begin_again_elsewhere() {
 }
 
 #[tokio::test]
-async fn first_turn_begins_with_the_next_account_if_there_is_no_conversation_yet() {
+async fn first_turn_without_a_conversation_begins_one() {
     let work = Scripted::new("claude", [fails(ErrorKind::Quota)]);
     let home = Scripted::new("claude", [answers("one")]);
     let runtime = OfAccounts::new(&[("work", &work), ("home", &home)]);
