@@ -255,7 +255,7 @@ mod tests {
         assert!(accounts.bring(SESSION, 1).unwrap());
         let second = home.path().join(first.strip_prefix(work.path()).unwrap());
         assert_eq!(fs::read(&second).unwrap(), fs::read(&first).unwrap());
-        // The account that has it last goes on with it.
+        // The account that has it last continues it.
         let text = fs::read_to_string(&second).unwrap() + "{\"more\":1}\n";
         fs::write(&second, &text).unwrap();
         let later = std::time::SystemTime::now() + std::time::Duration::from_secs(5);
