@@ -171,6 +171,14 @@ impl Questions {
         denied
     }
 
+    /// Returns `true` if the entry is the event of a request.
+    pub(super) fn is_request(entry: &RunLogEntry) -> bool {
+        let RunLogEntry::Agent(entry) = entry else {
+            return false;
+        };
+        matches!(&entry.event, AgentEvent::Permission(it) if it.decision == Decision::Requested)
+    }
+
     /// Returns `true` if no request is open.
     pub(crate) fn is_empty(&self) -> bool {
         self.open.is_empty()

@@ -207,8 +207,12 @@ impl View {
                 let takes = self.owner.as_ref().is_some_and(|it| it.passes_commands);
                 offered::record(offers, takes);
             }
-            let questions = self.questions.as_mut();
-            let denied = questions.map_or(0, |questions| questions.record(entry));
+            let mut denied = 0;
+            if let Some(questions) = &mut self.questions {
+                denied = questions.record(entry);
+                // A client of JSON asks nothing, but an owner may print it.
+                is_shown = self.owner.is_some() || !Questions::is_request(entry);
+            }
             if let Some(owner) = &mut self.owner {
                 let signals = &self.signals;
                 is_shown = owner.see(entry, line.is_end(), denied, signals, &mut self.screen);

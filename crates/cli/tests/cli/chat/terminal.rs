@@ -91,7 +91,7 @@ impl Terminal {
         assert!(found, "{text:?} is not shown: {}", self.all());
     }
 
-    fn all(&self) -> String {
+    pub(crate) fn all(&self) -> String {
         String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
     }
 
