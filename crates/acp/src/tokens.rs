@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tokens_of_a_turn_are_the_increase_without_those_of_a_cache() {
+    fn tokens_of_a_turn_are_the_increase_without_those_of_a_cache() {
         let first = tokens(&json!({"inputTokens": 100, "outputTokens": 10, "thoughtTokens": 4}));
         let usage = Usage::default().input_tokens(100).output_tokens(10);
         assert_eq!(
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_reported_is_no_figure() {
+    fn tokens_that_are_not_reported_are_no_figure() {
         let zero = tokens(&json!({"inputTokens": 0, "outputTokens": 0, "thoughtTokens": 0}));
         assert_eq!(zero.since(SessionTokens::default()), None);
         let some = tokens(&json!({"outputTokens": 3}));

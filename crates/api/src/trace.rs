@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_header_can_have_is_left_out() {
+    fn values_that_no_header_can_have_are_left_out() {
         for invalid in ["", "a\nb", "\0", &"x".repeat(1025)] {
             assert!(TraceContext::new(invalid, None).is_none(), "{invalid:?}");
             let trace = TraceContext::new(PARENT, Some(invalid.to_owned())).unwrap();

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_is_listed_without_the_session() {
+    fn parameters_left_out_are_listed_without_the_session() {
         let all = params();
         let left_out = [
             "sub_agents",

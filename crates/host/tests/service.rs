@@ -38,9 +38,8 @@ fn runs_of_this_machine_keep_the_contract() {
     }
     let host = Host::new(Providers::builtin());
     let runs = Arc::new(LocalRuns::new(&host).unwrap());
-    block_on(contract(
-        &ScriptedClaude::new(runs).with_repository(repository()),
-    ));
+    let subject = ScriptedClaude::new(runs).with_repository(repository());
+    block_on(contract(&subject));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use teamster_core::{
 use teamster_orchestrator::{Budget, Candidate, Held, SharedHolds};
 use teamster_runner::{SessionAccount, SessionCandidate, SessionRuns};
 
-use crate::turns::{Live, Scripted, answers, fails, status};
+use crate::live::{Live, Scripted, answers, fails, status};
 
 struct NoHolds;
 

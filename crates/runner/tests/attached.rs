@@ -13,7 +13,7 @@ use teamster_runner::{
 };
 use tokio::task::JoinHandle;
 
-use crate::turns::{Scripted, answers};
+use crate::live::{Scripted, answers};
 
 /// Returns a delta of one message.
 fn delta(text: &str) -> AgentEvent {

@@ -11,7 +11,7 @@ use teamster_core::{AgentEvent, Stopping, Text};
 use teamster_runner::client::{self, Follow};
 use teamster_runner::{AcceptedRun, LogLimits, Runs, RunsError};
 
-use crate::turns::send;
+use crate::live::send;
 
 /// Time within which each command has an answer or an error.
 const LIMIT: Duration = Duration::from_secs(15);

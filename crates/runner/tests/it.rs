@@ -9,6 +9,7 @@ mod early_request;
 mod hanging;
 #[cfg(target_os = "linux")]
 mod killed;
+mod live;
 mod log;
 mod removed;
 mod requests;

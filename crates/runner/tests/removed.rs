@@ -8,7 +8,7 @@ use teamster_core::RunStatus;
 use teamster_runner::{Command, RefusalCode, Reply};
 use tokio::time::timeout;
 
-use crate::turns::{Live, Scripted, waits};
+use crate::live::{Live, Scripted, waits};
 
 /// Time in which what should take seconds must end.
 const LIMIT: Duration = Duration::from_mins(1);

@@ -10,7 +10,7 @@ use teamster_core::{
 use teamster_orchestrator::{Budget, SharedBudget};
 use teamster_runner::{RunsError, SessionCandidate, SessionRuns};
 
-use crate::turns::{Live, Scripted, answers, send, status};
+use crate::live::{Live, Scripted, answers, send, status};
 
 /// Runtime whose sessions are clones of a scripted one.
 struct Opens {

@@ -17,7 +17,7 @@ pub const HEARTBEAT: Duration = Duration::from_secs(15);
 pub const LOST_AFTER: Duration = Duration::from_mins(1);
 
 /// Returns a hash that identifies equal prompts: SHA-256 of the text, in hexadecimal. The prompt itself is stored only
-/// where it is asked for, whole ([`keep_prompts`](crate::Recorder::keep_prompts)) or as a title made of its first line
+/// where that is requested, whole ([`keep_prompts`](crate::Recorder::keep_prompts)) or as a title made of its first line
 /// ([`titles_of_prompts`](crate::Recorder::titles_of_prompts)).
 ///
 /// ```

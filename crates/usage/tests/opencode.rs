@@ -75,7 +75,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn sessions_have_their_prompts_and_answers_without_those_of_sub_agents() {
+async fn prompts_and_answers_of_a_session_are_without_sub_agents() {
     let scenarios = with_database();
     let fork = scenarios.iter().find(|(it, _)| it.ends_with("fork"));
     let (folder, data) = home();

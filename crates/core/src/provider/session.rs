@@ -179,7 +179,7 @@ mod tests {
     use crate::ToolKind;
 
     #[test]
-    fn what_an_outbox_has_is_taken_once() {
+    fn parts_of_an_outbox_are_taken_once() {
         let mut outbox = Outbox::new();
         outbox.write(&json!({"a": 1}));
         outbox.write(&json!("b"));

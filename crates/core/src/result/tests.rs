@@ -68,10 +68,10 @@ fn the_error_of_a_run_is_the_one_that_ended_it() {
     for (status, errors, expected) in [
         (RunStatus::Completed, &[network][..], None),
         (RunStatus::Failed, &[], None),
-        // The CLI's last one that says something.
+        // The CLI's last one with a kind of its own.
         (RunStatus::Failed, &[mcp, network], Some(network)),
         (RunStatus::Failed, &[stderr, mcp, vague], Some(mcp)),
-        // Else the first one that says something, else the first.
+        // Else the first one with a kind, else the first.
         (RunStatus::Failed, &[vague, stderr, startup], Some(stderr)),
         (RunStatus::Failed, &[vague, (Io, Internal)], Some(vague)),
         (
@@ -95,7 +95,7 @@ fn the_error_of_a_run_is_the_one_that_ended_it() {
         let result = RunResult::default().status(status).errors(all.collect());
         let found = result.error().map(|error| (error.code, error.kind));
         assert_eq!(found, expected, "{status} {errors:?}");
-        // Whatever did not succeed has a failure.
+        // A run that did not succeed has a failure.
         assert_eq!(result.failure().is_none(), status == RunStatus::Completed);
         if expected.is_some() {
             assert_eq!(result.failure().as_ref(), result.error());
@@ -105,7 +105,7 @@ fn the_error_of_a_run_is_the_one_that_ended_it() {
 }
 
 #[test]
-fn a_failure_without_an_error_is_made_of_the_denials_or_the_status() {
+fn failure_without_an_error_is_of_the_denials_or_the_status() {
     let denials = ["Bash", "Edit"].map(PermissionDenial::new).to_vec();
     let denied = RunResult::default().permission_denials(denials);
     for (result, kind, message) in [

@@ -363,16 +363,14 @@ fn agent_of_a_worker_has_the_place_of_its_submitter_in_a_trace() {
         let runs = FleetRuns::new(&fleet).trace(TraceContext::new(PARENT, None));
         let service: Arc<dyn RunService> = Arc::new(runs);
         let with_own = spec(|spec| {
-            let variable = ("TRACEPARENT".to_owned(), OWN.to_owned());
-            spec.trusted.env.extend([variable]);
+            let env = &mut spec.trusted.env;
+            env.insert("TRACEPARENT".to_owned(), OWN.to_owned());
         });
         for (id, spec, expected) in [("one", spec(|_| ()), PARENT), ("two", with_own, OWN)] {
             service.check(&spec.clone().into()).await.unwrap();
             let run = RunHandle::start(service.clone(), id, spec).await.unwrap();
-            assert_eq!(end(&run).await, RunStatus::Completed);
             assert_eq!(run.result().await.unwrap().text, expected);
         }
-        // A repetition may have another place.
         let again = service.start("two", spec(|_| ()).into()).await.unwrap();
         assert!(again.existed);
     });

@@ -225,7 +225,7 @@ fn variables_servers_and_pushes_need_a_flag_of_the_server() {
 }
 
 #[test]
-fn place_in_a_trace_is_a_variable_if_the_server_allows_it() {
+fn place_in_a_trace_is_a_variable_if_allowed() {
     const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     for (allowed, expected) in [("TRACEPARENT", Some(PARENT)), ("CI", None)] {
         let served = Served::with(|config| config.allow_env = vec![allowed.to_owned()]);
@@ -248,7 +248,7 @@ fn place_in_a_trace_is_a_variable_if_the_server_allows_it() {
 }
 
 #[test]
-fn place_of_a_session_in_a_trace_is_a_variable_if_the_server_allows_it() {
+fn place_of_a_session_in_a_trace_is_a_variable_if_allowed() {
     const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let served = Served::with(|config| config.allow_env = vec!["TRACEPARENT".to_owned()]);
     for (method, path) in [("POST", "/v1/sessions"), ("PUT", "/v1/sessions/of-a-trace")] {

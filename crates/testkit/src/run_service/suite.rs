@@ -482,11 +482,10 @@ impl Check<'_> {
     async fn until_turn_ends(&self, session: &RunHandle, seq: u64) {
         let mut log = session.follow(seq);
         let done = async {
-            loop {
-                let line = log.next().await.expect("the session goes on");
-                if line.expect("the log is read").type_name() == "done" {
-                    break;
-                }
+            let mut last = String::new();
+            while last != "done" {
+                let line = log.next().await.expect("the session continues");
+                last = line.expect("the log is read").type_name();
             }
             let in_turn = async || {
                 let summary = session.view().await.expect("it is shown").summary;

@@ -260,7 +260,7 @@ fn is_escaped(text: &str, at: usize) -> bool {
     (before.len() - before.trim_end_matches('\\').len()) % 2 == 1
 }
 
-/// Returns `true` if the text in brackets at the beginning has no address, whatever follows.
+/// Returns `true` if the text in brackets at the beginning has no address, in front of any text.
 fn is_no_link(text: &str) -> bool {
     let mut depth = 0_usize;
     let mut chars = text.chars();
@@ -443,7 +443,7 @@ fn code(whole: &str) -> String {
     }
 }
 
-/// Returns what a part of the text says. `is_escaped`: a backslash is before it.
+/// Returns the meaning of a part of the text. `is_escaped`: a backslash is before it.
 fn decoded(source: &str, shown: &str, is_escaped: bool) -> String {
     if source != shown {
         // A control character stays as it is written.

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn requests_to_the_model_are_spans_with_the_tokens_that_were_reported_since() {
+async fn requests_to_the_model_are_spans_with_their_tokens() {
     let kept = Kept::new(false, Context::new());
     let used = |input, output| Usage::default().input_tokens(input).output_tokens(output);
     let pause = || Duration::from_millis(5);

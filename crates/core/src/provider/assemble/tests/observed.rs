@@ -138,7 +138,7 @@ fn the_time_in_the_message_of_a_limit_is_added_to_its_error() {
     assert_eq!(complete(error(ErrorKind::Quota)), Some(70));
     assert_eq!(complete(error(ErrorKind::RateLimit)), Some(70));
     assert_eq!(complete(error(ErrorKind::Overloaded)), None);
-    // The CLI has said it already.
+    // The CLI has reported it already.
     let mut known = error(ErrorKind::Quota);
     known.resets_at_ms = Some(5);
     assert_eq!(complete(known), Some(5));
