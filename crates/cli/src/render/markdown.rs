@@ -326,14 +326,12 @@ impl Markdown {
             }),
             Some(Container::Item {
                 number: Some((number, after)),
-                mark,
                 ..
             }),
         ) = (before, opened.first_mut())
             && end == after
         {
             *number = last + 1;
-            *mark = line::mark(Some((*number, *after)));
         }
     }
 
@@ -364,12 +362,7 @@ impl Markdown {
         let kept = kept.min(self.containers.len());
         let all: Vec<_> = self.containers.iter().collect();
         let mut first = hang(&all[..kept]);
-        for container in &all[kept..] {
-            first.push(match container {
-                Container::Quote => bar(),
-                Container::Item { mark, .. } => (Style::new(), mark.clone()),
-            });
-        }
+        first.extend(all[kept..].iter().map(|container| container.mark()));
         let mut hang = hang(&all);
         let more = more.map(|more| (Style::new(), more.to_owned()));
         first.extend(more.clone());
@@ -423,17 +416,13 @@ impl Markdown {
     }
 }
 
-fn bar() -> Piece {
-    (Style::new().dimmed(), "│ ".to_owned())
-}
-
 /// Returns what begins the further lines of these containers.
 fn hang(containers: &[&Container]) -> Vec<Piece> {
-    let piece = |container: &&Container| match container {
-        Container::Quote => bar(),
-        Container::Item { mark, .. } => {
-            let width = console::measure_text_width(mark);
-            (Style::new(), " ".repeat(width))
+    let piece = |container: &&Container| {
+        let (style, mark) = container.mark();
+        match container {
+            Container::Quote => (style, mark),
+            Container::Item { .. } => (style, " ".repeat(console::measure_text_width(&mark))),
         }
     };
     containers.iter().map(piece).collect()

@@ -1,6 +1,9 @@
 //! The kind of a line of Markdown, as soon as its beginning decides it.
 
+use anstyle::Style;
 use pulldown_cmark::{Event, Parser, Tag};
+
+use super::paper::Piece;
 
 /// Maximum length of a line that is held back as a whole, in bytes.
 const MOST_HELD: usize = 2000;
@@ -17,11 +20,29 @@ pub(super) enum Container {
     Item {
         /// The columns of the source before its text.
         content: usize,
-        /// Its mark, as it is shown.
-        mark: String,
         /// Its number, and what is after that, in a list with numbers.
         number: Option<(u64, char)>,
+        /// The box of a task.
+        task: Option<&'static str>,
     },
+}
+
+impl Container {
+    /// Returns its mark, as it is shown.
+    pub(super) fn mark(&self) -> Piece {
+        match self {
+            Self::Quote => (Style::new().dimmed(), "│ ".to_owned()),
+            Self::Item { number, task, .. } => {
+                let mark = match number {
+                    Some((number, after)) => {
+                        format!("{number}{after} {}", task.unwrap_or_default())
+                    }
+                    None => task.unwrap_or("• ").to_owned(),
+                };
+                (Style::new(), mark)
+            }
+        }
+    }
 }
 
 /// Block that the previous line leaves open.
@@ -426,7 +447,6 @@ fn item(
             _ => return Some(None),
         },
     };
-    let mark = mark(number);
     // Within a paragraph, a number may be one of its words.
     if in_paragraph && digits > 0 && rest[..digits].trim_start_matches('0') != "1" {
         return Some(None);
@@ -442,29 +462,21 @@ fn item(
     // Five spaces or more are code after one.
     let used = if is_empty || spaces > TAB { 1 } else { spaces };
     after.skip_indent(used);
-    let (mark, after) = match task(after, ends)? {
-        Some((mark, after)) if digits == 0 => (mark, after),
-        _ => (mark, after),
+    let (task, after) = match task(after, ends)? {
+        Some((task, after)) => (Some(task), after),
+        None => (None, after),
     };
     let container = Container::Item {
         content: indent + count + used,
-        mark,
         number,
+        task,
     };
     Some(Some((container, after)))
 }
 
-/// Returns the mark of an item, as it is shown.
-pub(super) fn mark(number: Option<(u64, char)>) -> String {
-    number.map_or_else(
-        || "• ".to_owned(),
-        |(number, after)| format!("{number}{after} "),
-    )
-}
-
 /// Returns the mark of a task and the position of its text. The outer `None`: not decided yet.
 #[expect(clippy::option_option, reason = "not decided, and decided to be none")]
-fn task(text: Cursor<'_>, ends: bool) -> Option<Option<(String, Cursor<'_>)>> {
+fn task(text: Cursor<'_>, ends: bool) -> Option<Option<(&'static str, Cursor<'_>)>> {
     let rest = text.rest();
     for (source, shown) in [("[ ]", "☐ "), ("[x]", "☑ "), ("[X]", "☑ ")] {
         if rest.len() <= source.len() && source.starts_with(rest) && !ends {
@@ -480,7 +492,7 @@ fn task(text: Cursor<'_>, ends: bool) -> Option<Option<(String, Cursor<'_>)>> {
                 return Some(None);
             }
             cursor.skip_indent(usize::MAX);
-            return Some(Some((shown.to_owned(), cursor)));
+            return Some(Some((shown, cursor)));
         }
     }
     Some(None)

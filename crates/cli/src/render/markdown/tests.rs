@@ -254,6 +254,7 @@ fn paragraphs_html_and_numbers_are_those_of_commonmark() {
         ),
         ("a\n<b>\n*c*", "a\n<b>\nc"),
         ("1. a\n1. b\n\n1. c\n2) d", "1. a\n2. b\n\n3. c\n2) d"),
+        ("1. [ ] a\n1. [x] b\n   c", "1. ☐ a\n2. ☑ b\n     c"),
         ("-\n\n  a", "• \n\na"),
     ] {
         assert_eq!(plain(text, 80), shown, "{text}");
