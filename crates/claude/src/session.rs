@@ -29,6 +29,7 @@ pub(crate) use ask_user::ASK_USER;
 use ids::Ids;
 use offers::Reported;
 pub(crate) use offers::query as offers_query;
+use wire::HookEvent;
 
 pub(crate) static CAPABILITIES: SessionCapabilities = {
     let mut can = SessionCapabilities::none();
@@ -40,6 +41,7 @@ pub(crate) static CAPABILITIES: SessionCapabilities = {
     can.permissions = true;
     can.denial_reason = true;
     can.changed_input = true;
+    can.tool_hooks = true;
     can.images = true;
     can.unasked = true;
     can
@@ -53,6 +55,7 @@ pub(crate) struct ClaudeSession {
     slash_commands: bool,
     /// The session is not a run: what it offers is of use.
     has_offers: bool,
+    has_hooks: bool,
     offers: Reported,
     /// The tools are fixed when the process starts.
     read_only: bool,
@@ -139,6 +142,8 @@ struct Question {
     tool_name: String,
     input: Value,
     suggestions: Vec<Value>,
+    /// The event of a hook.
+    hook: Option<HookEvent>,
     /// True if an MCP server requests input.
     is_of_server: bool,
     /// True if the server's form has required fields.
@@ -166,6 +171,7 @@ impl ClaudeSession {
             ids: Ids::default(),
             slash_commands: params.slash_commands,
             has_offers: !options.one_turn,
+            has_hooks: options.tool_hooks,
             offers: Reported::default(),
             read_only: params.permission == PermissionMode::ReadOnly,
             is_planning: params.permission == PermissionMode::Plan,
@@ -276,8 +282,8 @@ impl SessionProtocol for ClaudeSession {
     }
 
     fn open(&mut self) {
-        if self.has_offers {
-            self.outbox.write(&offers::request());
+        if self.has_offers || self.has_hooks {
+            self.outbox.write(&offers::request(self.has_hooks));
             self.requests
                 .insert(offers::REQUEST.to_owned(), Request::Initialize);
         }
@@ -294,7 +300,11 @@ impl SessionProtocol for ClaudeSession {
             _ if question.is_of_server => {
                 question.needs_content && !matches!(answer, PermissionAnswer::AllowWith(_))
             }
-            _ => question.tool_name == ASK_USER && !ask_user::is_answered(&question.input, answer),
+            _ => {
+                question.tool_name == ASK_USER
+                    && question.hook.is_none()
+                    && !ask_user::is_answered(&question.input, answer)
+            }
         };
         is_missing
             .then(|| "no question was answered: answer with the fields of its form".to_owned())

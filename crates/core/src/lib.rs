@@ -91,7 +91,7 @@ pub use result::{
 pub use runtime::{AgentRuntime, CliProvider, SharedRuntime};
 pub use session::{
     AgentSession, AskPermission, PermissionAnswer, PermissionPolicy, PermissionRequest,
-    SessionCapabilities, SessionFuture, SessionOptions, SessionRuntime, Turn,
+    SessionCapabilities, SessionFuture, SessionOptions, SessionRuntime, ToolStage, Turn,
 };
 pub use session_provider::SessionProvider;
 pub use setters::IntoOption;

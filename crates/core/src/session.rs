@@ -10,7 +10,9 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-pub use permission::{AskPermission, PermissionAnswer, PermissionPolicy, PermissionRequest};
+pub use permission::{
+    AskPermission, PermissionAnswer, PermissionPolicy, PermissionRequest, ToolStage,
+};
 
 use crate::setters::setters;
 use crate::{
@@ -171,6 +173,9 @@ pub struct SessionOptions {
     pub params: ExecuteParams,
     /// Policy for permission requests of the CLI.
     pub permissions: PermissionPolicy,
+    /// Asks the policy before each tool runs and after it, also about tools that need no permission
+    /// ([`PermissionRequest::stage`]).
+    pub tool_hooks: bool,
     /// Time without a turn after which the process ends. The next turn starts it again and resumes the session.
     #[cfg_attr(feature = "config", serde(with = "humantime_serde"))]
     pub idle: Option<Duration>,
@@ -190,6 +195,7 @@ setters! {
     SessionOptions {
         set params: ExecuteParams,
         set permissions: PermissionPolicy,
+        set tool_hooks: bool,
         some idle: Duration,
         set restarted: bool,
         some session_cost_usd: f64,
@@ -204,6 +210,26 @@ impl SessionOptions {
             params,
             ..Self::default()
         }
+    }
+
+    /// Checks [`tool_hooks`](Self::tool_hooks) for sessions of this agent with these capabilities. Implementations of
+    /// [`SessionRuntime::open`] call it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the agent does not support them, or if the policy has no function to ask.
+    pub fn check_tool_hooks(
+        &self,
+        agent: &str,
+        can: &SessionCapabilities,
+    ) -> Result<(), AgentError> {
+        let problem = match &self.permissions {
+            _ if !self.tool_hooks => return Ok(()),
+            _ if !can.tool_hooks => format!("{agent} does not ask before and after each tool"),
+            PermissionPolicy::Ask(_) => return Ok(()),
+            _ => "set `permissions` to a function, which is asked".to_owned(),
+        };
+        Err(AgentError::refused("tool_hooks", problem))
     }
 }
 
@@ -282,6 +308,8 @@ pub struct SessionCapabilities {
     /// Without it, such an answer denies.
     /// [`PermissionRequest::takes_input`] reports it for each request.
     pub changed_input: bool,
+    /// The CLI asks before and after each tool (`SessionOptions::tool_hooks`).
+    pub tool_hooks: bool,
     /// Images with a turn (`Turn::images`).
     pub images: bool,
     /// Turns that the CLI begins by itself (`unasked`).
@@ -300,6 +328,7 @@ impl SessionCapabilities {
             permissions: false,
             denial_reason: false,
             changed_input: false,
+            tool_hooks: false,
             images: false,
             unasked: false,
         }

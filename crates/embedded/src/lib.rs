@@ -216,6 +216,7 @@ impl SessionRuntime for Embedded {
     }
 
     fn open(&self, options: SessionOptions) -> Result<Box<dyn AgentSession>, AgentError> {
+        options.check_tool_hooks("the embedded agent", &SESSION_CAPABILITIES)?;
         session::open(self.config.clone(), self.capabilities.clone(), options)
     }
 }

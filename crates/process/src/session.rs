@@ -56,6 +56,8 @@ impl<P: SessionProvider> SessionRuntime for CliRuntime<P> {
             let problem = "a run in which permission requests are answered cannot be recorded";
             return Err(AgentError::refused("record_to", problem));
         }
+        let name = self.provider().info().name;
+        options.check_tool_hooks(name, self.provider().session_capabilities())?;
         self.provider().launch_session(&options)?;
         let session_id = options.params.session_id.as_deref().map(Id::from);
         Ok(Box::new(CliSession(Arc::new(Inner {

@@ -71,7 +71,8 @@ pub use teamster_core::{
     RawJson, Retract, Retry, RunResult, RunStatus, SessionCapabilities, SessionFuture,
     SessionOptions, SessionProvider, SessionRuntime, SessionStarted, SharedRuntime, SlashCommand,
     Stopping, SubAgent, SystemPrompt, SystemPromptSupport, Text, TextPiece, Thinking, Timeouts,
-    ToolKind, ToolOutput, ToolResult, ToolUse, Turn, TurnEnd, Unknown, Usage, UsageReport,
+    ToolKind, ToolOutput, ToolResult, ToolStage, ToolUse, Turn, TurnEnd, Unknown, Usage,
+    UsageReport,
 };
 #[cfg(feature = "typed")]
 pub use teamster_core::{Answer, AnswerError, run};

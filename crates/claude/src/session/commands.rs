@@ -5,6 +5,7 @@ use teamster_core::provider::{CommandId, Events, RunAssembler, SessionCommand};
 use teamster_core::{AgentError, AgentEvent, PermissionAnswer, PermissionMode, Turn, TurnEnd};
 
 use super::ask_user::{self, ASK_USER};
+use super::wire::HookEvent;
 use super::{ClaudeSession, Clearing, CurrentTurn, Interrupt, Question, Request, Waiting, wire};
 use crate::launch::{content, not_a_command};
 
@@ -231,6 +232,7 @@ impl ClaudeSession {
             return;
         };
         let response = match answer {
+            answer if question.hook.is_some() => hooked(question.hook, answer),
             answer if question.is_of_server => elicited(answer),
             answer if question.tool_name == ASK_USER => {
                 ask_user::response(&question.input, &answer)
@@ -260,6 +262,34 @@ impl ClaudeSession {
         let id = self.ids.request();
         self.outbox.write(&wire::request(&id, request));
         self.requests.insert(id, what);
+    }
+}
+
+/// Returns the response to the call of a hook. An empty one changes nothing.
+fn hooked(event: Option<HookEvent>, answer: PermissionAnswer) -> Value {
+    let specific = |event: &str, mut output: Value| {
+        output["hookEventName"] = event.into();
+        json!({"hookSpecificOutput": output})
+    };
+    let before = "PreToolUse";
+    match (event, answer) {
+        (Some(HookEvent::PreToolUse), PermissionAnswer::Deny(reason)) => {
+            let reason = reason.as_deref().unwrap_or(DENIED);
+            let output = json!({"permissionDecision": "deny", "permissionDecisionReason": reason});
+            specific(before, output)
+        }
+        (Some(HookEvent::PreToolUse), PermissionAnswer::AllowWith(input)) => {
+            // The CLI takes an input with this decision alone.
+            let output = json!({"permissionDecision": "allow", "updatedInput": input});
+            specific(before, output)
+        }
+        (Some(HookEvent::PostToolUse), PermissionAnswer::Deny(Some(reason))) => {
+            json!({"decision": "block", "reason": reason})
+        }
+        (Some(HookEvent::PostToolUseFailure), PermissionAnswer::Deny(Some(reason))) => {
+            specific("PostToolUseFailure", json!({"additionalContext": reason}))
+        }
+        _ => json!({}),
     }
 }
 

@@ -1,15 +1,15 @@
 //! Output of the CLI in a session.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use teamster_core::provider::{Decoder, Events, json_line};
 use teamster_core::text::excerpt;
 use teamster_core::{
     AgentEvent, Decision, ErrorKind, Id, NoticeLevel, NoticeSource, PermissionChange,
-    PermissionEvent, PermissionMode, PermissionRequest, TurnEnd,
+    PermissionEvent, PermissionMode, PermissionRequest, ToolStage, TurnEnd,
 };
 
 use super::ask_user::{self, ASK_USER};
-use super::wire::{Answer, Ask, Elicitation, LineKind, SessionLine, heard};
+use super::wire::{Answer, Ask, Elicitation, Hook, HookEvent, LineKind, SessionLine, heard};
 use super::{ClaudeSession, Question, Request, refused, wire};
 
 /// Prefix of nearly all lines. Only the main agent has them.
@@ -44,6 +44,7 @@ impl ClaudeSession {
             } => self.answered(&request_id, outcome),
             LineKind::Ask(ask) => self.ask(line, *ask, out),
             LineKind::Elicitation(asked) => self.elicit(*asked, out),
+            LineKind::Hook(hook) => self.call_hook(*hook),
             LineKind::Request {
                 request_id,
                 subtype,
@@ -207,6 +208,32 @@ impl ClaudeSession {
             tool_name: request.tool_name.clone(),
             input: request.input.clone(),
             suggestions: ask.suggestions,
+            hook: None,
+            is_of_server: false,
+            needs_content: false,
+        };
+        self.questions.insert(request.id, question);
+        self.outbox.ask(request);
+    }
+
+    /// Asks the caller before or after a tool.
+    fn call_hook(&mut self, hook: Hook) {
+        self.last_question += 1;
+        let kind = self.decoder.tool_kind(&hook.tool_name);
+        let mut request =
+            PermissionRequest::new(self.last_question, hook.tool_name, kind, hook.input);
+        request.tool_id = hook.tool_id.map(Id::from);
+        request.stage = match hook.event {
+            HookEvent::PreToolUse => ToolStage::Before,
+            HookEvent::PostToolUse | HookEvent::PostToolUseFailure => ToolStage::After(hook.output),
+        };
+        request.takes_input = hook.event == HookEvent::PreToolUse;
+        let question = Question {
+            request_id: hook.request_id,
+            tool_name: request.tool_name.clone(),
+            input: Value::Null,
+            suggestions: Vec::new(),
+            hook: Some(hook.event),
             is_of_server: false,
             needs_content: false,
         };
@@ -240,6 +267,7 @@ impl ClaudeSession {
             tool_name: request.tool_name.clone(),
             input: request.input.clone(),
             suggestions: Vec::new(),
+            hook: None,
             is_of_server: true,
             needs_content,
         };

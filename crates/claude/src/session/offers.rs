@@ -11,13 +11,24 @@ use super::wire::{self, Answer, LineKind, heard};
 /// Id of the request for the offers.
 pub(super) const REQUEST: &str = "teamster-initialize";
 
-pub(super) fn request() -> Value {
-    wire::request(REQUEST, &json!({"subtype": "initialize"}))
+/// Creates the request, with the hooks of a session that has some.
+pub(super) fn request(has_hooks: bool) -> Value {
+    let mut request = json!({"subtype": "initialize"});
+    if has_hooks {
+        // The CLI calls all of them by one name: each call has its event.
+        let hook = json!([{"hookCallbackIds": ["tool"]}]);
+        request["hooks"] = json!({
+            "PreToolUse": hook,
+            "PostToolUse": hook,
+            "PostToolUseFailure": hook,
+        });
+    }
+    wire::request(REQUEST, &request)
 }
 
 /// Creates the protocol of a process that only answers the request for the offers.
 pub(crate) fn query() -> OffersProtocol {
-    OffersProtocol::new(&[request()], 1, |line| {
+    OffersProtocol::new(&[request(false)], 1, |line| {
         let LineKind::Answer { outcome, .. } = json_line::read(line, heard)?.what else {
             return None;
         };

@@ -1,6 +1,7 @@
 //! The lines are handwritten; recorded conversations are in `tests/sessions`.
 
 mod any_order;
+mod hooks;
 mod offers;
 mod plans;
 mod questions;

@@ -39,6 +39,8 @@ pub(super) enum LineKind {
     Ask(Box<Ask>),
     /// An MCP server requests input from the user.
     Elicitation(Box<Elicitation>),
+    /// The CLI calls a hook of the session.
+    Hook(Box<Hook>),
     /// Another request of the CLI.
     Request { request_id: String, subtype: String },
     /// The CLI has withdrawn a request.
@@ -75,6 +77,26 @@ pub(super) struct Ask {
     pub(super) input: Value,
     pub(super) suggestions: Vec<Value>,
     pub(super) message: Option<String>,
+}
+
+/// Call of a hook, before or after a tool.
+#[derive(Debug)]
+pub(super) struct Hook {
+    pub(super) request_id: String,
+    pub(super) event: HookEvent,
+    pub(super) tool_name: String,
+    pub(super) tool_id: Option<String>,
+    pub(super) input: Value,
+    /// What the tool has returned, or the error of one that has failed.
+    pub(super) output: Value,
+}
+
+/// Moment at which the CLI calls a hook, in its own words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+pub(super) enum HookEvent {
+    PreToolUse,
+    PostToolUse,
+    PostToolUseFailure,
 }
 
 /// Request of an MCP server for input.
@@ -161,6 +183,38 @@ struct Request {
     requested_schema: Option<Value>,
 }
 
+/// Input of a hook.
+#[derive(Deserialize)]
+struct HookInput {
+    hook_event_name: HookEvent,
+    tool_name: String,
+    #[serde(default)]
+    tool_use_id: Option<String>,
+    #[serde(default)]
+    tool_input: Value,
+    #[serde(default)]
+    tool_response: Value,
+    #[serde(default)]
+    error: Value,
+}
+
+impl HookInput {
+    fn into_hook(self, request_id: String) -> Hook {
+        let output = match self.hook_event_name {
+            HookEvent::PostToolUseFailure => self.error,
+            _ => self.tool_response,
+        };
+        Hook {
+            request_id,
+            event: self.hook_event_name,
+            tool_name: self.tool_name,
+            tool_id: self.tool_use_id,
+            input: self.tool_input,
+            output,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Response {
     subtype: String,
@@ -232,6 +286,11 @@ fn what(line: Line<'_>) -> Option<LineKind> {
                     url: request.url,
                     schema: request.requested_schema,
                 })));
+            }
+            if request.subtype == "hook_callback"
+                && let Ok(input) = serde_json::from_value::<HookInput>(request.input.clone())
+            {
+                return Some(LineKind::Hook(Box::new(input.into_hook(request_id))));
             }
             if request.subtype != "can_use_tool" {
                 let subtype = request.subtype;

@@ -113,6 +113,25 @@ pub struct PermissionRequest {
     /// True if [`PermissionAnswer::AllowWith`] can replace the tool's input, or answers the question. If false, that
     /// answer denies.
     pub takes_input: bool,
+    /// Moment of the call at which the caller is asked.
+    pub stage: ToolStage,
+}
+
+/// Moment of a tool call at which a caller is asked.
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub enum ToolStage {
+    /// The CLI requests permission.
+    #[default]
+    Permission,
+    /// The tool is about to run ([`SessionOptions::tool_hooks`](crate::SessionOptions::tool_hooks)).
+    /// [`PermissionAnswer::Allow`] leaves the decision to the CLI, which may request permission after it;
+    /// [`PermissionAnswer::AllowWith`] decides.
+    Before,
+    /// The tool has run, and this is its output in the CLI's own form, or the text of its error.
+    /// [`PermissionAnswer::Deny`] gives the agent its reason beside the output, which stays; all other answers change
+    /// nothing.
+    After(Value),
 }
 
 impl PermissionRequest {
@@ -127,6 +146,7 @@ impl PermissionRequest {
             message: None,
             schema: None,
             takes_input: false,
+            stage: ToolStage::default(),
         }
     }
 
@@ -141,7 +161,17 @@ impl PermissionRequest {
         }
     }
 
-    /// Returns the event that reports this answer.
+    /// Returns the event that reports this answer; `None` if it changes nothing about a call that needs no permission.
+    pub fn reported(&self, answer: &PermissionAnswer) -> Option<PermissionEvent> {
+        let is_decision = match self.stage {
+            ToolStage::Permission => true,
+            ToolStage::Before => matches!(answer, PermissionAnswer::Deny(_)),
+            ToolStage::After(_) => false,
+        };
+        is_decision.then(|| self.answered(answer))
+    }
+
+    /// Returns the event of this answer to a request for permission.
     pub fn answered(&self, answer: &PermissionAnswer) -> PermissionEvent {
         let (decision, reason) = match answer {
             PermissionAnswer::Deny(reason) => (Decision::Denied, reason.clone()),
@@ -183,6 +213,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::{SessionCapabilities, SessionOptions};
 
     #[test]
     fn fixed_policies_answer_tools_and_decline_questions() {
@@ -223,6 +254,49 @@ mod tests {
                 request.tool_name
             );
         }
+    }
+
+    #[test]
+    fn answer_to_a_hook_is_reported_if_it_denies_the_call() {
+        let mut request = PermissionRequest::new(1, "Bash", ToolKind::Execute, json!({}));
+        let denied = PermissionAnswer::deny("no");
+        let mut reported = |stage, answer| {
+            request.stage = stage;
+            request.reported(answer).map(|event| event.decision)
+        };
+        let allow = PermissionAnswer::Allow;
+        let after = || ToolStage::After(json!("x"));
+        assert_eq!(
+            reported(ToolStage::Permission, &allow),
+            Some(Decision::Allowed)
+        );
+        assert_eq!(reported(ToolStage::Before, &allow), None);
+        assert_eq!(reported(ToolStage::Before, &denied), Some(Decision::Denied));
+        assert_eq!(reported(after(), &denied), None);
+    }
+
+    #[test]
+    fn hooks_need_an_agent_that_asks_and_a_function() {
+        let none = SessionCapabilities::none();
+        let mut can = none;
+        can.tool_hooks = true;
+        let options = SessionOptions::default().tool_hooks(true);
+        let refused = |options: &SessionOptions, can| {
+            let error = options.check_tool_hooks("X", can).unwrap_err();
+            error.message
+        };
+        assert_eq!(
+            refused(&options, &none),
+            "tool_hooks: X does not ask before and after each tool"
+        );
+        assert_eq!(
+            refused(&options, &can),
+            "tool_hooks: set `permissions` to a function, which is asked"
+        );
+        let asks = options.permissions(PermissionPolicy::decide(|_| PermissionAnswer::Allow));
+        assert!(asks.check_tool_hooks("X", &can).is_ok());
+        let without = SessionOptions::default();
+        assert!(without.check_tool_hooks("X", &none).is_ok());
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub(super) async fn main(args: &AgentsStatusArgs, supervisor: &Supervisor) -> an
         if !status.enabled {
             note("all agents are switched off: `teamster agents start --all` turns them on");
         }
+        if status.agents.is_empty() && args.agents.is_empty() {
+            note("no agents; `teamster runs list` shows the runs of schedules and triggers");
+        }
         commands::warn(&status);
         exit_code::of_printed(table(&status, epoch_ms(), &mut anstream::stdout()))
     };

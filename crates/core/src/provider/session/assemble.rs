@@ -232,8 +232,9 @@ impl SessionAssembler {
         if unsupported.is_some() {
             answer = PermissionAnswer::Deny(unsupported);
         }
-        let answered = request.answered(&answer);
-        self.runtime_event(AgentEvent::Permission(Box::new(answered)));
+        if let Some(reported) = request.reported(&answer) {
+            self.runtime_event(AgentEvent::Permission(Box::new(reported)));
+        }
         self.command(SessionCommand::Answer(request.id, answer));
     }
 
