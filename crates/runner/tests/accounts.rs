@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use serde_json::Value;
 use teamster_core::{
     AgentError, AgentRuntime, AgentSession, Capabilities, ErrorKind, EventStream, ExecuteParams,
     SessionCapabilities, SessionOptions, SessionRuntime, Turn,
@@ -118,6 +119,12 @@ impl SessionRuntime for OfAccounts {
     }
 }
 
+/// Returns the messages of the notices of a turn.
+fn notices(entries: &[Value]) -> Vec<&str> {
+    let notices = entries.iter().filter(|it| it["type"] == "notice");
+    notices.filter_map(|it| it["message"].as_str()).collect()
+}
+
 #[tokio::test]
 async fn next_account_continues_the_conversation_at_a_quota() {
     let quota = || fails(ErrorKind::Quota);
@@ -134,8 +141,7 @@ async fn next_account_continues_the_conversation_at_a_quota() {
         .find(|it| it["type"] == "run:fallback")
         .unwrap();
     assert_eq!(fallback["next"]["account"], "home");
-    let notice = second.iter().find(|it| it["type"] == "notice").unwrap();
-    assert_eq!(notice["message"], "account home continues the conversation");
+    assert!(notices(&second).contains(&"account home continues the conversation"));
     // It stays in use.
     assert_eq!(status(&live.turn("c").await), "completed");
     assert_eq!(
@@ -205,8 +211,7 @@ async fn first_turn_without_a_conversation_begins_one() {
     let live = Live::start_with([runtime.candidate(false, &brought)], |_| {});
     let first = live.turn("a").await;
     assert_eq!(status(&first), "completed");
-    let notice = first.iter().find(|it| it["type"] == "notice").unwrap();
-    assert_eq!(notice["message"], "account home begins a new session");
+    assert!(notices(&first).contains(&"account home begins a new session"));
     assert_eq!(runtime.reopened(), [("home".to_owned(), None)]);
     live.end().await;
 }
