@@ -64,7 +64,7 @@ fn attached(
     (view.directory, view.mcp) = (common.directory.clone(), common.mcp);
     view.permission = Some(spec.permission);
     view.allowed_tools.clone_from(&spec.allowed_tools);
-    view.resume = drive::keeps_sessions(&spec.trusted).then(|| resume_arguments(&spec));
+    view.resume = resume_arguments(&spec).filter(|_| drive::keeps_sessions(&spec.trusted));
     let keep = spec.trusted.keep_background;
     let guarded = common.directory.as_deref();
     let sink = drive::sink(local.output, view, final_text(&spec, info));
@@ -110,14 +110,20 @@ pub(crate) fn final_text(spec: &RunSpec, info: &CliInfo) -> TextIsFinal {
     }
 }
 
-/// Returns the arguments of the command that resumes a session, without the session's id.
+/// Returns the arguments of the command that resumes a session, without the session's id; `None` if the session key does so.
 ///
 /// They include `--cwd` and `--account`: sessions belong to the directory in which they began, and to the homes of accounts.
-pub(crate) fn resume_arguments(spec: &RunSpec) -> String {
+pub(crate) fn resume_arguments(spec: &RunSpec) -> Option<String> {
+    if spec.session_key.is_some() {
+        return None;
+    }
     let cwd = (spec.working_directory.as_deref())
         .map(|cwd| format!("--cwd {} ", words::shell_word(&cwd.to_string_lossy())))
         .unwrap_or_default();
-    format!("{cwd}{}--resume", account_arguments(&spec.accounts))
+    Some(format!(
+        "{cwd}{}--resume",
+        account_arguments(&spec.accounts)
+    ))
 }
 
 /// Returns the arguments that name these accounts, with a space after each.

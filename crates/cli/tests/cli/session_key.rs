@@ -80,6 +80,16 @@ fn begun(agent: &Agent) -> usize {
 }
 
 #[test]
+fn a_run_with_a_key_names_no_other_way_to_continue() {
+    let agent = Agent::new();
+    let plain = run(&mut command(&agent, ["x"]));
+    plain.stderr_has("resume with: teamster run claude --resume session-");
+    let keyed = run(&mut command(&agent, ["x", "--session-key", "me"]));
+    assert_eq!(keyed.code, Some(0), "{}", keyed.stderr);
+    assert!(!keyed.stderr.contains("resume with"), "{}", keyed.stderr);
+}
+
+#[test]
 fn many_first_messages_at_once_begin_one_session() {
     let agent = Agent::new();
     let mut attached = Vec::new();

@@ -50,7 +50,7 @@ fn show(
         |_| spec.working_directory.clone(),
         |view| view.summary.info.directory.clone(),
     );
-    view.resume = (spec.trusted.container.is_none()).then(|| resume_arguments(spec));
+    view.resume = resume_arguments(spec).filter(|_| spec.trusted.container.is_none());
     view.permission = Some(spec.permission);
     view.allowed_tools.clone_from(&spec.allowed_tools);
     let mut sink = drive::sink(local.output, view, final_text(spec, info));
