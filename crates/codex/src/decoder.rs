@@ -13,7 +13,9 @@ mod moderation;
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use teamster_core::provider::{Activity, DecodedResult, Decoder, Events, Exit, RecordFiles};
+use teamster_core::provider::{
+    Activity, DecodedResult, Decoder, Events, Exit, RecordFiles, json_line,
+};
 use teamster_core::{
     AgentError, AgentEvent, ErrorCode, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource,
     Retry, SessionStarted, Usage,
@@ -216,7 +218,7 @@ impl CodexDecoder {
 
 impl Decoder for CodexDecoder {
     fn line(&mut self, line: &[u8], out: &mut Events) {
-        let text = String::from_utf8_lossy(line);
+        let text = json_line::text(line);
         let known = Object::parse(&text).and_then(|object| self.event(&object, out));
         if known.is_none() {
             out.unknown(line);

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 use teamster_core::provider::{
     CommandId, DecodedResult, Decoder, Events, Exit, Outbox, SessionCommand, SessionProtocol,
+    json_line,
 };
 use teamster_core::text::without_colors;
 use teamster_core::{AgentError, ErrorKind, Id, PermissionAnswer, PermissionMode};
@@ -149,7 +150,7 @@ impl CodexSession {
 
 impl Decoder for CodexSession {
     fn line(&mut self, line: &[u8], out: &mut Events) {
-        let text = String::from_utf8_lossy(line);
+        let text = json_line::text(line);
         let known = Object::parse(&text).and_then(|message| self.message(&message, out));
         if known.is_none() {
             out.unknown(line);

@@ -14,8 +14,14 @@ pub use crate::readable_json::readable;
 /// Calls `read` with a line as text. If it returns `None`, calls it again with a [`readable`] line: JavaScript prints
 /// lone surrogates, which Rust strings cannot hold.
 pub fn read<T>(line: &[u8], mut read: impl FnMut(&str) -> Option<T>) -> Option<T> {
-    let text = String::from_utf8_lossy(line);
+    let text = text(line);
     read(&text).or_else(|| read(&readable(&text)?))
+}
+
+/// Returns a line as text. What is not UTF-8 becomes U+FFFD.
+pub fn text(line: &[u8]) -> Cow<'_, str> {
+    // The check of `from_utf8` looks at many bytes of ASCII at once, that of `from_utf8_lossy` at each.
+    str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::Borrowed)
 }
 
 /// Parses a line as `T`; `None` if it does not match.
