@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use nix::pty::{Winsize, openpty};
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
 
 use super::{Result, SESSION, now, percentile};
 
@@ -128,7 +129,7 @@ fn time(command: &mut Command) -> Result<i64> {
     Ok(now() - start)
 }
 
-/// Measures the program's peak memory for this much output of a CLI.
+/// Measures the program's peak memory and processor time for this much output of a CLI.
 pub(super) fn memory(teamster: &str, mib: &str) -> Result<()> {
     let itself = std::env::current_exe()?;
     for case in ["mixed", "slow", "answer"] {
@@ -158,29 +159,47 @@ pub(super) fn peak(teamster: &str, mib: &str, case: &str) -> Result<()> {
     };
     let place = Place::new(&format!("{emitted} {mib}"))?;
     let teamster = fs::canonicalize(teamster)?;
+    let [lines, _] = read(&mut place.command(&place.cli), None)?;
+    let of_cli = used()?;
     let start = now();
-    let mut child = (place.run(&teamster, args))
-        .stdout(Stdio::piped())
-        .spawn()?;
+    let [_, bytes] = read(&mut place.run(&teamster, args), pause)?;
+    let peak = getrusage(UsageWho::RUSAGE_CHILDREN)?.max_rss() / 1024;
+    let (mb, ms) = (bytes / 1_000_000, (now() - start) / 1_000_000);
+    // The program waits for the CLI, so its time has that of the CLI in it.
+    let ns = (used()? - 2 * of_cli) / i64::try_from(lines)?;
+    println!(
+        "{name}: peak memory {peak} MiB, {mb} MB read in {ms} ms, {ns} ns of processor time for each of {lines} lines"
+    );
+    Ok(())
+}
+
+/// Returns the processor time of all children that have ended, in nanoseconds.
+fn used() -> Result<i64> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    Ok(usage.user_time().num_nanoseconds() + usage.system_time().num_nanoseconds())
+}
+
+/// Runs a command and reads its output, with this pause after each read of at most 64 KiB. Returns the numbers of lines and
+/// bytes.
+fn read(command: &mut Command, pause: Option<Duration>) -> Result<[usize; 2]> {
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
     let mut stdout = child.stdout.take().ok_or("no pipe")?;
-    let (mut bytes, mut chunk) = (0, vec![0; 64 << 10]);
+    let (mut lines, mut bytes, mut chunk) = (0, 0, vec![0; 64 << 10]);
     loop {
         let len = stdout.read(&mut chunk)?;
         if len == 0 {
             break;
         }
+        lines += memchr::memchr_iter(b'\n', &chunk[..len]).count();
         bytes += len;
         if let Some(pause) = pause {
             sleep(pause);
         }
     }
     if !child.wait()?.success() {
-        return Err("the program failed".into());
+        return Err(format!("{command:?} failed").into());
     }
-    let peak = getrusage(UsageWho::RUSAGE_CHILDREN)?.max_rss() / 1024;
-    let (mb, ms) = (bytes / 1_000_000, (now() - start) / 1_000_000);
-    println!("{name}: peak memory {peak} MiB, {mb} MB read in {ms} ms");
-    Ok(())
+    Ok([lines, bytes])
 }
 
 /// Prints a session of this many MiB: text, tools and their results.
