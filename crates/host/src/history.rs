@@ -39,6 +39,8 @@ pub(crate) struct History {
     conversation: Option<Conversation>,
     /// Forget the conversation's sessions and begin a new one.
     starts_over: bool,
+    /// The process ends after the run.
+    is_left: bool,
     /// Runs have titles of their prompts.
     has_titles: bool,
     /// It is the place that keeps the prompts.
@@ -120,7 +122,7 @@ impl KeptHistory {
         self.take_warnings()
     }
 
-    /// Closes the store, and keeps the warnings.
+    /// Closes or leaves the store, and keeps the warnings.
     pub(crate) async fn settle(&self) {
         if let Some(open) = &self.open {
             if let Some(key) = &self.history.conversation
@@ -131,7 +133,11 @@ impl KeptHistory {
                      `session_id`, it starts a new one"
                 )));
             }
-            store::close(&open.store).await;
+            if self.history.is_left {
+                store::leave(&open.store).await;
+            } else {
+                store::close(&open.store).await;
+            }
             self.history.warn(&open.recorder.take_errors());
         }
     }
@@ -172,6 +178,7 @@ impl History {
             warnings: Mutex::new(warnings),
             conversation,
             starts_over: false,
+            is_left: false,
             has_titles: state::kept_texts()? == KeptTexts::All,
             has_prompts: false,
         })
@@ -186,6 +193,12 @@ impl History {
     /// Forgets the conversation's sessions at the start of the run.
     pub(crate) fn starting_over(mut self, starts_over: bool) -> Self {
         self.starts_over = starts_over;
+        self
+    }
+
+    /// Leaves the store's file open, because the process ends after the run.
+    pub(crate) fn left_at_end(mut self, is_left: bool) -> Self {
+        self.is_left = is_left;
         self
     }
 

@@ -120,6 +120,7 @@ impl Host {
             is_chosen,
             clients_answer,
             native,
+            ends_process,
             ..
         } = options;
         let kept = clients_answer
@@ -157,6 +158,7 @@ impl Host {
         let store = spec.trusted.store.as_deref();
         let history = History::new(store, spec.session_key.as_deref(), chosen)?;
         let history = (history.starting_over(spec.new_session)).with_prompts(!clients_answer);
+        let history = history.left_at_end(ends_process);
         let open = history.open_for_run(chosen, &mut agents).await?;
         common.warnings.extend(history.take_warnings());
 

@@ -9,7 +9,8 @@ use teamster_orchestrator::{Orchestrator, Run, RunLog, RunRequest};
 
 use crate::KeptHistory;
 
-/// The log of a run in this process. After its last entry, the store of its history is closed.
+/// The log of a run in this process. After its last entry, the store of its history is closed, or left to the end of the
+/// process.
 #[must_use = "dropping it stops the run"]
 pub struct HostedRun {
     log: Log,

@@ -126,7 +126,8 @@ fn carry_out(host: &Host, launch: Launch) -> Result<RunResult, AgentError> {
 async fn prepare(host: &Host, launch: Launch) -> Result<Work, AgentError> {
     Ok(match launch.what {
         Spec::Run(spec) => {
-            let options = RunOptions::new(launch.id).detached();
+            let mut options = RunOptions::new(launch.id).detached();
+            options.ends_process = true;
             Work::Run(Box::new(host.prepare_run(*spec, options).await?))
         }
         Spec::Session(spec) => {

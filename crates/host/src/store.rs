@@ -78,6 +78,11 @@ pub async fn close(store: &Store) {
     let _ = timeout(CLOSING, store.close()).await;
 }
 
+/// [Leaves](Store::leave) the store to the end of this process, within two seconds.
+pub(crate) async fn leave(store: &Store) {
+    let _ = timeout(CLOSING, store.leave()).await;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

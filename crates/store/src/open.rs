@@ -176,7 +176,9 @@ fn for_file(pool: AnyPoolOptions) -> AnyPoolOptions {
             // not the database. FULL would cost an fsync for each write of a run, to protect a line of
             // history.
             let patience = format!("PRAGMA busy_timeout = {}", PATIENCE.as_millis());
-            for pragma in [&*patience, "PRAGMA synchronous = NORMAL"] {
+            // The first one to open a file that was left reads its whole journal. Default: 1000 pages of 4 KiB.
+            let journal = "PRAGMA wal_autocheckpoint = 200";
+            for pragma in [&*patience, "PRAGMA synchronous = NORMAL", journal] {
                 // The pool would retry a failure and lose the reason. The first use of a file that is not a
                 // database returns it.
                 let _ = sqlx::raw_sql(sqlx::AssertSqlSafe(pragma.to_owned()))

@@ -134,6 +134,19 @@ impl Store {
         self.pool.close().await;
     }
 
+    /// Waits for pending writes as [`close`](Self::close) does, and closes all connections but those to a file, which stay
+    /// open until the process ends. For the end of a process: it need not wait for the disk. The next one that opens the
+    /// file continues its journal.
+    pub async fn leave(&self) {
+        self.settled(open::PATIENCE).await;
+        if matches!(*self.location, Location::File(_)) {
+            // Dropping the last clone would close the connection.
+            std::mem::forget(self.pool.clone());
+        } else {
+            self.pool.close().await;
+        }
+    }
+
     /// Waits until recorders have no pending writes. Returns `false` after the time limit.
     pub(crate) async fn settled(&self, at_most: Duration) -> bool {
         let mut unwritten = self.unwritten.subscribe();

@@ -34,6 +34,7 @@ pub(crate) fn main(args: RunArgs, machine: &Machine) -> anyhow::Result<u8> {
     let mut options = RunOptions::new(id);
     options.is_chosen = local.run_id.is_some();
     options.native = local.output.native;
+    options.ends_process = true;
     let starting = drive::starting(local.output, &spec.provider);
     let runtime = tokio_runtime()?;
     let prepared = runtime.block_on(crate::global::host().prepare_run(spec, options));

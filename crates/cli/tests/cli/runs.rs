@@ -397,11 +397,16 @@ fn control_characters_in_the_history_are_removed() {
 }
 
 #[test]
-fn the_store_is_closed_after_a_command() {
+fn a_run_leaves_its_journal_to_the_next_command_which_closes_the_store() {
     let claude = Claude::plays("text", 0);
-    assert_eq!(agent(&claude, &["x"]).code, Some(0));
+    for _ in 0..2 {
+        assert_eq!(agent(&claude, &["x"]).code, Some(0));
+        assert!(claude.path("state/store.db-wal").exists());
+    }
+    let listed = runs(&claude, &["list"]);
+    assert_eq!(listed.stdout.lines().count(), 3, "{}", listed.stdout);
     // SQLite removes the WAL file when the last connection is closed.
     assert!(!claude.path("state/store.db-wal").exists());
-    assert_eq!(runs(&claude, &["list"]).code, Some(0));
-    assert!(!claude.path("state/store.db-wal").exists());
+    let listed = runs(&claude, &["list"]);
+    assert_eq!(listed.stdout.lines().count(), 3, "{}", listed.stdout);
 }

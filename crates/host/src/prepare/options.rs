@@ -18,6 +18,8 @@ pub struct RunOptions {
     pub clients_answer: bool,
     /// True if entries keep what the CLI printed.
     pub native: bool,
+    /// True if the process ends after the run. Then the history's file is [left open](teamster_store::Store::leave).
+    pub ends_process: bool,
 }
 
 impl RunOptions {
@@ -28,6 +30,7 @@ impl RunOptions {
             is_chosen: false,
             clients_answer: false,
             native: false,
+            ends_process: false,
         }
     }
 

@@ -187,6 +187,30 @@ async fn a_new_file_and_its_folders_are_for_the_user_alone() {
 }
 
 #[tokio::test]
+async fn a_file_that_was_left_keeps_its_journal_and_is_read_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("store.db");
+    let store = Store::open(file.to_str().unwrap()).await.unwrap();
+    use_it(&store, "one").await;
+    store.leave().await;
+    drop(store);
+    assert!(folder.path().join("store.db-wal").metadata().unwrap().len() > 0);
+    // As after the end of the process: without its locks, in a folder of its own.
+    let copy = tempfile::tempdir().unwrap();
+    for name in ["store.db", "store.db-wal"] {
+        fs::copy(folder.path().join(name), copy.path().join(name)).unwrap();
+    }
+    let copied = copy.path().join("store.db");
+    let store = Store::open_existing(copied.to_str().unwrap())
+        .await
+        .unwrap();
+    assert!(store.run("one").await.unwrap().is_some());
+    store.close().await;
+    let left = fs::read_dir(copy.path()).unwrap().count();
+    assert_eq!(left, 1, "the journal is moved to the file");
+}
+
+#[tokio::test]
 async fn any_name_of_a_file_is_meant_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let base = folder.path().display().to_string();
