@@ -25,6 +25,9 @@ const INTERNAL: &str = "Internal error: ";
 /// The CLI's message if it cannot load a session for any reason.
 const NO_SESSION: &str = "OpenCode service failure";
 
+/// The tool that runs commands.
+const SHELL: &str = "bash";
+
 /// The agent that makes a plan. A session has its agent as its mode.
 const PLAN: &str = "plan";
 
@@ -71,11 +74,13 @@ impl OpenCodeDialect {
     /// Returns the call in the form of a run.
     fn call(&self, call: &ToolCall) -> Call {
         let mut input = call.input.clone().unwrap_or_else(|| json!({}));
-        let name = &call.first_title;
+        // A command that is first reported when it runs, or by its request for permission, has itself as the title.
+        let is_command =
+            call.kind.as_deref() == Some("execute") && input["command"] == *call.first_title;
+        let name = if is_command { SHELL } else { &call.first_title };
         // A call that the CLI cannot parse gets another title and input later.
-        let is_invalid =
-            input["tool"].as_str() == Some(name) && input["error"].is_string() && name != INVALID;
-        if let Some(fields) = input.as_object_mut().filter(|_| name == "bash") {
+        let is_invalid = input["tool"] == *name && input["error"].is_string() && name != INVALID;
+        if let Some(fields) = input.as_object_mut().filter(|_| name == SHELL) {
             // The CLI adds this for display. It is no argument.
             fields.remove("cwd");
         }
@@ -246,5 +251,41 @@ impl Dialect for OpenCodeDialect {
 
     fn classify_stderr(&self, stderr: &str) -> Option<ErrorKind> {
         errors::kind_of_stderr(stderr)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Made-up calls, in the form of Kilo's.
+
+    use teamster_core::ToolKind;
+
+    use super::*;
+
+    fn tool(title: &str, input: Value) -> Tool {
+        let mut call = ToolCall::default();
+        call.first_title.push_str(title);
+        call.kind = Some("execute".to_owned());
+        call.input = Some(input);
+        OpenCodeDialect::new(&ExecuteParams::new("x")).tool(&call)
+    }
+
+    #[test]
+    fn a_command_is_one_by_its_tool_or_by_its_title() {
+        let input = json!({"command": "sleep 9", "cwd": "/w"});
+        for title in ["bash", "sleep 9"] {
+            let tool = tool(title, input.clone());
+            assert_eq!(
+                (tool.name.as_str(), tool.kind),
+                ("bash", ToolKind::Execute),
+                "{title}"
+            );
+            assert_eq!(tool.input, json!({"command": "sleep 9"}), "{title}");
+        }
+        let other = tool("deploy", input);
+        assert_eq!(
+            (other.name.as_str(), other.kind),
+            ("deploy", ToolKind::Other)
+        );
     }
 }
