@@ -43,6 +43,8 @@ pub struct PiDecoder {
     answer: Answer,
     calls: Calls,
     used: Used,
+    /// Tokens in the context after the last answer, until they are taken.
+    pub(crate) context: Option<u64>,
     pub(crate) ending: Ending,
 }
 
@@ -186,6 +188,8 @@ impl PiDecoder {
             if message.model.is_some() {
                 self.model.clone_from(&message.model);
             }
+            let tokens = message.usage.as_ref().map(wire::Figures::tokens);
+            self.context = tokens.filter(|tokens| *tokens > 0).or(self.context);
         }
         // A tool may have asked a model, too.
         if is_answer || message.role == "toolResult" {

@@ -79,6 +79,8 @@ struct PiSession {
     steering: bool,
     /// The provider of the model, in the CLI's terms.
     model_provider: Option<String>,
+    /// Size of the model's context, in tokens.
+    context_window: Option<u64>,
     /// The session, once the CLI has saved it.
     resumable: Option<Id>,
     /// Questions of extensions without an answer.
@@ -121,6 +123,7 @@ impl PiSession {
             interrupted: false,
             steering: false,
             model_provider: None,
+            context_window: None,
             resumable: resumed.map(Id::from),
             dialogs: Vec::new(),
             dialogs_so_far: 0,

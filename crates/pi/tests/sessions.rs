@@ -89,8 +89,15 @@ fn turns_with_a_tool_a_word_in_between_and_an_interruption() {
 
     recorded.session.begin(Turn::new("Say hi"));
     let (events, result) = recorded.end();
-    let tools = ["session", "thinking", "usage", "tool_use", "tool_result"];
-    let answer = ["text", "usage", "turn_end", "done"];
+    let tools = [
+        "session",
+        "thinking",
+        "usage",
+        "context",
+        "tool_use",
+        "tool_result",
+    ];
+    let answer = ["text", "usage", "context", "turn_end", "done"];
     assert_eq!(names(&events), [&tools[..], &answer[..]].concat());
     assert_eq!(result.status, RunStatus::Completed);
     assert_eq!(result.text, "It says hi.");
@@ -154,11 +161,13 @@ fn an_extension_s_questions_are_answered() {
             [
                 "session",
                 "usage",
+                "context",
                 "tool_use",
                 "permission",
                 "tool_result",
                 "text",
                 "usage",
+                "context",
                 "turn_end",
                 "done"
             ]

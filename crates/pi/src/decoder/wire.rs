@@ -101,6 +101,14 @@ pub(crate) struct Figures {
     pub(crate) cost: Cost,
 }
 
+impl Figures {
+    /// Returns all tokens of the request and its answer. Reasoning is a part of the output.
+    pub(crate) fn tokens(&self) -> u64 {
+        let parts = [self.input, self.output, self.cache_read, self.cache_write];
+        parts.into_iter().flatten().fold(0, u64::saturating_add)
+    }
+}
+
 /// Cost in US dollars.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Deserialize)]
 #[serde(default)]

@@ -4,7 +4,7 @@ use serde_json::json;
 use teamster_core::provider::json_line::{self, parse, type_of};
 use teamster_core::provider::{Decoder, Events};
 use teamster_core::text::excerpt;
-use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, NoticeLevel, NoticeSource};
+use teamster_core::{AgentError, ContextUse, ErrorCode, ErrorKind, Id, NoticeLevel, NoticeSource};
 
 use super::offers::offered;
 use super::wire::{Data, Queue, Response};
@@ -38,6 +38,11 @@ impl PiSession {
 
     fn decode(&mut self, line: &[u8], out: &mut Events) {
         self.decoder.line(line, out);
+        if let (Some(tokens), Some(window)) = (self.decoder.context.take(), self.context_window)
+            && self.has_offers
+        {
+            out.push(ContextUse::new(tokens, window).into());
+        }
         if self.decoder.ending.ended.is_some() && self.in_turn {
             self.settled(out);
         } else if self.interrupt && self.abort_answered && self.decoder.ending.begun && self.in_turn
@@ -132,6 +137,7 @@ impl PiSession {
             Purpose::SetModel(order) => {
                 self.decoder.model = data.id;
                 self.model_provider = data.provider;
+                self.context_window = data.context_window;
                 self.outbox.answer(order, Ok(()));
                 self.ask_levels();
             }
@@ -156,6 +162,7 @@ impl PiSession {
         if let Some(model) = data.model {
             self.decoder.model = Some(model.id);
             self.model_provider = Some(model.provider);
+            self.context_window = model.context_window;
         }
     }
 }

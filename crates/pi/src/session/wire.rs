@@ -39,6 +39,8 @@ pub(super) struct Data {
     pub(super) id: Option<String>,
     #[serde(deserialize_with = "or_default")]
     pub(super) provider: Option<String>,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) context_window: Option<u64>,
     /// Commands of extensions, prompt templates and skills.
     #[serde(deserialize_with = "or_default")]
     pub(super) commands: Vec<Command>,
@@ -60,7 +62,7 @@ pub(super) struct Command {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 pub(super) struct Model {
     #[serde(deserialize_with = "or_default")]
     pub(super) id: String,
@@ -68,6 +70,8 @@ pub(super) struct Model {
     pub(super) name: Option<String>,
     #[serde(deserialize_with = "or_default")]
     pub(super) provider: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) context_window: Option<u64>,
 }
 
 /// `queue_update`.
