@@ -225,7 +225,9 @@ impl ClaudeSession {
         request.tool_id = hook.tool_id.map(Id::from);
         request.stage = match hook.event {
             HookEvent::PreToolUse => ToolStage::Before,
-            HookEvent::PostToolUse | HookEvent::PostToolUseFailure => ToolStage::After(hook.output),
+            HookEvent::PostToolUse | HookEvent::PostToolUseFailure => {
+                ToolStage::After(Box::new(hook.output))
+            }
         };
         request.takes_input = hook.event == HookEvent::PreToolUse;
         let question = Question {

@@ -131,7 +131,7 @@ pub enum ToolStage {
     /// The tool has run, and this is its output in the CLI's own form, or the text of its error.
     /// [`PermissionAnswer::Deny`] gives the agent its reason beside the output, which stays; all other answers change
     /// nothing.
-    After(Value),
+    After(Box<Value>),
 }
 
 impl PermissionRequest {
@@ -265,7 +265,7 @@ mod tests {
             request.reported(answer).map(|event| event.decision)
         };
         let allow = PermissionAnswer::Allow;
-        let after = || ToolStage::After(json!("x"));
+        let after = || ToolStage::After(Box::new(json!("x")));
         assert_eq!(
             reported(ToolStage::Permission, &allow),
             Some(Decision::Allowed)

@@ -77,9 +77,9 @@ impl Play {
                     let answer = tokio::select! {
                         biased;
                         () = abort.aborted() => continue,
-                        answer = answer(&self.policy, request.clone()) => answer,
+                        answer = answer(&self.policy, (*request).clone()) => answer,
                     };
-                    return Next::Events(self.answered(request, &answer, output));
+                    return Next::Events(self.answered(*request, &answer, output));
                 }
                 Some(Step::Delay(time)) => tokio::select! {
                     biased;

@@ -55,7 +55,7 @@ pub struct Script {
 pub(super) enum Step {
     Event(AgentEvent),
     /// Requests permission; if granted, the tool has this output.
-    Ask(PermissionRequest, String),
+    Ask(Box<PermissionRequest>, String),
     Delay(Duration),
     WaitForAbort,
     Hang,
@@ -165,7 +165,7 @@ impl Script {
         request.tool_id = Some(id.clone());
         request.takes_input = true;
         self.tool_use(name, id, kind, input)
-            .step(Step::Ask(request, output.into()))
+            .step(Step::Ask(Box::new(request), output.into()))
     }
 
     /// Ends a tool call with success.

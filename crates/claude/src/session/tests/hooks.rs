@@ -66,7 +66,10 @@ fn caller_adds_to_the_result_of_a_call() {
     let output = || ("tool_response", json!({"stdout": "a"}));
     let deny = || PermissionAnswer::deny("look again");
     let (asked, response, decisions) = called("PostToolUse", output(), deny());
-    assert_eq!(asked.stage, ToolStage::After(json!({"stdout": "a"})));
+    assert_eq!(
+        asked.stage,
+        ToolStage::After(Box::new(json!({"stdout": "a"})))
+    );
     assert!(!asked.takes_input);
     assert_eq!(
         response,
@@ -78,7 +81,10 @@ fn caller_adds_to_the_result_of_a_call() {
 
     let failed = ("error", json!("Exit code 3"));
     let (asked, response, _) = called("PostToolUseFailure", failed, deny());
-    assert_eq!(asked.stage, ToolStage::After(json!("Exit code 3")));
+    assert_eq!(
+        asked.stage,
+        ToolStage::After(Box::new(json!("Exit code 3")))
+    );
     let expected = json!({"hookSpecificOutput": {"hookEventName": "PostToolUseFailure",
         "additionalContext": "look again"}});
     assert_eq!(response, expected);
