@@ -12,7 +12,7 @@ use teamster_store::{NewRun, Recorder, Store, StoreError};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use crate::recorder::{accept, attempt, outcome, params, session_of, talk};
 use crate::support::Database;
@@ -51,7 +51,7 @@ async fn a_run_waits_for_a_stuck_database_once_and_not_for_long() {
     // The database has a thread of its own, which knows nothing of the paused time.
     let mut errors = recorder.take_errors();
     while errors.is_empty() && start.elapsed() < Duration::from_secs(3) {
-        sleep(Duration::from_millis(1)).await;
+        recorder.settled(Duration::from_millis(1)).await;
         errors = recorder.take_errors();
     }
     assert!(

@@ -205,7 +205,7 @@ fn at_terminals_one_answers_and_the_other_sees_it() {
     one.see("n REASON");
     one.press("y\r");
     for terminal in [&mut one, &mut other] {
-        // How else it could be answered is not said where it is asked.
+        // How else it could be answered is not shown where it is asked.
         assert!(!terminal.all().contains("asks for permission"));
         terminal.see("permission given");
         terminal.see("completed");
