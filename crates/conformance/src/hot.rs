@@ -160,15 +160,15 @@ async fn one(
     };
     let stream = session.send(turn);
     let run = &scenario.test.run[number];
-    let events = play::read(stream, Some(run), stage, now.asked).await?;
+    let entries = play::read(stream, Some(run), stage, now.asked).await?;
     let asked = now.asked;
     let begun = now.begun;
-    let mut played = play::played(stage, scenario, number, now, events)?;
+    let mut played = play::played(stage, scenario, number, now, entries)?;
     played.which = which;
     while matches!(which, Which::Run(_)) && has_more(scenario, number, &played.result) {
         let stream = next_unasked(session, begun + play::LIMIT).await?;
-        let events = play::read(stream, None, stage, asked).await?;
-        played.go_on(events)?;
+        let entries = play::read(stream, None, stage, asked).await?;
+        played.go_on(entries)?;
         played.requests = stage.requests_from(asked);
         played.time = begun.elapsed();
     }

@@ -1,12 +1,13 @@
 //! Plays a scenario with a real CLI, through the public API.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use serde_json::Value;
 use teamster::{
-    AgentEvent, EnvPolicy, EventStream, ExecuteParams, McpServer, PermissionMode, RuntimeConfig,
+    EnvPolicy, EventStream, ExecuteParams, LogEntry, McpServer, PermissionMode, RuntimeConfig,
 };
 use teamster_mock_model::{Cli, MockModel, MockModelSettings, Part, Pointing, Request, Script};
 
@@ -24,6 +25,9 @@ use crate::scenario::{ANSWERS_AROUND, Abort, Permission, Resume, Run, Scenario, 
 
 /// Maximum duration of a run. The slowest CLI needs about 80 s.
 pub(crate) const LIMIT: Duration = Duration::from_mins(4);
+
+/// The field with a CLI's own list of what it denied.
+const DENIALS: &str = "permission_denials";
 
 /// A session id that no CLI knows.
 const UNKNOWN_SESSION: &str = "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000";
@@ -201,6 +205,7 @@ pub(crate) fn params(
     if agent.capabilities()?.cli_retries {
         params.cli_retries = run.cli_retries;
     }
+    params.include_native = true;
     params.output_schema.clone_from(&run.output_schema);
     params.slash_commands = run.slash_commands;
     params.images = image::of_run(run);
@@ -233,8 +238,8 @@ async fn one(
     };
     let runtime = stage.agent.runtime(config)?;
     let stream = runtime.execute(params);
-    let events = read(stream, Some(run), stage, before.asked).await?;
-    let mut played = played(stage, scenario, number, before, events)?;
+    let entries = read(stream, Some(run), stage, before.asked).await?;
+    let mut played = played(stage, scenario, number, before, entries)?;
     played.processes_left = processes_of(&stage.location.home());
     Ok(played)
 }
@@ -254,12 +259,12 @@ pub(crate) async fn read(
     run: Option<&Run>,
     stage: &Stage,
     asked_before: usize,
-) -> anyhow::Result<Vec<AgentEvent>> {
+) -> anyhow::Result<Vec<LogEntry>> {
     let handle = stream.abort_handle();
-    let mut events = Vec::new();
+    let mut entries = Vec::new();
     let reading = async {
-        while let Some(event) = stream.next().await {
-            events.push(event);
+        while let Some(entry) = stream.next_entry().await {
+            entries.push(entry);
         }
     };
     let interrupting = async {
@@ -279,17 +284,19 @@ pub(crate) async fn read(
         ended = interrupting => ended?,
         () = tokio::time::sleep(LIMIT) => bail!("it was not over after {} s", LIMIT.as_secs()),
     }
-    Ok(events)
+    Ok(entries)
 }
 
-/// Returns the record of a run from the events of its stream.
+/// Returns the record of a run from the entries of its stream.
 pub(crate) fn played(
     stage: &Stage,
     scenario: &Scenario,
     number: usize,
     before: Before,
-    events: Vec<AgentEvent>,
+    entries: Vec<LogEntry>,
 ) -> anyhow::Result<Played> {
+    let denials_by_cli = denials_in(&entries);
+    let events: Vec<_> = entries.into_iter().map(|entry| entry.event).collect();
     let time = before.begun.elapsed();
     let run = &scenario.test.run[number];
     let result = result_of(&events)?;
@@ -336,6 +343,7 @@ pub(crate) fn played(
         texts_of_model: texts_of_model(scenario, number),
         is_in_background: scenario.is_in_background(),
         usage_of_session: None,
+        denials_by_cli,
         files: files(run, &stage.location.directory()),
         events,
         result,
@@ -345,6 +353,19 @@ pub(crate) fn played(
         printed: stage.agent.printed(&stage.location.directory()),
         has_no_listener: stage.model.is_none(),
     })
+}
+
+/// Returns the ids of the calls in the CLI's own list of what it denied (`permission_denials` at the end of a turn).
+pub(crate) fn denials_in(entries: &[LogEntry]) -> BTreeSet<String> {
+    let lists = entries.iter().filter_map(LogEntry::native);
+    let lists = lists.filter(|line| line.get().contains(DENIALS));
+    let mut ids = BTreeSet::new();
+    for line in lists {
+        let line: Value = serde_json::from_str(line.get()).unwrap_or_default();
+        let listed = line[DENIALS].as_array().into_iter().flatten();
+        ids.extend(listed.filter_map(|it| it["tool_use_id"].as_str().map(str::to_owned)));
+    }
+    ids
 }
 
 /// Returns all that the script lets the model write, or `None` if the story of the run has a text that does not follow

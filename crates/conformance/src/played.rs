@@ -1,12 +1,14 @@
 //! What was seen of a run, or of a turn of a session.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::bail;
-use teamster::{AgentEvent, RunResult, RunStatus, Usage};
+use teamster::{AgentEvent, LogEntry, RunResult, RunStatus, Usage};
 use teamster_mock_model::Request;
+
+use crate::play;
 
 /// Number or purpose of a run or turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +55,8 @@ pub(crate) struct Played {
     pub(crate) texts_of_model: Option<String>,
     /// True if the script has work in the background.
     pub(crate) is_in_background: bool,
+    /// Ids of the calls that the CLI itself lists as denied.
+    pub(crate) denials_by_cli: BTreeSet<String>,
     /// Usage of the session until the end of this run; of a live session, in its last turn.
     pub(crate) usage_of_session: Option<SessionUsage>,
     pub(crate) files: BTreeMap<String, String>,
@@ -107,7 +111,9 @@ pub(crate) fn result_of(events: &[AgentEvent]) -> anyhow::Result<RunResult> {
 
 impl Played {
     /// Merges the result of an unasked turn that followed this one.
-    pub(crate) fn go_on(&mut self, events: Vec<AgentEvent>) -> anyhow::Result<()> {
+    pub(crate) fn go_on(&mut self, entries: Vec<LogEntry>) -> anyhow::Result<()> {
+        self.denials_by_cli.extend(play::denials_in(&entries));
+        let events: Vec<_> = entries.into_iter().map(|entry| entry.event).collect();
         let next = result_of(&events)?;
         self.unasked += 1;
         self.events.extend(events);

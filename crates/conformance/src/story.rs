@@ -125,13 +125,7 @@ fn insert(story: &mut Story, name: &str, value: &Value) {
 
 /// Returns whether an answer reaches its own end, so that it counts.
 fn is_whole(turn: &Turn) -> bool {
-    let broken = |part: &Part| {
-        matches!(
-            part,
-            Part::Cut | Part::Stall | Part::Error(_) | Part::Raw(_)
-        )
-    };
-    turn.error.is_none() && !turn.parts.iter().any(broken)
+    turn.error.is_none() && !turn.breaks_off()
 }
 
 /// Returns the story of a run. Tools are numbered as in the expected story, because the order of concurrent

@@ -478,6 +478,17 @@ impl Turn {
         }
     }
 
+    /// Returns whether it breaks off before its end.
+    pub fn breaks_off(&self) -> bool {
+        let ends = |part: &Part| {
+            matches!(
+                part,
+                Part::Cut | Part::Stall | Part::Error(_) | Part::Raw(_)
+            )
+        };
+        self.parts.iter().any(ends)
+    }
+
     /// Returns the delay before the answer.
     pub fn delay(&self) -> Duration {
         Duration::from_millis(self.delay_ms)

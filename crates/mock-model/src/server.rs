@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 
-use crate::{Cli, Protocol, Script};
+use crate::{Cli, Protocol, Script, Tokens};
 
 /// Settings of the server.
 #[derive(Debug, Clone)]
@@ -68,6 +68,10 @@ pub struct Request {
     /// The HTTP status of the answer; 0 if there was none, because the script breaks the connection or
     /// stalls.
     pub status: u16,
+    /// Tokens of the model's answer; `None` if there is none, as with an error.
+    pub tokens: Option<Tokens>,
+    /// True if the answer breaks off before its end.
+    pub breaks_off: bool,
 }
 
 impl Request {

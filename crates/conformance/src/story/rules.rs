@@ -1,8 +1,11 @@
 //! Rules that hold for every played run, in any scenario.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
-use teamster::{AgentEvent, Decision, Id, PermissionEvent, RunStatus, Usage};
+use teamster::{AgentEvent, Decision, Id, PermissionEvent, RunResult, RunStatus, Usage};
 use teamster_core::provider::grammar;
+use teamster_mock_model::{Request, Tokens};
 
 use crate::played::Played;
 
@@ -32,6 +35,14 @@ pub(super) fn broken(played: &Played) -> Vec<Value> {
             }
         }
     }
+    let has_end = matches!(result.status, RunStatus::Completed | RunStatus::Incomplete);
+    if let Some(usage) = result.usage.filter(|_| has_end)
+        && !played.is_in_background
+    {
+        let answers = played.requests.iter().filter_map(Answer::of);
+        broken.extend(not_of_the_answers(&answers.collect::<Vec<_>>(), usage));
+    }
+    broken.extend(unreported(&played.denials_by_cli, result));
     if let Some(session) = played.usage_of_session {
         for (name, files, runs) in figures(session.files, session.runs) {
             if files != runs {
@@ -54,6 +65,59 @@ pub(super) fn broken(played: &Played) -> Vec<Value> {
         );
     }
     broken.into_iter().map(Value::from).collect()
+}
+
+/// An answer of the model.
+struct Answer {
+    tokens: Tokens,
+    /// True if it is a whole answer of the conversation. Others, such as a title or one that broke off, may count.
+    counts: bool,
+}
+
+impl Answer {
+    /// Returns the answer to a request, if there is one.
+    fn of(request: &Request) -> Option<Self> {
+        Some(Self {
+            tokens: request.tokens?,
+            counts: request.turn.is_some() && !request.breaks_off,
+        })
+    }
+}
+
+/// Returns the sums of tokens that are not those of the model's answers.
+fn not_of_the_answers(answers: &[Answer], usage: Usage) -> Vec<String> {
+    let sums = |least: bool| {
+        let counted = answers.iter().filter(|answer| answer.counts || !least);
+        counted.fold((0, 0), |(input, output), Answer { tokens, .. }| {
+            let all = tokens.input + tokens.cache_read + tokens.cache_write;
+            (input + all, output + tokens.output)
+        })
+    };
+    let (least, most) = (sums(true), sums(false));
+    let cached =
+        usage.cache_read_tokens.unwrap_or_default() + usage.cache_write_tokens.unwrap_or_default();
+    let input = usage.input_tokens.map(|input| input + cached);
+    let mut wrong = Vec::new();
+    for (name, of_run, least, most) in [
+        ("input with cache", input, least.0, most.0),
+        ("output", usage.output_tokens, least.1, most.1),
+    ] {
+        let of_run = of_run.filter(|it| !(least..=most).contains(it));
+        wrong.extend(of_run.map(|it| {
+            format!("{name}: {it} in the run, and the model's answers used {least} to {most}")
+        }));
+    }
+    wrong
+}
+
+/// Returns the calls that the CLI itself lists as denied, and the run does not.
+fn unreported(by_cli: &BTreeSet<String>, result: &RunResult) -> Vec<String> {
+    let denials = &result.permission_denials;
+    let is_reported = |id: &str| denials.iter().any(|it| it.tool_id.as_deref() == Some(id));
+    let unreported = by_cli.iter().filter(|id| !is_reported(id));
+    unreported
+        .map(|id| format!("the CLI lists the call {id} as denied, and the run does not"))
+        .collect()
 }
 
 /// Returns the tools of requests for permission that were neither allowed nor denied.
@@ -143,7 +207,7 @@ fn figures(one: Usage, other: Usage) -> [(&'static str, u64, u64); 4] {
 mod tests {
     //! Made-up events.
 
-    use teamster::{Retract, Text, ToolKind, ToolUse};
+    use teamster::{PermissionDenial, Retract, Text, ToolKind, ToolUse};
 
     use super::*;
 
@@ -195,6 +259,45 @@ mod tests {
         ];
         assert_eq!(unanswered(&events), ["sh"]);
         assert!(unanswered(&events[1..]).is_empty());
+    }
+
+    #[test]
+    fn tokens_of_a_run_are_those_of_the_answers() {
+        let answer = |input, counts| {
+            let mut tokens = Tokens::default();
+            (tokens.input, tokens.output) = (input, 20);
+            tokens.cache_read = 5;
+            Answer { tokens, counts }
+        };
+        let answers = [answer(100, true), answer(200, true), answer(50, false)];
+        let wrong = |input: u64, cached: u64, output: u64| {
+            let usage = Usage::default().input_tokens(input);
+            let usage = usage.cache_read_tokens(cached).output_tokens(output);
+            not_of_the_answers(&answers, usage)
+        };
+        assert!(wrong(300, 10, 40).is_empty());
+        assert!(wrong(350, 15, 60).is_empty(), "with the title");
+        assert_eq!(
+            wrong(200, 5, 61),
+            [
+                "input with cache: 205 in the run, and the model's answers used 310 to 365",
+                "output: 61 in the run, and the model's answers used 40 to 60"
+            ]
+        );
+        assert!(not_of_the_answers(&answers, Usage::default()).is_empty());
+    }
+
+    #[test]
+    fn what_the_cli_lists_as_denied_is_reported() {
+        let denial = |id: &str| PermissionDenial::new("sh").tool_id(Some(Id::from(id)));
+        let result = RunResult::default().permission_denials(vec![denial("a"), denial("b")]);
+        let by_cli =
+            |ids: &[&str]| -> BTreeSet<String> { ids.iter().map(|id| (*id).to_owned()).collect() };
+        assert!(unreported(&by_cli(&["a"]), &result).is_empty());
+        assert_eq!(
+            unreported(&by_cli(&["a", "c"]), &result),
+            ["the CLI lists the call c as denied, and the run does not"]
+        );
     }
 
     #[test]

@@ -48,6 +48,8 @@ pub(super) async fn answer(
         attempt: None,
         body: Value::Null,
         status: 200,
+        tokens: None,
+        breaks_off: false,
     };
     let planned = match read {
         Read::Json(body) => {
@@ -193,9 +195,11 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
     let turn = match what {
         RequestKind::Body(body) => return json_body(200, &body),
         RequestKind::Helper(text) => {
+            seen.tokens = Some(Tokens::default());
             return helper(wire, model, stream, vec![Say::Text(vec![text])]);
         }
         RequestKind::Search(query) => {
+            seen.tokens = Some(Tokens::default());
             let found = format!("Found for {query}: a page of the mock model's.");
             let say = vec![Say::Search(query), Say::Text(vec![found])];
             return helper(wire, model, stream, say);
@@ -248,6 +252,8 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
         let failure = wire.error(ErrorKind::InvalidRequest, Some(message));
         return json_body(failure.status, &failure.body);
     };
+    seen.tokens = Some(answer.usage);
+    seen.breaks_off = answer.breaks_off();
     let reply = Reply {
         id: match agent {
             None => format!("mock_{turn}_{attempt}"),
