@@ -14,6 +14,8 @@ pub(crate) mod tools;
 mod usage;
 pub(crate) mod wire;
 
+use std::mem;
+
 use teamster_core::provider::json_line::{self, parse, type_of};
 use teamster_core::provider::{
     Activity, BegunCalls, DecodedResult, Decoder, Events, Exit, RecordFiles, surrogates,
@@ -242,8 +244,9 @@ impl CopilotDecoder {
                 if lane == MAIN {
                     self.ending.failed(error);
                 } else {
-                    let message = format!("a sub-agent failed: {}", error.message);
-                    out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
+                    let lane = &mut self.lanes[lane];
+                    agent_failed(lane.name.as_deref(), &error.message, out);
+                    lane.failure_is_reported = true;
                 }
             }
             "abort" => {
@@ -409,9 +412,12 @@ impl CopilotDecoder {
             let id = self.calls.id_of(caller.unwrap_or(MAIN), call);
             let id = id.or_else(|| self.calls.id_of_any(call));
             let at = self.lane(Some(agent), Some(call));
+            let lane = &mut self.lanes[at];
             if id.is_some() {
-                self.lanes[at].parent = id;
+                lane.parent = id;
             }
+            lane.name = data.agent_display_name.get().map(str::to_owned);
+            lane.failure_is_reported = false;
             if data.execution_mode.get() == Some("background") {
                 self.background.agent_starts(agent);
             }
@@ -419,9 +425,11 @@ impl CopilotDecoder {
         }
         self.background.agent_ends(line.agent.text());
         if kind == "subagent.failed" {
-            let name = data.agent_display_name.text();
-            let message = format!("the sub-agent {name:?} failed: {}", data.error.text());
-            out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
+            let at = self.lane(line.agent.get(), None);
+            // After a failed request there was a `session.error`.
+            if !mem::take(&mut self.lanes[at].failure_is_reported) {
+                agent_failed(data.agent_display_name.get(), data.error.text(), out);
+            }
         }
     }
 
@@ -451,6 +459,16 @@ impl CopilotDecoder {
         self.lanes.push(lane);
         self.lanes.len() - 1
     }
+}
+
+/// Reports the failure of a sub-agent.
+fn agent_failed(name: Option<&str>, why: &str, out: &mut Events) {
+    let agent = name.map_or_else(
+        || "a sub-agent".to_owned(),
+        |name| format!("the sub-agent {name:?}"),
+    );
+    let message = format!("{agent} failed: {why}");
+    out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
 }
 
 /// Handles the CLI's retry of this agent's failed request.

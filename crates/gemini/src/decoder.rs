@@ -207,7 +207,8 @@ impl Decoder for GeminiDecoder {
     }
 
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> DecodedResult {
-        for trouble in self.servers.trouble(&exit.stderr) {
+        let trouble = self.servers.trouble(&exit.stderr).into_iter();
+        for trouble in trouble.chain(stderr::failed_agents(&exit.stderr)) {
             out.notice(NoticeLevel::Warning, NoticeSource::Stderr, trouble);
         }
         let mut summary = self.end.finish(exit, out);

@@ -17,6 +17,10 @@ const REMEMBERED: usize = 4;
 pub(super) struct Lane {
     /// The CLI's id of the agent; `None` for the main agent.
     pub(super) agent: Option<String>,
+    /// Name of the sub-agent, if the CLI has printed it.
+    pub(super) name: Option<String>,
+    /// True if the failure of the sub-agent was reported.
+    pub(super) failure_is_reported: bool,
     /// The tool call that started the agent.
     pub(super) parent: Option<Id>,
     /// The CLI's id of that call.

@@ -42,6 +42,11 @@ impl Failure {
     }
 }
 
+/// Returns the message in the text of an error for a person.
+pub(crate) fn message_in(text: &str) -> String {
+    ApiError::find(text).message_for_person()
+}
+
 /// `[API Error: …]`: the service's response, as JSON or only as its message.
 struct ApiError<'a> {
     /// The message without its wrapping.

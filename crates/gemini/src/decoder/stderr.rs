@@ -3,7 +3,7 @@
 use teamster_core::ErrorKind;
 use teamster_core::text::without_colors;
 
-use super::errors::kind_of_message;
+use super::errors::{kind_of_message, message_in};
 use super::mcp::Trouble;
 
 /// Text between the number of the failed attempt and the error, which Node prints with its stack.
@@ -95,11 +95,30 @@ pub(crate) fn reported(stderr: &str) -> Option<String> {
     let (_, thrown) = rest.split_once(".json ")?;
     let lines = thrown.lines().take_while(|line| !is_of_stack(line));
     let error = lines.collect::<Vec<_>>().join("\n");
-    // Node prefixes the message with the error's class.
+    let message = without_class(&error);
+    (!message.is_empty()).then(|| message.to_owned())
+}
+
+/// Returns an error's message without the class that Node puts before it.
+fn without_class(error: &str) -> &str {
     let named = error.split_once(": ");
     let message = named.filter(|(name, _)| name.chars().all(|c| c.is_alphanumeric() || c == '_'));
-    let message = message.map_or(&*error, |(_, message)| message).trim();
-    (!message.is_empty()).then(|| message.to_owned())
+    message.map_or(error, |(_, message)| message).trim()
+}
+
+/// Returns a notice for each sub-agent that failed. In the event stream their calls are as those of others.
+pub(crate) fn failed_agents(stderr: &str) -> Vec<String> {
+    let plain = without_colors(stderr);
+    let failed = plain.lines().filter_map(failed_agent);
+    let notice =
+        |(name, why): (&str, &str)| format!("the sub-agent {name:?} failed: {}", message_in(why));
+    failed.map(notice).collect()
+}
+
+/// Returns the name of the sub-agent that failed by this line, and the reason.
+fn failed_agent(line: &str) -> Option<(&str, &str)> {
+    let (name, why) = line.strip_prefix("Subagent '")?.split_once("' failed: ")?;
+    Some((name, without_class(why)))
 }
 
 fn is_of_stack(line: &str) -> bool {
@@ -223,4 +242,5 @@ fn is_noise(line: &str) -> bool {
     .iter()
     .any(|words| line.starts_with(words))
         || Trouble::of(line).is_some()
+        || failed_agent(line).is_some()
 }

@@ -7,7 +7,7 @@ use teamster_core::{
 };
 
 use super::super::CopilotDecoder;
-use super::{SESSION, line, message, names, result, run, run_for, run_to};
+use super::{SESSION, line, message, names, of_agent, result, run, run_for, run_to};
 
 fn sessions(events: &[AgentEvent]) -> Vec<&SessionStarted> {
     let found = events.iter().filter_map(|e| match e {
@@ -332,6 +332,31 @@ fn information_for_users_is_a_notice() {
     let asks = event("user_input.requested", json!({"question": "Which?"}));
     let expected = "the CLI waits for an answer to user_input.requested, which a run cannot give";
     assert_eq!(asks.1, expected);
+}
+
+#[test]
+fn failure_of_a_sub_agent_is_reported_once_with_its_name() {
+    let of = |kind: &str, data: &Value| of_agent("A", kind, data);
+    let (events, _) = run(&[
+        of(
+            "subagent.started",
+            &json!({"toolCallId": "1", "agentDisplayName": "helper"}),
+        ),
+        of(
+            "session.error",
+            &json!({"errorType": "query", "message": "400 No.", "statusCode": 400}),
+        ),
+        of(
+            "subagent.failed",
+            &json!({"toolCallId": "1", "agentDisplayName": "helper", "error": "400 No."}),
+        ),
+    ]);
+    let notices = events.iter().filter_map(|event| match event {
+        AgentEvent::Notice(notice) => Some(notice.message.as_str()),
+        _ => None,
+    });
+    let expected = ["the sub-agent \"helper\" failed: 400 No."];
+    assert_eq!(notices.collect::<Vec<_>>(), expected);
 }
 
 #[test]

@@ -143,6 +143,32 @@ fn run_ended_from_outside_has_its_error_and_a_request_notice() {
 }
 
 #[test]
+fn failure_of_a_sub_agent_is_a_warning_and_no_reason_of_the_end() {
+    // As 0.61.0 prints it, with a shorter stack.
+    let stderr = "Subagent 'generalist' failed: _ApiError: {\"error\":{\"code\":400,\"message\":\"Request contains an \
+                  invalid argument.\",\"status\":\"INVALID_ARGUMENT\"}}\n    at x (file:///x.js:1:1) {\n  status: 400\n}\n";
+    let ended = |code| Exit {
+        stderr: stderr.into(),
+        ..exit(code)
+    };
+    let lines = [init(), delta("It failed."), success()];
+    let (events, result) = run_with(&ExecuteParams::new("hi"), &lines, ended(0));
+    assert_eq!(result.status, RunStatus::Completed);
+    let notices = events.iter().filter_map(|event| match event {
+        AgentEvent::Notice(notice) => Some((notice.source, notice.message.as_str())),
+        _ => None,
+    });
+    let expected =
+        "the sub-agent \"generalist\" failed: API error 400: Request contains an invalid argument.";
+    assert_eq!(
+        notices.collect::<Vec<_>>(),
+        [(NoticeSource::Stderr, expected)]
+    );
+    let (_, result) = run_with(&ExecuteParams::new("hi"), &[init()], ended(1));
+    assert!(!error(&result).message.contains("argument"), "{result:?}");
+}
+
+#[test]
 fn the_explanation_is_found_between_repeated_requests() {
     let several = "Attempt 2 failed with status 429. Retrying with backoff... RetryableQuotaError: \
                    Too much.\nSuggested retry after 2s.\n    at x (file:///x.js:1:1) {\n  cause: {\n    \
