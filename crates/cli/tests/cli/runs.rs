@@ -71,7 +71,7 @@ fn every_run_is_in_the_history() {
     let shown = runs(&claude, &["show", "fir"]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     shown.stdout_has("completed");
-    shown.stdout_has("sha256 ");
+    shown.stdout_has("prompt        not kept (sha256 ");
     let store = fs::read(claude.path("state/store.db")).unwrap();
     let wal = fs::read(claude.path("state/store.db-wal")).unwrap_or_default();
     for bytes in [store, wal] {

@@ -81,7 +81,7 @@ fn print(
     line("turns", run.num_turns.map(|turns| turns.to_string()))?;
     let prompt = match &run.prompt {
         Some(prompt) => excerpt(&words::one_line(prompt), PROMPT_BYTES),
-        None => format!("sha256 {}", words::one_line(&run.prompt_hash)),
+        None => format!("not kept (sha256 {})", words::one_line(&run.prompt_hash)),
     };
     line("prompt", Some(prompt))?;
     let host = words::one_line(&run.host);

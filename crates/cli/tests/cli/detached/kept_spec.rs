@@ -141,7 +141,7 @@ fn prompts_are_not_kept_if_the_environment_says_so() {
     shown.stdout_has("prompt        a private matter\n");
     fs::remove_file(runs_folder(&claude).join(&id).join("spec.json")).unwrap();
     let shown = about(&claude, ["runs", "show", &id, "--store", &store]);
-    shown.stdout_has("prompt        sha256 ");
+    shown.stdout_has("prompt        not kept (sha256 ");
     // A title that was given is none.
     let mut command = claude.run(["a private matter", "--title", "My title"]);
     let command = with_state(&mut command, &claude).args(["--detach", "--store", &store]);
