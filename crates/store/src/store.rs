@@ -140,8 +140,14 @@ impl Store {
     pub async fn leave(&self) {
         self.settled(open::PATIENCE).await;
         if matches!(*self.location, Location::File(_)) {
-            // Dropping the last clone would close the connection.
-            std::mem::forget(self.pool.clone());
+            // Never dropped: a connection on its way back to the pool is closed with the runtime, and one in the pool with
+            // that.
+            let last: Pin<Box<dyn Future<Output = ()> + Send + '_>> = Box::pin(async move {
+                std::mem::forget(self.pool.acquire().await);
+            });
+            last.await;
+            // Later calls fail at once. Only the future would wait for the connection.
+            drop(self.pool.close());
         } else {
             self.pool.close().await;
         }
