@@ -244,6 +244,14 @@ def play_markdown(_):
         "> A date in the past means now.\n\n- [x] the parser\n- [ ] the callers\n\n```rust\nlet wait = retry_after(&headers)?;\n```")
 
 
+def play_messages(words):
+    """Sends each of the texts in a file."""
+    with open(words[1]) as file:
+        for content in json.load(file):
+            text(content)
+    done("")
+
+
 def play_create(_):
     """Writes a file of two parts."""
     with open("large.txt", "w") as file:

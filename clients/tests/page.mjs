@@ -14,6 +14,7 @@ import {checkGoOn} from './page-go-on.mjs';
 import {checkMarkdown} from './page-markdown.mjs';
 import {checkNotifications} from './page-notifications.mjs';
 import {checkSpeed} from './page-speed.mjs';
+import {checkTerminal} from './page-terminal.mjs';
 import {checkViews} from './page-views.mjs';
 import {LIMIT, PROGRAM, Server, check, until} from './server.mjs';
 
@@ -482,6 +483,7 @@ await check('a session is started by the form, and takes prompts, steering and i
 await checkForms(chromium, server);
 await checkGoOn(chromium, server);
 await checkMarkdown(chromium, server);
+await checkTerminal(chromium, server);
 await checkViews(chromium, server);
 
 await checkNotifications(chromium, server);
