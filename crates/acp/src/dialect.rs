@@ -55,6 +55,12 @@ pub trait Dialect: Send + 'static {
         false
     }
 
+    /// Returns whether the agent reports each call that runs as begun or ended. If not, a call that it has only announced
+    /// may have run by the end of its turn.
+    fn reports_every_call(&self) -> bool {
+        true
+    }
+
     /// Processes an agent's extension data (`_meta`) in an update of a turn.
     fn meta(&mut self, meta: &Value) {
         let _ = meta;

@@ -150,6 +150,11 @@ impl Dialect for PlainDialect {
         peer::error(error).unwrap_or_else(|| error.plain(during))
     }
 
+    /// fast-agent (0.10.48) announces a command without its arguments, runs it, and prints nothing more of it.
+    fn reports_every_call(&self) -> bool {
+        false
+    }
+
     fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {
         if self.is_teamster {
             let approve = Approve::of(mode);

@@ -95,6 +95,10 @@ impl AcpProtocol {
         let reported = answer
             .reported
             .or_else(|| self.resolve(NextUpdate::Other, out));
+        let is_cancelled = self.cancelling || answer.interrupted;
+        if !is_cancelled && !self.dialect.reports_every_call() {
+            self.announce_pending(out);
+        }
         let end = match answer.result {
             Ok(result) => {
                 let stop_reason = if answer.interrupted {

@@ -240,3 +240,39 @@ fn process_end_in_an_announced_turn_leaves_it_incomplete() {
     let events: Vec<_> = talk.assembler.out().drain().collect();
     assert_eq!(result(&events).status, RunStatus::Incomplete);
 }
+
+/// An agent that reports each call that runs.
+struct Reporting;
+
+impl Dialect for Reporting {
+    fn name(&self) -> &'static str {
+        "Agent"
+    }
+}
+
+/// Plays a turn in which a command is announced, without arguments and an end. Returns the names of its events.
+fn with_an_announced_command(mut talk: Talk) -> Vec<String> {
+    talk.begin("hi");
+    talk.update(
+        json!({"sessionUpdate": "tool_call", "toolCallId": "t1", "title": "bash",
+                       "kind": "execute", "status": "pending", "content": []}),
+    );
+    talk.text("It is done.");
+    let events = talk.end("end_turn");
+    names(&events).into_iter().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_call_that_was_only_announced_may_have_run() {
+    let events = with_an_announced_command(Talk::ready());
+    assert_eq!(events, ["session", "text", "tool_use", "turn_end", "done"]);
+}
+
+#[test]
+fn a_call_that_was_only_announced_did_not_run_where_each_is_reported() {
+    let mut talk = Talk::with(Box::new(Reporting), settings());
+    talk.initialized(json!({}));
+    talk.answer("session/new", json!({"sessionId": SESSION}));
+    let events = with_an_announced_command(talk);
+    assert_eq!(events, ["session", "text", "turn_end", "done"]);
+}
