@@ -13,7 +13,7 @@ use nix::pty::{Winsize, openpty};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 
-use super::{Result, SESSION, now, percentile};
+use super::{Result, SESSION, UUID, now, percentile};
 
 /// A folder with a CLI that prints the output of this program with these arguments.
 struct Place {
@@ -132,7 +132,7 @@ fn time(command: &mut Command) -> Result<i64> {
 /// Measures the program's peak memory and processor time for this much output of a CLI.
 pub(super) fn memory(teamster: &str, mib: &str) -> Result<()> {
     let itself = std::env::current_exe()?;
-    for case in ["mixed", "slow", "answer"] {
+    for case in ["mixed", "slow", "answer", "deltas"] {
         // In a separate process: the system reports the peak of all children.
         let mut measured = Command::new(&itself);
         measured.args(["peak", teamster, mib, case]);
@@ -147,17 +147,24 @@ pub(super) fn memory(teamster: &str, mib: &str) -> Result<()> {
 pub(super) fn peak(teamster: &str, mib: &str, case: &str) -> Result<()> {
     /// Pause after each read of at most 64 KiB.
     const PAUSE: Duration = Duration::from_millis(1);
+    let mixed = format!("mixed {mib}");
     let (emitted, args, pause, name): (_, &[&str], _, _) = match case {
-        "mixed" => (case, &["--json"], None, "lines of all kinds, `--json`"),
+        "mixed" => (mixed, &["--json"], None, "lines of all kinds, `--json`"),
         "slow" => (
-            "mixed",
+            mixed,
             &["--json"],
             Some(PAUSE),
             "the same, 1 ms of sleep for each 64 KiB that are read",
         ),
-        _ => ("answer", &[], None, "one answer, as text"),
+        "answer" => (format!("answer {mib}"), &[], None, "one answer, as text"),
+        _ => (
+            "emit 200000 0".to_owned(),
+            &["--json"],
+            None,
+            "text deltas, `--json`",
+        ),
     };
-    let place = Place::new(&format!("{emitted} {mib}"))?;
+    let place = Place::new(&emitted)?;
     let teamster = fs::canonicalize(teamster)?;
     let [lines, _] = read(&mut place.command(&place.cli), None)?;
     let of_cli = used()?;
@@ -230,7 +237,7 @@ pub(super) fn answer(mib: usize) -> Result<()> {
 
 fn delta(out: &mut impl Write, text: &str) -> Result<usize> {
     let line = format!(
-        r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}},"session_id":"{SESSION}","parent_tool_use_id":null}}
+        r#"{{"type":"stream_event","event":{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{text}"}}}},"session_id":"{SESSION}","parent_tool_use_id":null,"uuid":"{UUID}"}}
 "#
     );
     out.write_all(line.as_bytes())?;
