@@ -127,13 +127,15 @@ impl SessionLocks {
                 Err(TryLockError::Error(error)) => return Err(error),
             }
             // The previous holder may have removed this file: then the next process opens another one.
-            let is_there = fs::metadata(path).is_ok_and(|there| {
-                file.metadata()
-                    .is_ok_and(|own| (own.dev(), own.ino()) == (there.dev(), there.ino()))
-            });
+            let own = file.metadata()?;
+            let is_there = fs::metadata(path)
+                .is_ok_and(|there| (own.dev(), own.ino()) == (there.dev(), there.ino()));
             if is_there {
                 before(Step::NameSessionHolder);
-                file.set_len(0)?;
+                // ext4 writes a file that was truncated to the disk when it is closed, even if it was empty.
+                if own.len() > 0 {
+                    file.set_len(0)?;
+                }
                 file.write_all(&serde_json::to_vec(&self.holder)?)?;
                 return Ok(Ok(file));
             }
