@@ -18,7 +18,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::args::OutputArgs;
 use crate::exit_code;
 use crate::render::{Json, Narrator, Plain, Sink, Spinner, TermSpinner, Terminal, TextIsFinal};
-use crate::runtime::runtime_of_run;
+use crate::runtime::tokio_runtime;
 use crate::signals::Signals;
 use teamster_host::{Guard, HostedRun};
 
@@ -95,7 +95,7 @@ pub(crate) fn agent(
 ) -> anyhow::Result<u8> {
     let directory = view.directory.clone();
     let sink = sink(output, view, TextIsFinal::WithMessage);
-    let runtime = runtime_of_run()?;
+    let runtime = tokio_runtime()?;
     let shown = run(runtime, sink, directory.as_deref(), false, async || {
         Ok(start())
     })?;

@@ -3,12 +3,6 @@
 use anyhow::Context;
 use teamster_host::threads;
 
-/// Creates the runtime of a run, with one worker thread: it reads what the agent prints while the main thread waits for a
-/// slow reader of stdout.
-pub(crate) fn runtime_of_run() -> anyhow::Result<tokio::runtime::Runtime> {
-    threads::runtime(1).context("cannot start the runtime")
-}
-
 /// Creates a runtime with two worker threads. They read what the agent prints while the main thread waits for a slow
 /// reader of stdout.
 pub(crate) fn tokio_runtime() -> anyhow::Result<tokio::runtime::Runtime> {

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::exit_code::refused;
 use crate::remote::Machine;
 use crate::render::TextIsFinal;
-use crate::runtime::runtime_of_run;
+use crate::runtime::tokio_runtime;
 use crate::spec::Local;
 use crate::{drive, start, words};
 use args::RunArgs;
@@ -36,7 +36,7 @@ pub(crate) fn main(args: RunArgs, machine: &Machine) -> anyhow::Result<u8> {
     options.native = local.output.native;
     options.ends_process = true;
     let starting = drive::starting(local.output, &spec.provider);
-    let runtime = runtime_of_run()?;
+    let runtime = tokio_runtime()?;
     let prepared = runtime.block_on(crate::global::host().prepare_run(spec, options));
     drop(starting);
     let mut prepared = prepared.map_err(refused)?;
@@ -79,7 +79,7 @@ fn attached(
     };
     let shown = drive::run(runtime, sink, guarded, keep, start);
     if let Some(recording) = recording
-        && let Ok(runtime) = runtime_of_run()
+        && let Ok(runtime) = tokio_runtime()
     {
         runtime.block_on(recording.complete(info));
     }
