@@ -146,8 +146,6 @@ struct Question {
     hook: Option<HookEvent>,
     /// True if an MCP server requests input.
     is_of_server: bool,
-    /// True if the server's form has required fields.
-    needs_content: bool,
 }
 
 #[derive(Debug)]
@@ -295,17 +293,11 @@ impl SessionProtocol for ClaudeSession {
 
     fn unsupported_answer(&self, id: u64, answer: &PermissionAnswer) -> Option<String> {
         let question = self.questions.get(&id)?;
-        let is_missing = match answer {
-            PermissionAnswer::Deny(_) => false,
-            _ if question.is_of_server => {
-                question.needs_content && !matches!(answer, PermissionAnswer::AllowWith(_))
-            }
-            _ => {
-                question.tool_name == ASK_USER
-                    && question.hook.is_none()
-                    && !ask_user::is_answered(&question.input, answer)
-            }
-        };
+        let is_missing = question.tool_name == ASK_USER
+            && !question.is_of_server
+            && question.hook.is_none()
+            && !matches!(answer, PermissionAnswer::Deny(_))
+            && !ask_user::is_answered(&question.input, answer);
         is_missing
             .then(|| "no question was answered: answer with the fields of its form".to_owned())
     }

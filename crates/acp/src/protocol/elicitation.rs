@@ -46,15 +46,11 @@ impl AcpProtocol {
         let mut request = PermissionRequest::new(number, NAME, ToolKind::Other, input);
         request.tool_id = tool_id;
         request.message = message;
-        let needs_content = schema["required"]
-            .as_array()
-            .is_some_and(|fields| !fields.is_empty());
-        let subject = Subject::Elicitation { needs_content };
         request.schema = Some(schema);
         request.takes_input = true;
         self.outbox.ask(request);
         self.permissions
-            .push(Pending::new(number, id, call, subject));
+            .push(Pending::new(number, id, call, Subject::Elicitation));
     }
 
     /// Withdraws the request that the agent has cancelled. Returns `None` if the line names none.

@@ -35,10 +35,7 @@ pub(super) enum Subject {
     /// A question that is asked as a request for permission, with the request's own data about the call.
     Choice(Vec<PermissionOption>, Value),
     /// A question with a form or a page.
-    Elicitation {
-        /// The form has required fields.
-        needs_content: bool,
-    },
+    Elicitation,
 }
 
 impl Pending {
@@ -54,7 +51,7 @@ impl Pending {
     /// Ends the request without an answer.
     pub(super) fn cancel(self, outbox: &mut Outbox) {
         match self.subject {
-            Subject::Elicitation { .. } => write::elicited(outbox, &self.id, None),
+            Subject::Elicitation => write::elicited(outbox, &self.id, None),
             _ => write::permission(outbox, &self.id, None),
         }
         outbox.withdraw(self.number);
@@ -194,7 +191,7 @@ impl AcpProtocol {
         };
         let pending = self.permissions.remove(at);
         match &pending.subject {
-            Subject::Elicitation { .. } => {
+            Subject::Elicitation => {
                 return write::elicited(&mut self.outbox, &pending.id, Some(answer));
             }
             Subject::Choice(options, asked) => match self.choice_of(options, asked, answer) {
@@ -250,13 +247,7 @@ impl AcpProtocol {
         let name = self.dialect.name();
         let pending = self.permissions.iter().find(|it| it.number == number)?;
         match (&pending.subject, answer) {
-            (
-                Subject::Elicitation {
-                    needs_content: true,
-                },
-                PermissionAnswer::Allow | PermissionAnswer::AllowAlways,
-            ) => Some("the form has required fields: answer with their values".to_owned()),
-            (Subject::Elicitation { .. }, _) | (_, PermissionAnswer::Deny(_)) => None,
+            (Subject::Elicitation, _) | (_, PermissionAnswer::Deny(_)) => None,
             (Subject::Choice(options, asked), _) => {
                 let is_none = self.choice_of(options, asked, answer).is_none();
                 is_none.then(|| "the answer is not one of the choices".to_owned())

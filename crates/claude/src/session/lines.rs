@@ -210,7 +210,6 @@ impl ClaudeSession {
             suggestions: ask.suggestions,
             hook: None,
             is_of_server: false,
-            needs_content: false,
         };
         self.questions.insert(request.id, question);
         self.outbox.ask(request);
@@ -237,7 +236,6 @@ impl ClaudeSession {
             suggestions: Vec::new(),
             hook: Some(hook.event),
             is_of_server: false,
-            needs_content: false,
         };
         self.questions.insert(request.id, question);
         self.outbox.ask(request);
@@ -246,9 +244,6 @@ impl ClaudeSession {
     fn elicit(&mut self, asked: Elicitation, out: &mut Events) {
         self.last_question += 1;
         let schema = asked.schema.unwrap_or_else(|| json!({"type": "object"}));
-        let needs_content = schema["required"]
-            .as_array()
-            .is_some_and(|it| !it.is_empty());
         let mut request = PermissionRequest::question(
             self.last_question,
             &asked.server,
@@ -271,7 +266,6 @@ impl ClaudeSession {
             suggestions: Vec::new(),
             hook: None,
             is_of_server: true,
-            needs_content,
         };
         self.questions.insert(request.id, question);
         self.outbox.ask(request);

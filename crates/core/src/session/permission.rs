@@ -150,6 +150,17 @@ impl PermissionRequest {
         }
     }
 
+    /// Returns why this is no answer to a question: its form has required fields, and a plain permission has no values.
+    pub(crate) fn unanswered(&self, answer: &PermissionAnswer) -> Option<String> {
+        let required = self.schema.as_ref()?["required"].as_array()?;
+        let is_plain = matches!(
+            answer,
+            PermissionAnswer::Allow | PermissionAnswer::AllowAlways
+        );
+        (is_plain && !required.is_empty())
+            .then(|| "the form has required fields: answer with their values".to_owned())
+    }
+
     /// Creates the question of an MCP server for input of this JSON Schema, while one of its tools runs.
     pub fn question(id: u64, server: &str, message: &str, schema: Value) -> Self {
         let input = serde_json::json!({"server": server});

@@ -118,10 +118,11 @@ fn choices_of_the_model_go_to_the_caller_as_a_form() {
 
 #[test]
 fn a_question_without_an_answer_is_denied() {
+    let plain = "the form has required fields: answer with their values";
     let missing = "no question was answered: answer with the fields of its form";
     for (answer, reason) in [
-        (PermissionAnswer::Allow, missing),
-        (PermissionAnswer::AllowAlways, missing),
+        (PermissionAnswer::Allow, plain),
+        (PermissionAnswer::AllowAlways, plain),
         (PermissionAnswer::AllowWith(json!({"x": "blue"})), missing),
         (PermissionAnswer::Deny(None), "The user did not answer."),
         (PermissionAnswer::Deny(Some("later".into())), "later"),

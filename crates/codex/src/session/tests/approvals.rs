@@ -137,8 +137,14 @@ fn permissions_for_some_time() {
 
 #[test]
 fn a_server_s_question_goes_to_the_caller() {
-    let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    let schema =
+        json!({"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]});
     for (answer, written) in [
+        (
+            // It has no value for the required field.
+            PermissionAnswer::Allow,
+            json!({"action": "decline", "content": null, "_meta": null}),
+        ),
         (
             PermissionAnswer::AllowWith(json!({"name": "Ada"})),
             json!({"action": "accept", "content": {"name": "Ada"}, "_meta": null}),

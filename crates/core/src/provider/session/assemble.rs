@@ -228,7 +228,8 @@ impl SessionAssembler {
     /// Answers a permission request. The stream reports the outcome: an unsupported answer is a denial, with the
     /// reason.
     pub fn answer(&mut self, request: &PermissionRequest, mut answer: PermissionAnswer) {
-        let unsupported = (self.protocol.lock()).unsupported_answer(request.id, &answer);
+        let unsupported = (request.unanswered(&answer))
+            .or_else(|| (self.protocol.lock()).unsupported_answer(request.id, &answer));
         if unsupported.is_some() {
             answer = PermissionAnswer::Deny(unsupported);
         }
