@@ -85,7 +85,7 @@ pub fn leftovers() -> Vec<Leftover> {
 /// that keep background work and of runs in other directories are not affected. Repeats that until none is found, and
 /// waits for owners that are exiting, for 2 s at most.
 ///
-/// There are none if the owner exited normally. The program's guard process calls this before each run, because
+/// There are none if the owner exited normally. The program's guard process calls this when a run starts, because
 /// owner and guard may have been killed together.
 ///
 /// Linux only; no effect elsewhere.
