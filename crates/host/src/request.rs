@@ -64,12 +64,6 @@ pub(crate) fn agents(
         config,
     }];
     agents.extend(fallbacks);
-    for agent in &mut agents {
-        params::fit_title(
-            &mut agent.candidate.params,
-            agent.candidate.runtime.capabilities(),
-        );
-    }
     let providers: Vec<_> = agents.iter().map(|agent| agent.provider).collect();
     let accounts = host.accounts_of(&spec.accounts, &providers)?;
     let agents = agents
@@ -153,6 +147,7 @@ pub(crate) fn plan(
             // The orchestrator passes it to each attempt.
             let mut of_attempt = candidate.params.clone();
             let capabilities = candidate.runtime.capabilities();
+            params::fit_title(&mut of_attempt, capabilities);
             let own = budget.usd.filter(|_| capabilities.max_budget_usd);
             of_attempt.max_budget_usd = of_attempt.max_budget_usd.or(own);
             let sessions = host.providers().session_runtime(provider, config);

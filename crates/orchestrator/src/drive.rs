@@ -267,7 +267,7 @@ impl Driver {
 
     /// Builds the parameters of an attempt.
     fn params(&self, candidate: &Candidate, resume: bool, request: &RunRequest) -> ExecuteParams {
-        let mut params = candidate.params.clone();
+        let mut params = candidate.for_agent();
         params.cancel = self.abort.token();
         params.env.extend(self.variables());
         let session = self.account.session();

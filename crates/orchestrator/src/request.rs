@@ -227,8 +227,17 @@ impl Candidate {
 
     /// Checks the parameters. A runtime that panics has no objection: its attempt reports that.
     fn check(&self) -> Result<(), AgentError> {
-        let check = || self.runtime.check(&self.params);
+        let check = || self.runtime.check(&self.for_agent());
         catch_unwind(AssertUnwindSafe(check)).unwrap_or(Ok(()))
+    }
+
+    /// Returns the parameters for the agent: without the title, which is the run's, if its CLI has no place for one.
+    pub(crate) fn for_agent(&self) -> ExecuteParams {
+        let mut params = self.params.clone();
+        if !self.runtime.capabilities().title {
+            params.title = None;
+        }
+        params
     }
 
     /// Sets the model.
