@@ -362,7 +362,7 @@ impl CopilotDecoder {
                     self.background.wakes();
                     self.ending.turns += 1;
                     self.ending.works();
-                    if std::mem::take(&mut lane.cut_off) {
+                    if mem::take(&mut lane.cut_off) {
                         out.notice(
                             NoticeLevel::Warning,
                             NoticeSource::Stdout,

@@ -193,7 +193,7 @@ fn a_limit_of_credits_is_a_budget() {
 
 #[test]
 fn stopping_a_sub_agent_interrupts_no_other() {
-    let aborted = super::of_agent("A", "abort", &json!({"reason": "user_abort"}));
+    let aborted = of_agent("A", "abort", &json!({"reason": "user_abort"}));
     let (_, done) = run(&[aborted, message("a", "x"), result(0)]);
     assert_eq!(done.status, RunStatus::Completed);
 }

@@ -4,7 +4,7 @@ use teamster_core::provider::{Exit, Stop};
 use teamster_core::{AgentError, AgentEvent, RunResult};
 use teamster_core::{ErrorCode, ErrorKind, ExecuteParams, NoticeSource, RunStatus};
 
-use super::{delta, error, exit, init, run_with};
+use super::{delta, error, exit, init, run_with, success};
 
 fn never_began(stderr: &str, code: i32) -> (ErrorKind, ErrorCode, String) {
     let ended = Exit {
