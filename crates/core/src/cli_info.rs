@@ -224,11 +224,11 @@ mod tests {
 
     #[test]
     fn a_program_of_the_environment_is_not_empty() {
-        let info = CliInfo::new("my-agent", "X", "x");
-        assert_eq!(info.program_variable(), "TEAMSTER_MY_AGENT_BIN");
+        let info = CliInfo::new("test-agent", "X", "x");
+        assert_eq!(info.program_variable(), "TEAMSTER_TEST_AGENT_BIN");
         for (value, program) in [(Some("/x"), Some("/x")), (Some(""), None), (None, None)] {
             let set = |name: &str| {
-                assert_eq!(name, "TEAMSTER_MY_AGENT_BIN");
+                assert_eq!(name, "TEAMSTER_TEST_AGENT_BIN");
                 value.map(OsString::from)
             };
             assert_eq!(

@@ -397,7 +397,7 @@ fn control_characters_in_the_history_are_removed() {
 }
 
 #[test]
-fn a_run_leaves_its_journal_to_the_next_command_which_closes_the_store() {
+fn a_run_leaves_its_journal_to_the_next_command() {
     let claude = Claude::plays("text", 0);
     for _ in 0..2 {
         assert_eq!(agent(&claude, &["x"]).code, Some(0));

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_cli_lists_as_denied_is_reported() {
+    fn denials_that_the_cli_lists_are_reported() {
         let denial = |id: &str| PermissionDenial::new("sh").tool_id(Some(Id::from(id)));
         let result = RunResult::default().permission_denials(vec![denial("a"), denial("b")]);
         let by_cli =

@@ -269,7 +269,7 @@ fn a_call_that_was_only_announced_may_have_run() {
 }
 
 #[test]
-fn a_call_that_was_only_announced_did_not_run_where_each_is_reported() {
+fn an_announced_call_did_not_run_where_each_is_reported() {
     let mut talk = Talk::with(Box::new(Reporting), settings());
     talk.initialized(json!({}));
     talk.answer("session/new", json!({"sessionId": SESSION}));
