@@ -45,6 +45,8 @@ pub(crate) struct Line {
     pub(crate) tail: String,
     /// Cuts the body to fit into one line.
     pub(crate) fit: bool,
+    /// Wraps a remark, too.
+    is_wrapped: bool,
 }
 
 /// Maximum width of a fitted body where the terminal's width is unknown, in columns.
@@ -60,12 +62,19 @@ impl Line {
             body: body.into(),
             tail: String::new(),
             fit: false,
+            is_wrapped: false,
         }
     }
 
     /// Creates a remark.
     pub(crate) fn aside(body: impl Into<String>) -> Self {
         Self::new(Tone::Aside, "", body)
+    }
+
+    /// Wraps a remark between words. It MUST have no command to copy.
+    pub(crate) fn wrapped(mut self) -> Self {
+        self.is_wrapped = true;
+        self
     }
 
     /// Sets the indentation, in columns.
@@ -112,6 +121,8 @@ impl Line {
 
     fn fit_body(&self, width: Option<usize>, gap: &str) -> String {
         let mark = self.tone.mark();
+        let is_first = self.is_wrapped && mark.is_empty() && self.head.is_empty();
+        let gap = if is_first { "" } else { gap };
         let before = self.indent
             + measure_text_width(mark)
             + usize::from(!mark.is_empty())
@@ -121,7 +132,7 @@ impl Line {
         let width = width.map(|width| width.saturating_sub(1));
         if !self.fit {
             // A remark may contain a command to copy, so only the terminal wraps it.
-            let width = width.filter(|_| self.tone != Tone::Aside);
+            let width = width.filter(|_| self.is_wrapped || self.tone != Tone::Aside);
             // Continuation lines are indented.
             return words::wrap(
                 &self.body,
@@ -220,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_wrapped_between_words_and_a_command_is_not() {
+    fn a_line_is_wrapped_between_words_and_a_command_is_not() {
         let error = Line::new(Tone::Error, "error:", "the model cannot be reached");
         assert_eq!(
             error.show(Some(19), false),
@@ -228,6 +239,11 @@ mod tests {
         );
         let command = "resume with: teamster run claude --resume s-1 PROMPT";
         assert_eq!(Line::aside(command).show(Some(20), false), command);
+        let session = Line::aside("Embedded · session 4e584bc5").wrapped();
+        assert_eq!(
+            session.show(Some(24), false),
+            "Embedded · session\n  4e584bc5"
+        );
     }
 
     #[test]

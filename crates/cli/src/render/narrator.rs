@@ -223,7 +223,7 @@ impl Narrator {
             let _ = write!(body, " · {}", words::one_line(model));
         }
         let _ = write!(body, " · session {}", words::one_line(&session.session_id));
-        Some(Line::aside(body))
+        Some(Line::aside(body).wrapped())
     }
 
     fn tool_use(&mut self, tool: &ToolUse, now: Duration, lines: &mut Vec<Line>) {

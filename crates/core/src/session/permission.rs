@@ -200,7 +200,7 @@ impl PermissionRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PermissionAnswer {
-    /// Allows this call.
+    /// Allows this call. It is no answer to a question whose form has required fields, which it denies.
     Allow,
     /// Allows this call, and the tool for the rest of the session if the CLI supports that.
     AllowAlways,
