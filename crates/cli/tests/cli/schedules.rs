@@ -16,8 +16,11 @@ use crate::cli::{LIMIT, run, teamster};
 fn schedule_starts_a_run_that_outlives_the_supervisor() {
     let agents = Agents::new().codex(&[("text", 0), ("text", 0)]);
     let config = agents.path("agents.config.json");
+    // The recorded output is that of a run which cannot ask.
+    let run_spec =
+        json!({"provider": "codex", "prompt": "Look", "workingDirectory": ".", "askTimeoutMs": 0});
     let schedule = json!({
-        "id": "poll", "every": "2s", "run": {"provider": "codex", "prompt": "Look", "workingDirectory": "."},
+        "id": "poll", "every": "2s", "run": run_spec,
     });
     let text = json!({"agents": [], "schedules": [schedule]}).to_string();
     fs::write(&config, text).unwrap();
