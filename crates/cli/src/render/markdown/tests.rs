@@ -204,7 +204,7 @@ fn words_in_a_line() {
             "[a] [b][c] f(x)[0] <b> x < y",
             "[a] [b][c] f(x)[0] <b> x < y",
         ),
-        ("``a ` b`` `**x**` **`y**`**", "a ` b **x** y`"),
+        ("``a ` b`` `**x**` **`y**`**", "a ` b **x** y**"),
         (
             "1986\\. A year\n1986. Another",
             "1986. A year\n1986. Another",
