@@ -1,11 +1,10 @@
 //! Plays a scenario with a real CLI, through the public API.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use serde_json::Value;
 use teamster::{
     EnvPolicy, EventStream, ExecuteParams, LogEntry, McpServer, PermissionMode, RuntimeConfig,
 };
@@ -20,14 +19,11 @@ use crate::image;
 use crate::install;
 use crate::json::holds;
 use crate::location::{self, Location, processes_of};
-use crate::played::{Played, Which, result_of};
+use crate::played::{Played, Which, denials_in, result_of};
 use crate::scenario::{ANSWERS_AROUND, Abort, Permission, Resume, Run, Scenario, Service};
 
 /// Maximum duration of a run. The slowest CLI needs about 80 s.
 pub(crate) const LIMIT: Duration = Duration::from_mins(4);
-
-/// The field with a CLI's own list of what it denied.
-const DENIALS: &str = "permission_denials";
 
 /// A session id that no CLI knows.
 const UNKNOWN_SESSION: &str = "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000";
@@ -353,19 +349,6 @@ pub(crate) fn played(
         printed: stage.agent.printed(&stage.location.directory()),
         has_no_listener: stage.model.is_none(),
     })
-}
-
-/// Returns the ids of the calls in the CLI's own list of what it denied (`permission_denials` at the end of a turn).
-pub(crate) fn denials_in(entries: &[LogEntry]) -> BTreeSet<String> {
-    let lists = entries.iter().filter_map(LogEntry::native);
-    let lists = lists.filter(|line| line.get().contains(DENIALS));
-    let mut ids = BTreeSet::new();
-    for line in lists {
-        let line: Value = serde_json::from_str(line.get()).unwrap_or_default();
-        let listed = line[DENIALS].as_array().into_iter().flatten();
-        ids.extend(listed.filter_map(|it| it["tool_use_id"].as_str().map(str::to_owned)));
-    }
-    ids
 }
 
 /// Returns all that the script lets the model write, or `None` if the story of the run has a text that does not follow

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::bail;
+use serde_json::Value;
 use teamster::{AgentEvent, LogEntry, RunResult, RunStatus, Usage};
 use teamster_mock_model::Request;
 
-use crate::play;
+/// The field with a CLI's own list of what it denied.
+const DENIALS: &str = "permission_denials";
 
 /// Number or purpose of a run or turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,10 +111,23 @@ pub(crate) fn result_of(events: &[AgentEvent]) -> anyhow::Result<RunResult> {
     }
 }
 
+/// Returns the ids of the calls in the CLI's own list of what it denied (`permission_denials` at the end of a turn).
+pub(crate) fn denials_in(entries: &[LogEntry]) -> BTreeSet<String> {
+    let lists = entries.iter().filter_map(LogEntry::native);
+    let lists = lists.filter(|line| line.get().contains(DENIALS));
+    let mut ids = BTreeSet::new();
+    for line in lists {
+        let line: Value = serde_json::from_str(line.get()).unwrap_or_default();
+        let listed = line[DENIALS].as_array().into_iter().flatten();
+        ids.extend(listed.filter_map(|it| it["tool_use_id"].as_str().map(str::to_owned)));
+    }
+    ids
+}
+
 impl Played {
     /// Merges the result of an unasked turn that followed this one.
     pub(crate) fn go_on(&mut self, entries: Vec<LogEntry>) -> anyhow::Result<()> {
-        self.denials_by_cli.extend(play::denials_in(&entries));
+        self.denials_by_cli.extend(denials_in(&entries));
         let events: Vec<_> = entries.into_iter().map(|entry| entry.event).collect();
         let next = result_of(&events)?;
         self.unasked += 1;

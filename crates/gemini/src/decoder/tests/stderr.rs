@@ -143,7 +143,7 @@ fn run_ended_from_outside_has_its_error_and_a_request_notice() {
 }
 
 #[test]
-fn failure_of_a_sub_agent_is_a_warning_and_no_reason_of_the_end() {
+fn failed_sub_agent_is_a_warning_and_no_reason_of_the_end() {
     // As 0.61.0 prints it, with a shorter stack.
     let stderr = "Subagent 'generalist' failed: _ApiError: {\"error\":{\"code\":400,\"message\":\"Request contains an \
                   invalid argument.\",\"status\":\"INVALID_ARGUMENT\"}}\n    at x (file:///x.js:1:1) {\n  status: 400\n}\n";
