@@ -6,6 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use teamster_core::{ExecuteParams, SystemPrompt};
+use teamster_process::is_repository;
 
 /// File with a project's instructions.
 const INSTRUCTIONS: &str = "AGENTS.md";
@@ -46,8 +47,7 @@ fn usual(directory: &Path) -> String {
 /// Returns the instructions for a directory: those of the repository's root first, its own last. Without a
 /// repository, only its own.
 fn instructions(directory: &Path) -> Vec<(String, String)> {
-    let is_root = |folder: &&Path| folder.join(".git").symlink_metadata().is_ok();
-    let root = directory.ancestors().find(is_root).unwrap_or(directory);
+    let root = (directory.ancestors().find(|folder| is_repository(folder))).unwrap_or(directory);
     let mut left = MOST;
     let mut found = Vec::new();
     // What is nearer is more important if there is too much.

@@ -50,12 +50,29 @@ fn is_foreign(directory: &Path, variable: impl Fn(&str) -> Option<PathBuf>) -> b
     }
 }
 
+/// Returns whether a folder is the top of a repository or of a worktree. A folder `.git` without a `HEAD` is none, for
+/// git too: sandboxes leave empty ones in the folders that they protect.
+///
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// std::fs::create_dir(folder.path().join(".git"))?;
+/// assert!(!teamster_process::is_repository(folder.path()));
+/// std::fs::write(folder.path().join(".git/HEAD"), "ref: refs/heads/main\n")?;
+/// assert!(teamster_process::is_repository(folder.path()));
+/// # std::io::Result::Ok(())
+/// ```
+pub fn is_repository(folder: &Path) -> bool {
+    let entry = folder.join(".git");
+    entry.is_file() || entry.join("HEAD").symlink_metadata().is_ok()
+}
+
 /// Returns the folder with the data of the worktree that contains this directory, as git finds it.
 fn git_dir(directory: &Path) -> Option<PathBuf> {
     directory.ancestors().find_map(|folder| {
         let entry = folder.join(".git");
         if entry.is_dir() {
-            return entry.canonicalize().ok();
+            let data = is_repository(folder).then(|| entry.canonicalize().ok());
+            return data.flatten();
         }
         // A linked worktree or a submodule has a file instead.
         let text = fs::read_to_string(entry).ok()?;
@@ -112,6 +129,11 @@ mod tests {
         ] {
             fs::create_dir_all(path(folder)).unwrap();
         }
+        for top in ["a", "b"] {
+            fs::write(path(top).join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+        }
+        // As a sandbox leaves it: it hides no repository around it.
+        fs::create_dir_all(path("a/sub/.git")).unwrap();
         let linked = format!("gitdir: {}\n", path("a/.git/worktrees/w").display());
         fs::write(path("w/.git"), linked).unwrap();
         symlink(path("a"), path("link")).unwrap();

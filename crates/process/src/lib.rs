@@ -215,7 +215,7 @@ pub use files::{
     DRAFT_PREFIX, FileMode, create_file, make_private_folder, open_regular_file,
     open_unlinked_file, replace_file,
 };
-pub use git_env::foreign_git_variables;
+pub use git_env::{foreign_git_variables, is_repository};
 pub use group::ProcessGroup;
 pub use identity::{Presence, ProcessIdentity, ProcessSignal, children, process_space};
 pub use images::load_images;

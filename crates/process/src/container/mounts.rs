@@ -3,11 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::git_env::is_repository;
+
 /// Returns the working directory, or the work tree of git that it is in, and the repository of that work tree if it is
 /// elsewhere. A work tree that has the user's home in it is left out.
 pub(super) fn of_workspace(directory: &Path) -> Vec<PathBuf> {
     let home = std::env::home_dir();
-    let top = directory.ancestors().find(|it| it.join(".git").exists());
+    let top = directory.ancestors().find(|it| is_repository(it));
     let top = top.filter(|top| home.as_ref().is_none_or(|home| !home.starts_with(top)));
     let Some(top) = top else {
         return vec![directory.to_owned()];
@@ -44,6 +46,7 @@ mod tests {
         };
         assert_eq!(of_workspace(&dir("plain/sub")), [temp.join("plain/sub")]);
         dir("main/.git/worktrees/linked");
+        fs::write(temp.join("main/.git/HEAD"), "ref: refs/heads/main\n").unwrap();
         assert_eq!(of_workspace(&dir("main/sub")), [temp.join("main")]);
         // As `git worktree add` writes them.
         let own = temp.join("main/.git/worktrees/linked");
