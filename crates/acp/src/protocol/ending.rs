@@ -22,7 +22,8 @@ const AFTER_ANSWER: Duration = Duration::from_millis(250);
 /// Silence that ends a turn in which the agent printed more after its answer, or which it began without announcing it.
 const AFTER_MORE: Duration = Duration::from_secs(1);
 /// Longest wait for the agent's record of a turn that it has answered. Without the record a turn of Kimi Code has no
-/// tokens and no failure. On a machine with 20 busy programs for two processors it took more than 2 s in half of the turns.
+/// tokens and no failure. On a machine with 20 busy programs for two processors it came later than 2 s after the answer
+/// in some turns.
 const FOR_RECORD: Duration = Duration::from_secs(10);
 
 /// The agent's answer to a prompt, until the turn ends.
