@@ -62,8 +62,12 @@ pub(crate) const FACTS: &[(&str, &str)] = &[
     ),
     ("processes", "processes that were left after the end"),
     (
+        "grammar",
+        "how its events are not a stream as the grammar has it: each call begins once, and has one result or is open at the end",
+    ),
+    (
         "rules",
-        "rules of every run that it broke: its events are a stream as the grammar has it, all text is the model's, a completed run has no open call and no open request, its tokens are no less than during the run, and those of a session are those in the CLI's files",
+        "rules of every run that it broke: all text is the model's, a completed run has no open call and no open request, its tokens are those of the model's answers and no less than during the run, those of a session are those in the CLI's files, and what the CLI lists as denied is among the denials",
     ),
     (
         "unknown_lines",

@@ -232,6 +232,9 @@ pub(crate) fn actual(played: &Played, expected: &Story) -> Story {
     };
     lines("unknown_lines", result.diagnostics.unknown);
     lines("other_lines", result.diagnostics.malformed);
+    if let Some(violation) = rules::ungrammatical(played) {
+        story.insert("grammar".into(), violation.into());
+    }
     let broken = rules::broken(played);
     if !broken.is_empty() {
         story.insert("rules".into(), broken.into());

@@ -182,6 +182,8 @@ impl<'a> Evidence<'a> {
         match base {
             "unknown_lines" => self.unknown_lines(),
             "other_lines" => (Cause::Violation, self.first_violation()),
+            "grammar" => (Cause::Teamster, "the events are its own".to_owned()),
+            "processes" => (Cause::Teamster, "it ends them".to_owned()),
             "retried" | "warned" => (
                 Cause::Protocol,
                 "the protocol has no message for it".to_owned(),

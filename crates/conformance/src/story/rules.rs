@@ -9,6 +9,14 @@ use teamster_mock_model::{Request, Tokens};
 
 use crate::played::Played;
 
+/// Returns how the events of a run are not a stream as the grammar has it. That is never by the CLI.
+pub(super) fn ungrammatical(played: &Played) -> Option<String> {
+    // A turn that is reported as a part of another has an end of its own.
+    let is_one = played.unasked == 0;
+    let violation = grammar::check(&played.events).err().filter(|_| is_one)?;
+    Some(violation.to_string())
+}
+
 /// Returns the rules that a run breaks, each with what it did.
 pub(super) fn broken(played: &Played) -> Vec<Value> {
     let result = &played.result;
@@ -51,12 +59,6 @@ pub(super) fn broken(played: &Played) -> Vec<Value> {
                 ));
             }
         }
-    }
-    // A turn that is reported as a part of another has an end of its own.
-    if played.unasked == 0
-        && let Err(violation) = grammar::check(&played.events)
-    {
-        broken.push(violation.to_string());
     }
     if result.status == RunStatus::Completed {
         let open = unanswered(&played.events).into_iter();
