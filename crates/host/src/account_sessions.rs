@@ -108,13 +108,12 @@ impl AccountSessions {
                 "both have gone on with it: continue it with one of them",
             ));
         }
-        copy_file(file, &target)?;
-        // What Claude Code keeps beside it: sub-agents, and long results of tools.
+        // What Claude Code keeps beside it: sub-agents, and long results of tools. Before the file, whose copy counts as whole.
         let beside = file.with_extension("");
         if beside.is_dir() {
             copy_folder(&beside, &target.with_extension(""))?;
         }
-        Ok(())
+        copy_file(file, &target)
     }
 }
 
@@ -283,6 +282,51 @@ mod tests {
             error.message
         );
         assert_eq!(fs::read(&own).unwrap(), before);
+    }
+
+    #[test]
+    fn session_without_a_prompt_of_text_is_brought() {
+        let (work, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let homes = [work.path(), home.path()];
+        let accounts = sessions("claude", "CLAUDE_CONFIG_DIR", homes).unwrap();
+        let image = "A".repeat(2 << 20);
+        for content in [
+            r#""<task>Fix it</task>""#.to_owned(),
+            format!(r#"[{{"type":"image","source":{{"type":"base64","data":"{image}"}}}}]"#),
+        ] {
+            // In the form of its files, made by hand.
+            let line = format!(
+                r#"{{"type":"user","sessionId":"{SESSION}","cwd":"/w","message":{{"role":"user","content":{content}}}}}"#
+            );
+            let below = format!("projects/-w/{SESSION}.jsonl");
+            let file = work.path().join(&below);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, &line).unwrap();
+            assert!(accounts.bring(SESSION, 1).unwrap());
+            let copy = home.path().join(&below);
+            assert_eq!(fs::read_to_string(&copy).unwrap(), line);
+            fs::remove_file(copy).unwrap();
+        }
+    }
+
+    #[test]
+    fn session_that_was_copied_in_part_has_no_file() {
+        let (work, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let accounts = sessions("codex", "CODEX_HOME", [work.path(), home.path()]).unwrap();
+        let file = rollout(work.path(), &[]);
+        let beside = file.with_extension("");
+        fs::create_dir(&beside).unwrap();
+        fs::write(beside.join("agent.jsonl"), "{}").unwrap();
+        let copy = home.path().join(file.strip_prefix(work.path()).unwrap());
+        fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        // What is beside it cannot be written.
+        let in_the_way = copy.with_extension("");
+        fs::write(&in_the_way, "").unwrap();
+        assert!(accounts.bring(SESSION, 1).is_err());
+        assert!(!copy.exists());
+        fs::remove_file(&in_the_way).unwrap();
+        assert!(accounts.bring(SESSION, 1).unwrap());
+        assert!(copy.exists() && in_the_way.join("agent.jsonl").exists());
     }
 
     #[test]

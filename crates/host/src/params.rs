@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use teamster_api::{RunSpec, SessionSpec, Trusted};
-use teamster_core::{
-    AgentError, Capabilities, CliInfo, Container, ExecuteParams, Image, SystemPrompt,
-};
+use teamster_core::{AgentError, CliInfo, Container, ExecuteParams, Image, SystemPrompt};
 use teamster_process::{EnvPolicy, RecordTo, RuntimeConfig, container_engine};
 
 use crate::depth;
@@ -206,13 +204,6 @@ pub(crate) fn agent_config(trusted: &Trusted, info: &CliInfo) -> Result<RuntimeC
         };
     }
     Ok(config)
-}
-
-/// Keeps the title from an agent whose CLI has no place for it: the run has it all the same.
-pub(crate) fn fit_title(params: &mut ExecuteParams, can: &Capabilities) {
-    if !can.title {
-        params.title = None;
-    }
 }
 
 /// Returns the settings common to all runs of this program.

@@ -147,7 +147,9 @@ pub(crate) fn plan(
             // The orchestrator passes it to each attempt.
             let mut of_attempt = candidate.params.clone();
             let capabilities = candidate.runtime.capabilities();
-            params::fit_title(&mut of_attempt, capabilities);
+            if !capabilities.title {
+                of_attempt.title = None;
+            }
             let own = budget.usd.filter(|_| capabilities.max_budget_usd);
             of_attempt.max_budget_usd = of_attempt.max_budget_usd.or(own);
             let sessions = host.providers().session_runtime(provider, config);

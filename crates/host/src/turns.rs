@@ -115,7 +115,6 @@ pub(crate) fn plan(
     let mut own = params.clone();
     // What the agent must have, it refuses.
     fit(info, first.capabilities(), &mut own);
-    params::fit_title(&mut own, first.capabilities());
     let mut runs = SessionRuns::new(id, open_with(first, own)?);
     for other in &spec.fallback {
         let other = Fallback::named(host.providers(), other)?;
@@ -129,7 +128,7 @@ pub(crate) fn plan(
                 Candidate::for_other_provider(runtime, params)?.params
             };
             own.model.clone_from(&other.model);
-            params::fit_title(&mut own, second.capabilities());
+            own.title.clone_from(&params.title);
             if !fit(info, second.capabilities(), &mut own) {
                 return Ok(None);
             }

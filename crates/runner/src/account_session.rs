@@ -164,6 +164,14 @@ impl AccountSession {
         )))
     }
 
+    /// Takes note of an event of a turn: a mode to which the CLI has changed by itself, such as from its plan mode, is that of
+    /// the next account too.
+    fn see(&self, event: &AgentEvent) {
+        if let AgentEvent::PermissionMode(change) = event {
+            lock(&self.state).permission = Some(change.mode);
+        }
+    }
+
     async fn bring(&self, id: Id, index: usize) -> Result<bool, AgentError> {
         let bring = self.bring.clone();
         let brought = spawn_blocking(move || bring(&id, index)).await;
@@ -302,6 +310,9 @@ impl AgentRuntime for AccountTurn {
                 };
                 if batch.is_empty() {
                     return;
+                }
+                for entry in &batch {
+                    session.see(&entry.event);
                 }
                 yield batch;
             }

@@ -35,17 +35,19 @@ impl SessionCandidate {
     ///
     /// # Errors
     ///
-    /// Fails if the runtime does not support an option, or cannot be held to the budget. A cost that the agent reports
-    /// only after each answer is enough: no turn begins once it is spent.
+    /// Fails if the runtime does not support an option other than the title, which is that of the turns too, or cannot be held to
+    /// the budget. A cost that the agent reports only after each answer is enough: no turn begins once it is spent.
     pub fn open(
         runtime: &dyn SessionRuntime,
         mut options: SessionOptions,
         budget: Budget,
     ) -> Result<Self, AgentError> {
-        budget.prepare(runtime.capabilities(), &mut options.params);
+        let capabilities = runtime.capabilities().clone();
+        budget.prepare(&capabilities, &mut options.params);
         let params = options.params.clone();
+        fit_title(&capabilities, &mut options.params);
         let session = runtime.open(options)?.into();
-        Self::of(session, runtime.capabilities().clone(), params).held_to(budget)
+        Self::of(session, capabilities, params).held_to(budget)
     }
 
     /// Opens a session with several accounts of its agent, as [`open`](Self::open) does. It begins with the first. When the
@@ -62,11 +64,16 @@ impl SessionCandidate {
         bring: BringConversation,
     ) -> Result<Self, AgentError> {
         let capabilities = runtime.capabilities().clone();
+        let mut title = None;
         for account in &mut accounts {
-            budget.prepare(&capabilities, &mut account.options.params);
+            let params = &mut account.options.params;
+            budget.prepare(&capabilities, params);
+            title.clone_from(&params.title);
+            fit_title(&capabilities, params);
         }
         let session = Arc::new(AccountSession::open(runtime, accounts, bring)?);
-        let params = session.account(0).options.params.clone();
+        let mut params = session.account(0).options.params.clone();
+        params.title = title;
         let mut candidate = Self::of(session.clone(), capabilities, params);
         candidate.accounts = Some(session);
         candidate.held_to(budget)
@@ -147,6 +154,13 @@ impl SessionCandidate {
             candidate.shares_sessions(true)
         };
         session.order().map(of_account).collect()
+    }
+}
+
+/// Keeps the title from a session whose CLI has no place for it: its turns have it all the same.
+fn fit_title(can: &Capabilities, params: &mut ExecuteParams) {
+    if !can.title {
+        params.title = None;
     }
 }
 

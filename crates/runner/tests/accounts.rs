@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use teamster_core::{
     AgentError, AgentRuntime, AgentSession, Capabilities, ErrorKind, EventStream, ExecuteParams,
-    SessionCapabilities, SessionOptions, SessionRuntime, Turn,
+    PermissionChange, PermissionMode, SessionCapabilities, SessionOptions, SessionRuntime, Turn,
 };
 use teamster_orchestrator::{Budget, Candidate, Held, SharedHolds};
 use teamster_runner::{SessionAccount, SessionCandidate, SessionRuns};
@@ -161,6 +161,27 @@ async fn next_account_continues_the_conversation_at_a_quota() {
     assert_eq!(home.calls().last().unwrap(), "[close]");
     let home_s1 = ("home".to_owned(), Some("s1".to_owned()));
     assert_eq!(runtime.reopened(), [home_s1]);
+}
+
+#[tokio::test]
+async fn next_account_has_the_mode_to_which_the_agent_changed() {
+    let change = PermissionChange::new(PermissionMode::AcceptEdits);
+    let mut first = answers("one");
+    first.insert(0, change.into());
+    let work = Scripted::new("claude", [first, fails(ErrorKind::Quota)]).id("s1");
+    let home = Scripted::new("claude", [answers("two")]).id("s1");
+    let runtime = OfAccounts::new(&[("work", &work), ("home", &home)]);
+    let brought = Arc::default();
+    let live = Live::start_with([runtime.candidate(true, &brought)], |_| {});
+    for prompt in ["a", "b"] {
+        assert_eq!(status(&live.turn(prompt).await), "completed", "{prompt}");
+    }
+    let modes: Vec<_> = (runtime.opened.lock().unwrap().iter())
+        .map(|params| params.permission)
+        .collect();
+    let default = PermissionMode::default();
+    assert_eq!(modes, [default, default, PermissionMode::AcceptEdits]);
+    live.end().await;
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Budgets of sessions.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use teamster_api::RefusalCode;
 use teamster_core::{
@@ -8,7 +8,7 @@ use teamster_core::{
     SessionCapabilities, SessionOptions, SessionRuntime,
 };
 use teamster_orchestrator::{Budget, SharedBudget};
-use teamster_runner::{RunsError, SessionCandidate, SessionRuns};
+use teamster_runner::{RunsError, SessionAccount, SessionCandidate, SessionRuns};
 
 use crate::live::{Live, Scripted, answers, send, status};
 
@@ -75,6 +75,35 @@ fn a_budget_takes_the_tools_that_no_figure_counts() {
         assert_eq!(opened[0].denied_tools, denied, "{budget:?}");
         let is_limited = budget != Budget::default();
         assert_eq!(opened[0].usage_updates, is_limited, "{budget:?}");
+    }
+}
+
+#[test]
+fn turns_have_a_title_that_the_agent_has_no_place_for() {
+    let agent = Scripted::new("codex", []);
+    let mut can = Capabilities::none();
+    for (has_titles, expected) in [(false, None), (true, Some("Fix it"))] {
+        can.title = has_titles;
+        let runtime = Arc::new(opens(&agent, &can));
+        let options = || SessionOptions::new(ExecuteParams::new("").title("Fix it"));
+        let open = || SessionCandidate::open(&*runtime, options(), Budget::default()).unwrap();
+        let accounts = ["work", "home"].map(|name| SessionAccount::new(name, options()));
+        let with_accounts = SessionCandidate::open_with_accounts(
+            runtime.clone(),
+            accounts.into(),
+            Budget::default(),
+            Arc::new(|_: &str, _: usize| Ok(true)),
+        );
+        for candidate in [open(), with_accounts.unwrap()] {
+            let mut runs = SessionRuns::new("s", candidate);
+            let turn = runs.request("s.1", "Hi", &[], None);
+            assert_eq!(turn.candidates[0].params.title.as_deref(), Some("Fix it"));
+        }
+        let opened = runtime.opened.lock().unwrap();
+        assert_eq!(opened.len(), 3);
+        for params in opened.iter() {
+            assert_eq!(params.title.as_deref(), expected);
+        }
     }
 }
 

@@ -33,7 +33,7 @@ pub struct StoredSession {
     pub id: String,
     /// The agent's working directory.
     pub directory: PathBuf,
-    /// The first prompt.
+    /// The first prompt. Empty if the session has none of text, such as after an image alone; a list leaves such a session out.
     pub first_prompt: String,
     /// The time of the last write.
     pub changed: SystemTime,
@@ -64,7 +64,7 @@ pub fn stored_sessions(
     }
     let heads = files(provider, locations, None);
     let sessions = heads.into_iter().take(MAX_FILES).filter_map(|(file, at)| {
-        let session = head(provider, &file, at)?;
+        let session = head(provider, &file, at, Wanted::Prompt)?;
         (directory.is_none_or(|it| it == session.directory)).then_some(session)
     });
     let mut sessions: Vec<StoredSession> = sessions.collect();
@@ -84,10 +84,14 @@ pub fn stored_session(
         return in_databases(provider, locations, Some(id), None).pop();
     }
     let files = files(provider, locations, Some(id));
-    let mut sessions = files
+    [Wanted::Prompt, Wanted::Any]
         .into_iter()
-        .filter_map(|(file, at)| head(provider, &file, at));
-    sessions.find(|it| it.id == id)
+        .find_map(|wanted| {
+            let mut sessions = files
+                .iter()
+                .filter_map(|(file, at)| head(provider, file, *at, wanted));
+            sessions.find(|it| it.id == id)
+        })
 }
 
 /// Returns whether sessions are read from the files of this CLI. Those of `teamster`'s own model loop are not.
@@ -203,8 +207,23 @@ fn files(
     files
 }
 
-/// Reads the beginning of a file. `None` if it is not the file of a session with a prompt, such as that of a sub-agent.
-fn head(provider: Provider, file: &Path, changed: SystemTime) -> Option<StoredSession> {
+/// Sessions that are wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Those with a prompt in the beginning of their file.
+    Prompt,
+    /// Those without one too.
+    Any,
+}
+
+/// Reads the beginning of a file. `None` if it is not the file of a session that is wanted, such as that of a sub-agent.
+fn head(
+    provider: Provider,
+    file: &Path,
+    changed: SystemTime,
+    wanted: Wanted,
+) -> Option<StoredSession> {
+    let needs_prompt = wanted == Wanted::Prompt;
     let (mut id, mut directory, mut prompt) = (None, None, None);
     // What is not in the file itself. Those of sub-agents have none, or are in other folders.
     match provider {
@@ -230,7 +249,8 @@ fn head(provider: Provider, file: &Path, changed: SystemTime) -> Option<StoredSe
         _ => {}
     }
     let mut is_session = true;
-    let read = each_line(File::open(file).ok()?.take(HEAD), |line| {
+    let limit = if needs_prompt { HEAD } else { MAX_FILE };
+    let read = each_line(File::open(file).ok()?.take(limit), |line| {
         is_session &= !is_of_sub_agent(provider, line);
         let (its_id, its_directory) = identity(provider, line);
         id = id.take().or_else(|| its_id.map(str::to_owned));
@@ -244,7 +264,7 @@ fn head(provider: Provider, file: &Path, changed: SystemTime) -> Option<StoredSe
         if prompt.is_none() {
             prompt = messages_of(provider, line).into_iter().find_map(first);
         }
-        is_session && (id.is_none() || directory.is_none() || prompt.is_none())
+        is_session && (id.is_none() || directory.is_none() || (needs_prompt && prompt.is_none()))
     });
     read.ok()?;
     let id = match provider {
@@ -258,7 +278,11 @@ fn head(provider: Provider, file: &Path, changed: SystemTime) -> Option<StoredSe
     Some(StoredSession {
         id,
         directory: directory?,
-        first_prompt: prompt?,
+        first_prompt: if needs_prompt {
+            prompt?
+        } else {
+            prompt.unwrap_or_default()
+        },
         changed,
         provider,
         file: file.to_owned(),

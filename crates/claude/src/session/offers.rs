@@ -11,12 +11,16 @@ use super::wire::{self, Answer, LineKind, heard};
 /// Id of the request for the offers.
 pub(super) const REQUEST: &str = "teamster-initialize";
 
+/// Time limit of the answer to a hook, in seconds: 24 days, since a timer of the CLI has at most 2^31 ms. Its default is shorter
+/// than a person may take, and at its end the CLI denies the call (2.1.197).
+const HOOK_SECONDS: u32 = 24 * 24 * 60 * 60;
+
 /// Creates the request, with the hooks of a session that has some.
 pub(super) fn request(has_hooks: bool) -> Value {
     let mut request = json!({"subtype": "initialize"});
     if has_hooks {
         // The CLI calls all of them by one name: each call has its event.
-        let hook = json!([{"hookCallbackIds": ["tool"]}]);
+        let hook = json!([{"hookCallbackIds": ["tool"], "timeout": HOOK_SECONDS}]);
         request["hooks"] = json!({
             "PreToolUse": hook,
             "PostToolUse": hook,

@@ -95,6 +95,8 @@ fn session_without_hooks_names_none() {
     assert_eq!(offers::request(false)["request"].get("hooks"), None);
     let hooks = &offers::request(true)["request"]["hooks"];
     for event in ["PreToolUse", "PostToolUse", "PostToolUseFailure"] {
-        assert_eq!(hooks[event], json!([{"hookCallbackIds": ["tool"]}]));
+        // A person may take long. One of 2^31 ms and more is none to the CLI: it would give up at once.
+        let expected = json!([{"hookCallbackIds": ["tool"], "timeout": 2_073_600}]);
+        assert_eq!(hooks[event], expected);
     }
 }
