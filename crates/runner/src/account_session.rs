@@ -51,6 +51,8 @@ struct State {
     session: Arc<dyn AgentSession>,
     /// The account in use has the conversation that the session resumes.
     is_ready: bool,
+    /// A tool was used: what a turn continues is there, so no account may begin anew.
+    has_used_tools: bool,
     /// Settings that were changed since the session was opened.
     model: Option<String>,
     permission: Option<PermissionMode>,
@@ -79,6 +81,7 @@ impl AccountSession {
                 current: 0,
                 session,
                 is_ready: false,
+                has_used_tools: false,
                 model: None,
                 permission: None,
             }),
@@ -100,15 +103,22 @@ impl AccountSession {
     }
 
     /// Prepares a turn with this account. If it is not the one in use, it takes over the conversation, and the event that
-    /// reports this is returned. Without a conversation to take over it begins one, which fails if it `must_continue`.
+    /// reports this is returned. Without a conversation to take over it begins one, which fails if it `must_continue` or a tool
+    /// was used.
     async fn change_to(
         &self,
         index: usize,
         must_continue: bool,
     ) -> Result<Option<AgentEvent>, AgentError> {
-        let (current, session, is_ready) = {
+        let (current, session, is_ready, must_continue) = {
             let state = lock(&self.state);
-            (state.current, state.session.clone(), state.is_ready)
+            let must_continue = must_continue || state.has_used_tools;
+            (
+                state.current,
+                state.session.clone(),
+                state.is_ready,
+                must_continue,
+            )
         };
         let id = session.id();
         if index == current {
@@ -167,8 +177,12 @@ impl AccountSession {
     /// Takes note of an event of a turn: a mode to which the CLI has changed by itself, such as from its plan mode, is that of
     /// the next account too.
     fn see(&self, event: &AgentEvent) {
-        if let AgentEvent::PermissionMode(change) = event {
-            lock(&self.state).permission = Some(change.mode);
+        match event {
+            AgentEvent::PermissionMode(change) => {
+                lock(&self.state).permission = Some(change.mode);
+            }
+            AgentEvent::ToolUse(_) => lock(&self.state).has_used_tools = true,
+            _ => {}
         }
     }
 

@@ -317,6 +317,7 @@ impl Shared {
             return;
         }
         self.calls.insert(Arc::clone(tool_id));
+        self.drop_withdrawn();
         let of_it = |event: &PermissionEvent| event.tool_id.as_ref() == Some(tool_id);
         while let Some(index) = self.early.iter().position(of_it) {
             let event = self.early.remove(index);
@@ -347,6 +348,8 @@ impl Shared {
         let withdrawn: Vec<_> = withdrawn.map(|it| it.request.request_id.clone()).collect();
         for id in withdrawn {
             self.waiting.retain(|it| it.request.request_id != id);
+            self.early
+                .retain(|event| event.request_id.as_ref() != Some(&id));
             self.settle(&id, WITHDRAWN);
         }
     }
@@ -379,9 +382,37 @@ fn mismatch(request: &PendingRequest, answer: &Answer) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use teamster_core::ToolKind;
+    use teamster_core::{ToolKind, ToolUse};
 
     use super::*;
+
+    #[tokio::test]
+    async fn request_that_was_withdrawn_before_its_call_has_no_event() {
+        let mut channel = RequestChannel::new("r");
+        let requests = channel.requests();
+        let PermissionPolicy::Ask(ask) = requests.policy("claude", None) else {
+            panic!("the policy asks");
+        };
+        let asked = |number, call: &str| {
+            let mut request = PermissionRequest::new(number, "Bash", ToolKind::Execute, json!({}));
+            request.tool_id = Some(call.into());
+            ask(request)
+        };
+        let (mut withdrawn, mut open) = (asked(1, "a"), asked(2, "b"));
+        for request in [&mut withdrawn, &mut open] {
+            assert!(timeout(Duration::ZERO, request).await.is_err());
+        }
+        drop(withdrawn);
+        for call in ["a", "b"] {
+            let call = ToolUse::new("Bash", call, ToolKind::Execute, json!({}));
+            assert!(requests.mark("claude", call.into()).is_some());
+        }
+        let Some(AgentEvent::Permission(event)) = channel.next().await else {
+            panic!("the open request has an event");
+        };
+        assert_eq!(event.tool_id.as_deref(), Some("b"));
+        assert!(channel.events.try_recv().is_err());
+    }
 
     #[test]
     fn answers_that_do_not_fit_are_refused_with_the_reason() {

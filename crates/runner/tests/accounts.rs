@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use teamster_core::{
-    AgentError, AgentRuntime, AgentSession, Capabilities, ErrorKind, EventStream, ExecuteParams,
-    PermissionChange, PermissionMode, SessionCapabilities, SessionOptions, SessionRuntime, Turn,
+    AgentError, AgentEvent, AgentRuntime, AgentSession, Capabilities, ErrorKind, EventStream,
+    ExecuteParams, PermissionChange, PermissionMode, SessionCapabilities, SessionOptions,
+    SessionRuntime, SessionStarted, ToolKind, ToolUse, Turn,
 };
 use teamster_orchestrator::{Budget, Candidate, Held, SharedHolds};
 use teamster_runner::{SessionAccount, SessionCandidate, SessionRuns};
@@ -220,6 +221,24 @@ async fn conversation_that_is_not_found_begins_in_no_other_account() {
         "{error}"
     );
     assert!(home.calls().is_empty());
+    live.end().await;
+}
+
+#[tokio::test]
+async fn first_turn_that_has_used_a_tool_begins_in_no_other_account() {
+    let call = ToolUse::new("Bash", "t", ToolKind::Execute, json!({"command": "ls"}));
+    let mut first: Vec<AgentEvent> = vec![SessionStarted::new("s1").into(), call.into()];
+    first.extend(fails(ErrorKind::Quota));
+    let work = Scripted::new("claude", [first]).id("s1");
+    let home = Scripted::new("claude", [answers("again")]);
+    let runtime = OfAccounts::new(&[("work", &work), ("home", &home)]);
+    let brought = Arc::default();
+    let live = Live::start_with([runtime.candidate(false, &brought)], |_| {});
+    assert_eq!(status(&live.turn("a").await), "failed");
+    // The next account was tried: the one in use had the conversation.
+    assert_eq!(brought.lock().unwrap().last().unwrap().1, 1);
+    assert!(home.calls().is_empty());
+    assert!(runtime.reopened().is_empty());
     live.end().await;
 }
 
