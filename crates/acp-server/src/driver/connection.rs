@@ -124,7 +124,8 @@ struct Connection {
     server: AcpServer,
     shared: Arc<Shared>,
     threads: HashMap<String, thread::Handle>,
-    /// The tasks that ask agents what they offer, by session.
+    /// The tasks that ask agents what they offer, by session. Those that have answered are among them: the answer may be from
+    /// an earlier task than this one.
     asking: HashMap<String, AbortHandle>,
     /// Agents are asked one after another: each is a process.
     asks: Arc<Semaphore>,
@@ -136,7 +137,6 @@ impl Connection {
         match result {
             ActionResult::Prepared(ticket, result) => self.server.prepared(ticket, result, out),
             ActionResult::Offered(session_id, agent, offers) => {
-                self.asking.remove(&session_id);
                 self.server.offered(&session_id, &agent, &offers, out);
             }
             ActionResult::Found(ticket, result) => self.server.found(ticket, result, out),
