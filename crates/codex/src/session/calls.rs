@@ -21,6 +21,8 @@ pub(super) enum Call {
     Turn(u64),
     /// Compacts the conversation, which is the turn with this number.
     Compact(u64),
+    /// Changes the settings of the thread before a review of this target, which is the turn with this number.
+    ReviewSettings(u64, Value),
     Interrupt,
     /// Interrupts an agent's turn, by its thread and id.
     InterruptAgent(String, String),

@@ -8,7 +8,7 @@ use teamster_core::{AgentError, AgentEvent, PermissionMode, SessionStarted, Turn
 
 use super::calls::Call;
 use super::errors::answer_without;
-use super::offers::COMPACT;
+use super::offers::BuiltIn;
 use super::opening::image_item;
 use super::permissions::{self, PLAN};
 use super::state::CodexSession;
@@ -22,12 +22,48 @@ impl CodexSession {
         let Some(thread) = &self.thread else {
             return;
         };
-        if self.compacts(&turn.prompt) {
-            let params = json!({"threadId": thread.id});
+        let id = json!(thread.id);
+        let built_in = self.built_in(turn).and_then(Result::ok);
+        if built_in == Some(BuiltIn::Compact) {
+            let params = json!({"threadId": id});
             return self.send_turn(Call::Compact, "thread/compact/start", &params);
         }
-        let mut params =
-            json!({"threadId": thread.id, "input": input(turn, &self.with_skill(&turn.prompt))});
+        let mut params = self.changed_settings();
+        if let Some(BuiltIn::Review(target)) = built_in {
+            let has_settings = params.as_object().is_some_and(|it| !it.is_empty());
+            params["threadId"] = id;
+            if has_settings {
+                // A review has no settings of its own.
+                let call = |number| Call::ReviewSettings(number, target);
+                return self.send_turn(call, "thread/settings/update", &params);
+            }
+            params["target"] = target;
+            return self.send_turn(Call::Turn, "review/start", &params);
+        }
+        params["threadId"] = id;
+        params["input"] = input(turn, &self.with_skill(&turn.prompt));
+        if let Some(schema) = &self.start.output_schema {
+            params["outputSchema"] = schema.clone();
+        }
+        self.send_turn(Call::Turn, "turn/start", &params);
+    }
+
+    /// Begins a review with the settings that the CLI has taken.
+    pub(super) fn begin_review(&mut self, turn: u64, target: &Value) {
+        let current = self.current.as_ref().filter(|it| it.number == turn);
+        let (Some(_), Some(thread)) = (current, &self.thread) else {
+            return;
+        };
+        let params = json!({"threadId": thread.id, "target": target});
+        self.call(Call::Turn(turn), "review/start", &params);
+    }
+
+    /// Returns the settings of a turn that are not those of the thread, in the CLI's terms.
+    fn changed_settings(&mut self) -> Value {
+        let mut params = json!({});
+        let Some(thread) = &self.thread else {
+            return params;
+        };
         if self.model_changed {
             params["model"] = json!(self.model);
             // Another model may have another default.
@@ -58,14 +94,11 @@ impl CodexSession {
             params["collaborationMode"] = json!({"mode": mode, "settings": settings});
             self.is_planning = plans;
         }
-        if let Some(schema) = &self.start.output_schema {
-            params["outputSchema"] = schema.clone();
-        }
-        self.send_turn(Call::Turn, "turn/start", &params);
+        params
     }
 
     /// Sends the request that begins the next turn.
-    fn send_turn(&mut self, call: fn(u64) -> Call, method: &str, params: &Value) {
+    fn send_turn(&mut self, call: impl FnOnce(u64) -> Call, method: &str, params: &Value) {
         self.turns += 1;
         let number = self.turns;
         self.current = Some(CurrentTurn {
@@ -195,7 +228,9 @@ impl CodexSession {
         if let Some(held) = &mut current.held {
             *held = Ended::interrupted();
         } else {
-            let params = json!({"threadId": thread.id, "turnId": id});
+            // A review is carried out by a turn with another id than that of its lines.
+            let running = self.running.as_ref().unwrap_or(&id);
+            let params = json!({"threadId": thread.id, "turnId": running});
             self.call(Call::Interrupt, "turn/interrupt", &params);
         }
         for (thread, turn) in agents {
@@ -311,10 +346,7 @@ impl CodexSession {
         if let Err(error) = check_prompt(&turn.prompt, turn.images.len()) {
             return self.fail(error, out);
         }
-        let has_more = turn.prompt.trim() != COMPACT || !turn.images.is_empty();
-        if self.compacts(&turn.prompt) && has_more {
-            let error =
-                AgentError::refused("prompt", "/compact of Codex takes no text and no image");
+        if let Some(Err(error)) = self.built_in(&turn) {
             return self.fail(error, out);
         }
         self.waiting.turn = Some(turn);

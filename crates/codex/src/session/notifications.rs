@@ -270,7 +270,16 @@ impl CodexSession {
             return self.agent_started(&params.text("thread_id")?, &turn);
         }
         self.running = Some(id.clone());
+        let root = turn.text("root_turn_id");
         match &mut self.current {
+            // The turn that carries out a review, whose lines have the id of the response.
+            Some(current)
+                if current.held.is_none()
+                    && root.is_some()
+                    && current.id.as_deref() == root.as_deref() =>
+            {
+                self.turn_started();
+            }
             Some(current) if current.id.as_ref().is_none_or(|known| *known == id) => {
                 current.id = Some(id);
                 self.turn_started();
@@ -316,6 +325,7 @@ impl CodexSession {
         let Some(current) = self.current.as_mut().filter(is_it) else {
             return Some(());
         };
+        self.running = None;
         // The thread is stored by now, if not before.
         if let Some(thread) = &mut self.thread {
             thread.can_be_resumed = true;

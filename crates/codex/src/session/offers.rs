@@ -1,17 +1,43 @@
-//! Models that the CLI offers, and its skills, which are its commands in a session.
+//! Models that the CLI offers, and its commands: some of its requests, and its skills.
 
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Events, OffersProtocol};
-use teamster_core::{ModelChoice, Offers, SessionOptions, SlashCommand, Turn};
+use teamster_core::{AgentError, ModelChoice, Offers, SessionOptions, SlashCommand, Turn};
 
 use super::opening::{about_client, initialized};
 use super::state::{CodexSession, Lookup};
 use crate::wire::Object;
 
-/// The command that compacts the conversation. The CLI has a request for it.
-pub(super) const COMPACT: &str = "/compact";
+const COMPACT: &str = "compact";
+const REVIEW: &str = "review";
+const REVIEW_BRANCH: &str = "review-branch";
+const REVIEW_COMMIT: &str = "review-commit";
+
+/// The commands for which the CLI has a request: their names, their descriptions, and what follows the name.
+const BUILT_IN: [(&str, &str, Option<&str>); 4] = [
+    (COMPACT, "Compact the conversation", None),
+    (
+        REVIEW,
+        "Review the changes that are not committed, or what the text names",
+        Some("what to review"),
+    ),
+    (
+        REVIEW_BRANCH,
+        "Review the changes since a branch",
+        Some("branch"),
+    ),
+    (REVIEW_COMMIT, "Review a commit", Some("commit")),
+];
+
+/// A command for which the CLI has a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum BuiltIn {
+    Compact,
+    /// Reviews this target, in the CLI's terms.
+    Review(Value),
+}
 
 /// Ids of the requests for the models and the skills. Other requests have numbers.
 const MODELS: &str = "models";
@@ -32,17 +58,39 @@ impl CodexSession {
     /// Returns whether a turn waits for the skills, because its prompt may be one. Requests them if necessary.
     pub(super) fn awaits_skills(&mut self, turn: &Turn) -> bool {
         let is_command = self.takes_commands && turn.prompt.starts_with('/');
-        if !is_command || self.compacts(&turn.prompt) {
+        if !is_command || self.built_in(turn).is_some() {
             return false;
         }
         self.request_offers();
         matches!(self.skills, Lookup::Waiting)
     }
 
-    /// Returns whether a prompt compacts the conversation.
-    pub(super) fn compacts(&self, prompt: &str) -> bool {
-        let first = prompt.split(char::is_whitespace).next();
-        self.takes_commands && first == Some(COMPACT)
+    /// Returns the command of a turn if the CLI has a request for it, or the reason why the request would be wrong.
+    pub(super) fn built_in(&self, turn: &Turn) -> Option<Result<BuiltIn, AgentError>> {
+        let prompt = turn.prompt.strip_prefix('/');
+        let prompt = prompt.filter(|_| self.takes_commands)?;
+        let name = prompt.split(char::is_whitespace).next()?;
+        let (name, ..) = *BUILT_IN.iter().find(|(known, ..)| *known == name)?;
+        let text = prompt[name.len()..].trim();
+        let is_name = !text.starts_with('-') && text.split_whitespace().count() == 1;
+        let problem = match name {
+            COMPACT if !text.is_empty() || !turn.images.is_empty() => "takes no text and no image",
+            _ if !turn.images.is_empty() => "takes no image",
+            REVIEW_BRANCH if !is_name => "needs the name of a branch",
+            REVIEW_COMMIT if !is_name => "needs a commit",
+            COMPACT => return Some(Ok(BuiltIn::Compact)),
+            _ => {
+                let target = match name {
+                    REVIEW_BRANCH => json!({"type": "baseBranch", "branch": text}),
+                    REVIEW_COMMIT => json!({"type": "commit", "sha": text, "title": null}),
+                    _ if text.is_empty() => json!({"type": "uncommittedChanges"}),
+                    _ => json!({"type": "custom", "instructions": text}),
+                };
+                return Some(Ok(BuiltIn::Review(target)));
+            }
+        };
+        let problem = format!("/{name} of Codex {problem}");
+        Some(Err(AgentError::refused("prompt", problem)))
     }
 
     /// Returns a prompt in which `/NAME` of a skill is the CLI's own form, `$NAME`.
@@ -66,7 +114,7 @@ impl CodexSession {
     ) -> Option<()> {
         let offers = answer(id, message)?;
         if id == SKILLS {
-            let skills = offers.commands.iter().flatten().skip(1);
+            let skills = offers.commands.iter().flatten().skip(BUILT_IN.len());
             self.skills = Lookup::Answered(skills.map(|skill| skill.name.clone()).collect());
         }
         if !offers.is_empty() {
@@ -103,8 +151,8 @@ fn skills_request() -> Value {
     json!({"id": SKILLS, "method": "skills/list", "params": {}})
 }
 
-/// Returns what the response with this id offers, the command that compacts before the skills. `None` if the requests for the
-/// offers have other ids.
+/// Returns what the response with this id offers, the CLI's requests before the skills. `None` if the requests for the offers
+/// have other ids.
 fn answer(id: &Value, message: &Object<'_>) -> Option<Offers> {
     // A CLI without such a request answers with an error.
     let data = || message.object("result").map(|it| it.objects("data"));
@@ -117,9 +165,12 @@ fn answer(id: &Value, message: &Object<'_>) -> Option<Offers> {
         let folders = data().unwrap_or_default();
         let skills = folders.iter().flat_map(|folder| folder.objects("skills"));
         let skills = skills.filter_map(|line| skill(&line));
-        let compact = SlashCommand::new(COMPACT.trim_start_matches('/'))
-            .description("Compact the conversation".to_owned());
-        let commands = std::iter::once(compact).chain(skills).collect::<Vec<_>>();
+        let built_in = BUILT_IN.iter().map(|(name, about, hint)| {
+            SlashCommand::new(*name)
+                .description(*about)
+                .input_hint(hint.map(str::to_owned))
+        });
+        let commands = built_in.chain(skills).collect::<Vec<_>>();
         return Some(Offers::new().commands(commands));
     }
     None

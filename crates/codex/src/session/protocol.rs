@@ -72,8 +72,9 @@ impl CodexSession {
             (Call::Open, Ok(result)) if self.is_opening(id) => self.opened(&result, out),
             (Call::Open, Ok(result)) => self.opened_unwanted(&result),
             (Call::Turn(number), result) => self.turn_answered(number, result, out),
+            (Call::ReviewSettings(number, target), Ok(_)) => self.begin_review(number, &target),
             // The start of the turn identifies it.
-            (Call::Compact(number), Err(error))
+            (Call::Compact(number) | Call::ReviewSettings(number, _), Err(error))
                 if (self.current.as_ref()).is_some_and(|current| current.number == number) =>
             {
                 self.fail(error, out);

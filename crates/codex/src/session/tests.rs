@@ -23,6 +23,7 @@ mod live;
 mod mixed;
 mod permissions;
 mod recorded;
+mod reviews;
 mod shown;
 mod texts;
 

@@ -112,11 +112,14 @@ fn a_skill_is_a_command_once_the_cli_has_listed_it() {
     peer.json(&turn_started("t1"));
     peer.json(&turn_ended("t1", "completed"));
     let (events, _) = peer.end();
-    let greet = SlashCommand::new("greet").description("Greets a person by name.".to_owned());
-    let image = SlashCommand::new("imagegen").description("Generate images".to_owned());
-    let compact = SlashCommand::new("compact").description("Compact the conversation".to_owned());
-    let offers = AgentEvent::from(Offers::new().commands(vec![compact, greet, image]));
-    assert!(events.contains(&offers), "{events:#?}");
+    let offered = events.iter().find_map(|event| match event {
+        AgentEvent::Offers(offers) => offers.commands.clone(),
+        _ => None,
+    });
+    let greet = SlashCommand::new("greet").description("Greets a person by name.");
+    let image = SlashCommand::new("imagegen").description("Generate images");
+    // After the CLI's requests.
+    assert_eq!(offered.unwrap()[4..], [greet, image]);
     // No skill.
     peer.begin("/off now");
     let prompt = peer.params("turn/start")["input"][0]["text"].clone();
@@ -296,9 +299,19 @@ fn a_process_that_is_only_asked_starts_no_thread() {
     assert!(!session.is_over());
     session.line(br#"{"id":"models","error":{"code":-32600,"message":"unknown variant"}}"#);
     assert!(session.is_over());
-    let compact = SlashCommand::new("compact").description("Compact the conversation");
-    let greet = SlashCommand::new("greet").description("Greets");
-    let offers = AgentEvent::from(Offers::new().commands(vec![compact, greet]));
     let events: Vec<_> = session.out().drain().collect();
-    assert_eq!(events[0], offers);
+    let AgentEvent::Offers(offers) = &events[0] else {
+        panic!("{events:?}");
+    };
+    let names = offers.commands.iter().flatten().map(|it| &*it.name);
+    assert_eq!(
+        names.collect::<Vec<_>>(),
+        [
+            "compact",
+            "review",
+            "review-branch",
+            "review-commit",
+            "greet"
+        ]
+    );
 }
