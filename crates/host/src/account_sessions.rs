@@ -78,8 +78,10 @@ impl AccountSessions {
         }
         self.copy(session.file(), from, to).map_err(|error| {
             let message = format!(
-                "the session {id} of account {} cannot be brought to account {}: {error}",
-                self.accounts[from].0, self.accounts[to].0
+                "the session {id} of account {} ({}) cannot be brought to account {}: {error}",
+                self.accounts[from].0,
+                session.file().display(),
+                self.accounts[to].0
             );
             AgentError::new(ErrorCode::Io, ErrorKind::Internal, message)
         })?;

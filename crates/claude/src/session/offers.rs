@@ -11,8 +11,8 @@ use super::wire::{self, Answer, LineKind, heard};
 /// Id of the request for the offers.
 pub(super) const REQUEST: &str = "teamster-initialize";
 
-/// Time limit of the answer to a hook, in seconds: 24 days, since a timer of the CLI has at most 2^31 ms. Its default is shorter
-/// than a person may take, and at its end the CLI denies the call (2.1.197).
+/// Time limit of the answer to a hook, in seconds: 24 days, since a timer of the CLI has at most 2^31 ms. Without
+/// one, the CLI denies the call after 10 minutes (2.1.197).
 const HOOK_SECONDS: u32 = 24 * 24 * 60 * 60;
 
 /// Creates the request, with the hooks of a session that has some.
