@@ -434,7 +434,8 @@ fn address(style: Style, url: &str, text: &str, emit: &mut dyn FnMut(Span<'_>)) 
 /// Returns the text between backticks.
 fn code(whole: &str) -> String {
     let run = whole.len() - whole.trim_start_matches('`').len();
-    let text = whole[run..whole.len() - run].replace(BREAK, " ");
+    // A tab would be as wide as the terminal decides.
+    let text = whole[run..whole.len() - run].replace([BREAK, '\t'], " ");
     let is_padded = text.starts_with(' ') && text.ends_with(' ') && !text.trim().is_empty();
     if is_padded {
         text[1..text.len() - 1].to_owned()

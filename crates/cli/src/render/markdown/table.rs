@@ -116,7 +116,7 @@ fn words_of(cell: &str, style: Style) -> Vec<Word> {
         let (Span::Text(style, text) | Span::Code(style, text)) = span else {
             return;
         };
-        for (i, part) in text.split(' ').enumerate() {
+        for (i, part) in text.split([' ', '\t']).enumerate() {
             is_new |= i > 0;
             if part.is_empty() {
                 continue;

@@ -214,6 +214,11 @@ fn words_in_a_line() {
             "-not a list\n#nor a title\n+1",
         ),
         ("a\\\nb  \nc", "a\nb\nc"),
+        ("`a\tb` c\td", "a b c d"),
+        (
+            "|a\tb|`c\td`|\n|-|-|\n|e|f|",
+            "a b │ c d\n────┼────\ne   │ f",
+        ),
         // The columns of a tab that are not of the indent.
         ("  ```\n\tx", "      x"),
         ("- a\n\n\t\tx", "• a\n\n        x"),
