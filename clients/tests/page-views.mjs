@@ -92,6 +92,27 @@ export async function checkViews(chromium, server) {
     await page.context().close();
   });
 
+  await check('a run whose end is in view has no button that goes there, and the pencil is in the line of its title', async () => {
+    const id = await server.run('fail');
+    await server.reaches(id, 'ended');
+    for (const form of [{}, {width: 390, height: 844}]) {
+      const page = await open(chromium, server, form);
+      await go(page, `#/run/${id}`);
+      await page.waitForSelector('.card.done');
+      await page.waitForSelector('.jump', {state: 'hidden'});
+      const apart = await page.evaluate(() => {
+        const middle = (one) => {
+          const {top, bottom} = one.getBoundingClientRect();
+          return (top + bottom) / 2;
+        };
+        return Math.abs(middle(document.querySelector('.rename svg')) - middle(document.querySelector('.rename + .condition')));
+      });
+      assert.ok(apart < 3, `${apart} px`);
+      isClean(page);
+      await page.context().close();
+    }
+  });
+
   await check('a phone can put the page among its apps', async () => {
     const page = await open(chromium, server, {width: 390, height: 844});
     const session = await page.context().newCDPSession(page);

@@ -57,7 +57,7 @@ function card(first) {
     fill(why, failure && h('div.failure', h('p', failure.message), h('p.note', failure.kind && `${failure.kind.replace('_', ' ')} · `, failure.atMs ? ago(failure.atMs) : '')));
     const tick = agent.lastTick;
     fill(facts,
-      fact('Next', agent.state !== 'stopped' && live(() => nextTick(agent) || (agent.activity?.state === 'tick' ? 'in a tick now' : '–'))),
+      fact('Next', agent.state !== 'stopped' && live(() => nextTick(agent).replace('next ', '') || (agent.activity?.state === 'tick' ? 'in a tick now' : '–'))),
       fact('Why', agent.activity?.plain_reason ?? agent.activity?.reason),
       fact('Last tick', tick && [RESULTS[tick.result] ?? tick.result, ' · ', span(Date.parse(tick.end) - Date.parse(tick.begin)), tick.cost_usd ? ` · ${usd(tick.cost_usd, tick.cost_source)}` : '', ' · ', ago(Date.parse(tick.end)),
         tick.run_id && [' · ', h('a', {href: `#/run/${tick.run_id}`}, 'its log')]]),

@@ -126,7 +126,7 @@ export function cost(main) {
     const hasCost = byDay.groups.some((group) => costOf(group) !== undefined);
     const isCost = unit === 'cost' && hasCost;
     const show = isCost
-      ? (amount, short) => (short ? `$${Number(amount.toPrecision(2))}` : usd(amount))
+      ? (amount, short) => (short ? `$${String(Number(amount.toPrecision(2))).replace(/\.\d$/, '$&0')}` : usd(amount))
       : (amount) => count(Math.round(amount));
     fill(picture, all.length === 0
       ? h('p.empty', 'No usage in this time, by the files of the CLIs on this machine.')

@@ -347,7 +347,7 @@ function trimmed(url) {
   return end > url.indexOf('//') + 2 ? url.slice(0, end) : undefined;
 }
 
-/// Without the links that are in links: bare addresses.
+/// Without the links that are in links: bare addresses and those of images.
 function flat(nodes) {
   const open = [nodes];
   while (open.length > 0) {
@@ -365,6 +365,7 @@ function textOfLinks(nodes) {
   while (open.length > 0) {
     for (const node of open.pop()) {
       if (node.type === 'link') node.type = 'plain';
+      if (node.type === 'image') node.isInside = true;
       if (node.inlines) open.push(node.inlines);
     }
   }

@@ -89,7 +89,7 @@ function link(node, inside) {
   const isSame = [words, `mailto:${words}`].includes(href) || (isOwn && [href, node.href].some((one) => one === words || one === `${words}/`));
   const shown = words === '' ? [href] : sourceOf(node) ?? inside;
   return h('span.link',
-    url ? h('a', {href, target: '_blank', rel: 'noopener noreferrer', title: href}, shown) : shown,
+    url && !node.isInside ? h('a', {href, target: '_blank', rel: 'noopener noreferrer', title: href}, shown) : shown,
     !isSame && words !== '' && href !== '' && h('span.address', ` (${href})`));
 }
 

@@ -189,9 +189,13 @@ export function run(main, id, whole) {
     jump.hidden = isAtEnd();
   }
   window.addEventListener('scroll', scrolled, {passive: true});
-  // What sticks to the window sticks below the head.
-  const sized = new ResizeObserver(() => main.style.setProperty('--head', `${head.offsetHeight}px`));
+  // What sticks to the window sticks below the head. Cards have their height once they are laid out.
+  const sized = new ResizeObserver(() => {
+    main.style.setProperty('--head', `${head.offsetHeight}px`);
+    scrolled();
+  });
   sized.observe(head);
+  sized.observe(main);
 
   function update() {
     const now = state.runs.get(id);
