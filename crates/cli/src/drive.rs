@@ -143,10 +143,13 @@ fn is_dumb() -> bool {
     env::var_os("TERM").is_some_and(|term| term == "dumb")
 }
 
-/// Returns whether an ended session can be resumed: with a mock model it is removed with its temporary home, and in a
-/// container with the container, unless a mount keeps it.
+/// Returns whether a command without `--in` resumes an ended session: with a mock model it is removed with its temporary home,
+/// and in a container with the container, unless the one of the machine's owner has a mount.
 pub(crate) fn keeps_sessions(trusted: &Trusted) -> bool {
-    env::var_os(teamster_mock_model::URL_VARIABLE).is_none() && trusted.container.is_none()
+    let owners = || teamster_host::params::container(trusted).ok().flatten();
+    env::var_os(teamster_mock_model::URL_VARIABLE).is_none()
+        && trusted.container.is_none()
+        && owners().is_none_or(|container| !container.mounts.is_empty())
 }
 
 /// Creates the sink for the log of a run or session.

@@ -139,9 +139,12 @@ pub fn absolute(directory: Option<&Path>) -> Option<PathBuf> {
     }
 }
 
-/// Returns the container of agents: that of the description, or of the machine's owner (`TEAMSTER_IN`). Fails if the
-/// variable is not valid.
-pub(crate) fn container(trusted: &Trusted) -> Result<Option<Container>, AgentError> {
+/// Returns the container of agents: that of the description, or of the machine's owner (`TEAMSTER_IN`).
+///
+/// # Errors
+///
+/// Fails if the variable is not valid.
+pub fn container(trusted: &Trusted) -> Result<Option<Container>, AgentError> {
     if trusted.container.is_some() {
         return Ok(trusted.container.clone());
     }

@@ -82,6 +82,18 @@ fn container_of_the_owner_is_that_of_every_run() {
     let calls = calls(&claude);
     assert!(calls.contains(",target=/login,readonly\n"), "{calls}");
 
+    // Its session is gone with it, unless a mount may have it.
+    let mut command = contained(&claude, &["x"]);
+    let ended = run(command.env("TEAMSTER_IN", "docker:agents:1"));
+    ended.stderr_has("completed");
+    assert!(!ended.stderr.contains("resume with"), "{}", ended.stderr);
+    let mut command = contained(&claude, &["x"]);
+    let ended = run(command.env(
+        "TEAMSTER_IN",
+        format!("docker:agents:1 {}:/login", login.display()),
+    ));
+    ended.stderr_has("resume with");
+
     let mut command = contained(&claude, &["x"]);
     let ended = run(command.env("TEAMSTER_IN", "agents:1"));
     assert_eq!(ended.code, Some(2));
