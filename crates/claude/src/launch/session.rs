@@ -1,7 +1,10 @@
 //! Launch of Claude Code for a session of many turns.
 
+use std::fs;
+
+use serde_json::Value;
 use teamster_core::provider::{Launch, Stdin};
-use teamster_core::{AgentError, PermissionPolicy, SessionOptions};
+use teamster_core::{AgentError, ExecuteParams, PermissionPolicy, SessionOptions};
 
 use super::{check, flags, started};
 use crate::session::ASK_USER;
@@ -49,7 +52,8 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
 }
 
 /// Returns the launch of a process that is only asked what a session would offer. Measured with 2.1.197: without these flags,
-/// the CLI runs the hooks of its start, and starts the user's MCP servers, before it has a prompt.
+/// the CLI runs the hooks of its start, starts the user's MCP servers, and runs the `apiKeyHelper` of the project's settings,
+/// before it has a prompt. In this mode it does not look whether the user trusts the project.
 pub(crate) fn launch_query(options: &SessionOptions) -> Result<Launch, AgentError> {
     let mut params = options.params.clone();
     params.session_id = None;
@@ -66,7 +70,30 @@ pub(crate) fn launch_query(options: &SessionOptions) -> Result<Launch, AgentErro
     ] {
         launch.args.push(arg.into());
     }
+    if !is_trusted(&options.params) {
+        launch.args.push("--setting-sources=user".into());
+    }
     Ok(launch)
+}
+
+/// Returns whether the user has trusted the working directory, or one above it, in the CLI's own dialog.
+fn is_trusted(params: &ExecuteParams) -> bool {
+    let trusts = || {
+        let directory = match &params.working_directory {
+            Some(directory) => directory.clone(),
+            None => std::env::current_dir().ok()?,
+        };
+        // The CLI knows it without links.
+        let directory = directory.canonicalize().ok()?;
+        let config = params.cli_folder("CLAUDE_CONFIG_DIR", "")?;
+        let config = fs::read(config.join(".claude.json")).ok()?;
+        let config: Value = serde_json::from_slice(&config).ok()?;
+        let projects = &config["projects"];
+        let is_accepted = |name: &str| projects[name]["hasTrustDialogAccepted"] == true;
+        let mut names = directory.ancestors().filter_map(|it| it.to_str());
+        Some(names.any(is_accepted))
+    };
+    trusts().unwrap_or(false)
 }
 
 #[cfg(test)]
@@ -74,7 +101,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::ffi::OsString;
 
-    use teamster_core::{ErrorCode, ExecuteParams, McpServer, PermissionAnswer, PermissionMode};
+    use teamster_core::{ErrorCode, McpServer, PermissionAnswer, PermissionMode};
 
     use super::*;
 
@@ -109,6 +136,8 @@ mod tests {
         params.hooks = Some(serde_json::json!({"Stop": []}));
         params.mcp_servers = vec![McpServer::stdio("tiny", "tool", ["--x"])];
         params.extra_args = vec!["--debug".into()];
+        let nowhere = "/nowhere".to_owned();
+        params.env.insert("CLAUDE_CONFIG_DIR".into(), nowhere);
         let launch = launch_query(&SessionOptions::new(params)).unwrap();
         let args: Vec<_> = launch.args.iter().map(|it| it.to_str().unwrap()).collect();
         assert_eq!(
@@ -120,9 +149,35 @@ mod tests {
                 "--debug",
                 "--no-session-persistence",
                 r#"--settings={"disableAllHooks":true}"#,
+                "--setting-sources=user",
             ]
         );
         assert!(launch.private_files.is_empty(), "neither servers nor hooks");
+    }
+
+    #[test]
+    fn settings_of_a_project_are_read_before_a_prompt_if_the_user_trusts_it() {
+        let home = tempfile::tempdir().unwrap();
+        let root = home.path().canonicalize().unwrap();
+        let folder = root.join("trusted/inner");
+        fs::create_dir_all(&folder).unwrap();
+        fs::create_dir(root.join("other")).unwrap();
+        let trusted = root.join("trusted").to_str().unwrap().to_owned();
+        let other = root.join("other").to_str().unwrap().to_owned();
+        // In the form of 2.1.197.
+        let config = serde_json::json!({"projects": {
+            trusted: {"hasTrustDialogAccepted": true},
+            other: {"hasTrustDialogAccepted": false},
+        }});
+        fs::write(root.join(".claude.json"), config.to_string()).unwrap();
+        for (folder, is_read) in [("trusted/inner", true), ("other", false), ("gone", false)] {
+            let mut params = ExecuteParams::new("").working_directory(root.join(folder));
+            let config = root.to_str().unwrap().to_owned();
+            params.env.insert("CLAUDE_CONFIG_DIR".into(), config);
+            let launch = launch_query(&SessionOptions::new(params)).unwrap();
+            let is_left_out = launch.args.iter().any(|it| *it == "--setting-sources=user");
+            assert_eq!(is_left_out, !is_read, "{folder}");
+        }
     }
 
     #[test]
