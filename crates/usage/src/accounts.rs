@@ -48,6 +48,8 @@ pub struct Accounts {
     mark: Option<Timestamp>,
     /// The first directory of each session, with its time.
     began: HashMap<u32, (Timestamp, Arc<str>)>,
+    /// The time of the last record of each session.
+    ended: HashMap<u32, Timestamp>,
     /// Conversation key of each session.
     keys: HashMap<u32, Arc<str>>,
     /// Named accounts of each session, with the times from which on they were used, in their order.
@@ -84,6 +86,8 @@ impl Accounts {
     /// Adds a record.
     pub fn add(&mut self, record: Record) {
         let session = self.names.index(&record.session);
+        let ended = self.ended.entry(session).or_insert(record.at);
+        *ended = (*ended).max(record.at);
         if let Some(directory) = &record.directory {
             let found = (record.at, directory.clone());
             self.began
@@ -134,11 +138,6 @@ impl Accounts {
     pub(crate) fn amend(&mut self, alias: Key, output_tokens: u64) {
         let most = self.amendments.entry(alias).or_default();
         *most = (*most).max(output_tokens);
-    }
-
-    /// Returns whether there is a record of this session, at any time.
-    pub(crate) fn knows_session(&self, session: &str) -> bool {
-        self.names.get(session).is_some()
     }
 
     /// Returns the prices for estimates.

@@ -94,7 +94,8 @@ impl Accounts {
     /// Adds recorded runs, so that no usage counts twice.
     ///
     /// For a session in the CLIs' files, the tokens come from the files. The cost of its runs is added only if the
-    /// files have none. For any other session both come from the record.
+    /// files have none. For any other session both come from the record, and for a run of a named account that began after the
+    /// last record of its session: the account continues the session in files of its own.
     pub fn join(&mut self, runs: impl IntoIterator<Item = PastRun>) -> Joined {
         let (mut keys, mut logins) = (Vec::new(), Vec::new());
         let (known, unknown): (Vec<_>, Vec<_>) = runs
@@ -108,10 +109,7 @@ impl Accounts {
                     logins.push((session.clone(), (run.at, Arc::from(account.as_str()))));
                 }
             })
-            .partition(|run| {
-                let session = run.session.as_deref();
-                session.is_some_and(|session| self.knows_session(session))
-            });
+            .partition(|run| self.has(run));
         let with_cost = self.costs(known);
         let joined = Joined {
             with_cost: self.add_runs(with_cost),
@@ -130,6 +128,18 @@ impl Accounts {
         }
         self.logins.values_mut().for_each(|of| of.sort());
         joined
+    }
+
+    /// Returns whether the CLIs' files have the tokens of a run.
+    fn has(&self, run: &PastRun) -> bool {
+        let Some(session) = run.session.as_deref().and_then(|it| self.names.get(it)) else {
+            return false;
+        };
+        // Of these, an account in another home continues a copy of the session.
+        let may_be_elsewhere =
+            run.account.is_some() && matches!(run.provider, Provider::Claude | Provider::Codex);
+        let ended = self.ended.get(&session).filter(|_| may_be_elsewhere);
+        ended.is_none_or(|ended| *ended >= run.at)
     }
 
     /// Returns the named account with which a session was used at this time.

@@ -214,6 +214,25 @@ fn sessions_are_grouped_by_the_account_of_their_runs() {
 }
 
 #[test]
+fn run_of_an_account_after_the_files_end_is_from_the_history() {
+    // The file has a request at 10.
+    let mut accounts = accounts("s", None);
+    let part = |second, account: Option<&str>| {
+        let mut part = run("1", Some("s"), 100, None);
+        part.at = at(second);
+        part.account = account.map(str::to_owned);
+        part
+    };
+    let parts = [
+        part(9, Some("work")),
+        part(11, Some("spare")),
+        part(12, None),
+    ];
+    assert_eq!(accounts.join(parts), joined(1, 0));
+    assert_eq!(accounts.total().usage, tokens(105));
+}
+
+#[test]
 fn session_of_two_accounts_is_split_by_the_times_of_their_runs() {
     let mut accounts = Accounts::new(None, None, TimeZone::UTC);
     let part = |second, account: &str, usage| {
