@@ -18,8 +18,10 @@ use crate::provider::Provider;
 use crate::source::Sources;
 use crate::{cline, gemini, kimi, opencode};
 
-/// Maximum number of files whose beginnings are read for a list.
-const MAX_FILES: usize = 400;
+/// Maximum number of sessions in a list of a CLI, before those of other directories are left out.
+const MAX_SESSIONS: usize = 400;
+/// Maximum number of files whose beginnings are read for a list. Most of them may be those of sub-agents.
+const MAX_FILES: usize = 10 * MAX_SESSIONS;
 /// Maximum size of the beginning of a file that has its directory and first prompt, in bytes.
 const HEAD: u64 = 1 << 20;
 /// Maximum size of a file whose conversation is read, in bytes.
@@ -62,16 +64,15 @@ pub fn stored_sessions(
     if has_database(provider) {
         return in_databases(provider, locations, None, directory);
     }
-    let heads = files(provider, locations, None);
-    let sessions = heads.into_iter().take(MAX_FILES).filter_map(|(file, at)| {
-        let session = head(provider, &file, at, Wanted::Prompt)?;
-        (directory.is_none_or(|it| it == session.directory)).then_some(session)
-    });
-    let mut sessions: Vec<StoredSession> = sessions.collect();
     // A session may have several files.
     let mut known = HashSet::new();
-    sessions.retain(|it| known.insert(it.id.clone()));
-    sessions
+    let files = files(provider, locations, None).into_iter().take(MAX_FILES);
+    let sessions = files
+        .filter_map(|(file, at)| head(provider, &file, at, Wanted::Prompt))
+        .filter(|it| known.insert(it.id.clone()))
+        .take(MAX_SESSIONS);
+    let is_selected = |it: &StoredSession| directory.is_none_or(|wanted| wanted == it.directory);
+    sessions.filter(is_selected).collect()
 }
 
 /// Returns the session of a CLI with this id.
@@ -115,7 +116,7 @@ fn in_databases(
     provider.sources(locations, &mut sources);
     let databases = sources.found.into_iter().map(|source| source.path);
     let sessions = databases.filter(|path| path.is_file()).flat_map(|file| {
-        let listed = opencode::listed(&file, id, directory, MAX_FILES);
+        let listed = opencode::listed(&file, id, directory, MAX_SESSIONS);
         let session = move |it: Listed| StoredSession {
             id: it.id,
             directory: it.directory.into(),
@@ -128,6 +129,9 @@ fn in_databases(
     });
     let mut sessions: Vec<_> = sessions.collect();
     sessions.sort_by(|a, b| (b.changed, &b.id).cmp(&(a.changed, &a.id)));
+    // A database of another channel may be a copy.
+    let mut known = HashSet::new();
+    sessions.retain(|it| known.insert(it.id.clone()));
     sessions
 }
 

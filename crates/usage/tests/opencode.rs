@@ -10,7 +10,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use teamster_api::usage::Dimension;
 use teamster_usage::{
-    Locations, Provider, StoredMessage, TickMeter, stored_session, stored_sessions,
+    Locations, Provider, StoredMessage, StoredSession, TickMeter, stored_session, stored_sessions,
 };
 use tempfile::TempDir;
 
@@ -125,6 +125,23 @@ async fn prompts_and_answers_of_a_session_are_without_sub_agents() {
         []
     );
     drop(open);
+}
+
+#[tokio::test]
+async fn a_session_in_two_databases_is_listed_once() {
+    let scenarios = with_database();
+    let (folder, data) = home();
+    let open = database(&data, &scenarios[0].0).await;
+    open.close().await.unwrap();
+    let locations = Locations::of_home(folder.path());
+    let sessions = stored_sessions(Provider::OpenCode, &locations, None);
+    assert!(!sessions.is_empty());
+    fs::copy(data.join("opencode.db"), data.join("opencode-dev.db")).unwrap();
+    let ids = |sessions: &[StoredSession]| -> Vec<String> {
+        sessions.iter().map(|it| it.id.clone()).collect()
+    };
+    let again = stored_sessions(Provider::OpenCode, &locations, None);
+    assert_eq!(ids(&again), ids(&sessions));
 }
 
 #[test]

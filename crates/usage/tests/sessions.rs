@@ -1,7 +1,8 @@
 //! Sessions in the files of the real CLIs.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
+use std::time::SystemTime;
 
 use teamster_usage::{
     Locations, Provider, StoredMessage, has_sessions, stored_session, stored_sessions,
@@ -97,4 +98,28 @@ fn a_file_that_is_no_session_is_left_out() {
     let locations = Locations::of_home(home.path());
     assert_eq!(stored_sessions(Provider::Claude, &locations, None), []);
     assert_eq!(stored_session(Provider::Claude, &locations, "../b"), None);
+}
+
+#[test]
+fn files_of_sub_agents_take_no_place_of_sessions_in_a_list() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join(".claude/projects/-w");
+    let sub_agents = folder.join("s1/subagents");
+    fs::create_dir_all(&sub_agents).unwrap();
+    let line = |is_sub_agent: bool| {
+        format!(
+            r#"{{"type":"user","sessionId":"s1","cwd":"/w","isSidechain":{is_sub_agent},"message":{{"role":"user","content":"go"}}}}"#
+        )
+    };
+    let session = folder.join("s1.jsonl");
+    fs::write(&session, line(false)).unwrap();
+    let session = File::options().append(true).open(session).unwrap();
+    session.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+    for number in 0..500 {
+        fs::write(sub_agents.join(format!("agent-{number}.jsonl")), line(true)).unwrap();
+    }
+    let locations = Locations::of_home(home.path());
+    let sessions = stored_sessions(Provider::Claude, &locations, None);
+    let ids: Vec<_> = sessions.iter().map(|it| &*it.id).collect();
+    assert_eq!(ids, ["s1"]);
 }
