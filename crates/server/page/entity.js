@@ -2,7 +2,7 @@
 
 const ESCAPED = /\\([!-/:-@[-`{-~])|&(?:#[xX]([0-9a-fA-F]{1,6})|#(\d{1,7})|([A-Za-z][A-Za-z\d]{0,30}));/g;
 
-/// Characters by the names that were looked up.
+/// Characters by the names that were looked up; of an unknown one, undefined.
 const known = new Map();
 
 /// The text with its escapes and entities replaced; an unknown entity stays.
@@ -21,7 +21,6 @@ function named(name) {
   // Without a letter before it, white space would be left out.
   const found = new DOMParser().parseFromString(`x&${name};`, 'text/html').documentElement.textContent.slice(1);
   // Some are known without their semicolon, also as the beginning of a longer name.
-  if (found.endsWith(';') && name !== 'semi') return undefined;
-  known.set(name, found);
-  return found;
+  known.set(name, found.endsWith(';') && name !== 'semi' ? undefined : found);
+  return known.get(name);
 }
