@@ -16,7 +16,6 @@ use tempfile::NamedTempFile;
 use tokio::task::spawn_blocking;
 
 use crate::environment;
-use crate::params::CLEAN_ENV;
 
 /// The places where the accounts of an agent keep their sessions.
 pub(crate) struct AccountSessions {
@@ -34,13 +33,7 @@ impl AccountSessions {
         clean_env: bool,
     ) -> Option<Self> {
         let locations = |params: &ExecuteParams| {
-            Locations::from_variables(|name| {
-                if let Some(own) = params.env.get(name) {
-                    return Some(own.into());
-                }
-                let inherits = !clean_env || CLEAN_ENV.contains(&name);
-                inherits.then(|| environment::variable(name)).flatten()
-            })
+            Locations::from_variables(|name| environment::of_agent(params, clean_env, name))
         };
         let accounts = accounts.into_iter();
         let places = Self {

@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use teamster_core::CliInfo;
+use teamster_core::{CliInfo, ExecuteParams};
+
+use crate::params::CLEAN_ENV;
 
 /// Variable with the location of the store. A URL in it may have a password.
 pub const STORE_VARIABLE: &str = "TEAMSTER_STORE";
@@ -16,6 +18,15 @@ pub(crate) const CONTAINER_VARIABLE: &str = "TEAMSTER_IN";
 /// Returns the value of a variable.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
+}
+
+/// Returns the value of a variable as an agent with these parameters gets it.
+pub(crate) fn of_agent(params: &ExecuteParams, clean_env: bool, name: &str) -> Option<OsString> {
+    if let Some(own) = params.env.get(name) {
+        return Some(own.into());
+    }
+    let inherits = !clean_env || CLEAN_ENV.contains(&name);
+    inherits.then(|| variable(name)).flatten()
 }
 
 /// Returns the value of a variable that is text and not empty.

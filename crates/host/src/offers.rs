@@ -5,6 +5,7 @@ use std::time::Duration;
 use teamster_api::SessionSpec;
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Offers, SessionOptions};
 
+use crate::shared_holds::is_login_ending;
 use crate::{Host, params, turns};
 
 /// Time limit of an answer. On a busy machine the start of a CLI took 18 s.
@@ -13,7 +14,7 @@ const LIMIT: Duration = Duration::from_mins(1);
 impl Host {
     /// Returns what a session with this description would offer: its agent is started and asked, without a request to a
     /// model and without a session. `None` if the agent cannot be asked like that, as in a container, which would be started
-    /// for it. Dropping the future ends the agent's process.
+    /// for it, and if its login is about to be renewed. Dropping the future ends the agent's process.
     ///
     /// # Errors
     ///
@@ -31,6 +32,10 @@ impl Host {
         if let Some(account) = accounts.iter().find(|it| it.agent == info.id) {
             account.apply(&mut params);
         }
+        // Runs renew it one after another. A process that is ended while it does so may lose it.
+        if is_login_ending(info, &params, spec.trusted.clean_env) {
+            return Ok(None);
+        }
         let runtime = self.providers().session_runtime(info.id, config)?;
         let asked = runtime.offers(SessionOptions::new(params));
         let limited = tokio::time::timeout(LIMIT, asked).await;
@@ -39,5 +44,36 @@ impl Host {
             let error = AgentError::new(ErrorCode::WatchdogTimeout, ErrorKind::Timeout, message);
             Err(error)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+    use teamster_core::time::{epoch_ms, millis};
+    use teamster_providers::Providers;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn an_agent_whose_login_is_about_to_be_renewed_is_not_asked() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().to_str().unwrap().to_owned();
+        let mut spec = SessionSpec::new("claude");
+        let trusted = &mut spec.trusted;
+        trusted.clean_env = true;
+        trusted.env.insert("CLAUDE_CONFIG_DIR".to_owned(), folder);
+        trusted.program = Some("/nowhere/claude".into());
+        let host = Host::new(Providers::builtin());
+        for (minutes, is_asked) in [(1, false), (60, true)] {
+            let at = epoch_ms() + millis(Duration::from_mins(minutes));
+            let login = json!({"claudeAiOauth": {"accessToken": "t", "expiresAt": at}});
+            fs::write(home.path().join(".credentials.json"), login.to_string()).unwrap();
+            let offers = host.offers(&spec).await;
+            // There is no program.
+            assert_eq!(offers.is_err(), is_asked, "{offers:?}");
+        }
     }
 }

@@ -1,19 +1,17 @@
 //! What the processes of a store share of an account: limits that it has reached, its slots, and the renewal of its login.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use teamster_core::CliInfo;
 use teamster_core::time::{epoch_ms, millis};
+use teamster_core::{CliInfo, ExecuteParams};
 use teamster_orchestrator::{Candidate, Held, Permit, SharedHolds};
 use teamster_providers::Providers;
 use teamster_providers::doctor::{login_in, token_expiry};
 use teamster_store::{Conversation, SessionOrLock, Store, StoreError};
 use tokio::time::{Instant, sleep};
 
-use crate::params::CLEAN_ENV;
 use crate::{Host, environment, login};
 
 /// Salt of the marks. The store is its user's own: it needs no secret.
@@ -54,6 +52,13 @@ pub fn is_token_ending(expires_at_ms: u64, now_ms: u64) -> bool {
     (unused..=soon).contains(&expires_at_ms)
 }
 
+/// Returns whether an agent with these parameters may renew its login when it is started.
+pub(crate) fn is_login_ending(info: &CliInfo, params: &ExecuteParams, clean_env: bool) -> bool {
+    let variable = |name: &str| environment::of_agent(params, clean_env, name);
+    let ends = login_in(info, &variable).expires_at_ms;
+    ends.is_some_and(|at| is_token_ending(at, epoch_ms()))
+}
+
 impl AccountLogin {
     /// Returns whether the file has another token now, or none.
     fn is_renewed(&self) -> bool {
@@ -91,13 +96,7 @@ impl StoredHolds {
     /// Returns the login that this candidate uses; `None` for an agent that is not known.
     fn login(&self, candidate: &Candidate) -> Option<AccountLogin> {
         let provider = self.providers.get(candidate.provider())?;
-        let variable = |name: &str| -> Option<OsString> {
-            if let Some(own) = candidate.params.env.get(name) {
-                return Some(own.into());
-            }
-            let inherits = !self.clean_env || CLEAN_ENV.contains(&name);
-            inherits.then(|| environment::variable(name)).flatten()
-        };
+        let variable = |name: &str| environment::of_agent(&candidate.params, self.clean_env, name);
         let info = provider.info();
         let found = login_in(info, &variable);
         let from = found.from.as_deref();
