@@ -4,6 +4,7 @@
 
 mod agents;
 mod background;
+mod hooks;
 mod interrupting;
 mod play;
 mod requests;
