@@ -20,18 +20,25 @@ impl SessionTokens {
     pub fn of(result: &Value) -> Option<Self> {
         let usage = result.get("usage").filter(|usage| usage.is_object())?;
         let number = |name: &str| usage[name].as_u64();
-        Some(Self {
+        let tokens = Self {
             input: number("inputTokens"),
             output: number("outputTokens"),
             cache_read: number("cachedReadTokens"),
             cache_write: number("cachedWriteTokens"),
             // A service without this count is also reported as 0.
             reasoning: number("thoughtTokens").filter(|tokens| *tokens > 0),
-        })
+        };
+        Some(tokens).filter(|tokens| *tokens != Self::default())
     }
 
-    /// Returns what was used since then; `None` if that is nothing.
+    /// Returns what was used since then; `None` if that is nothing. If a figure is lower than then, the agent has begun to
+    /// count again since then.
     pub fn since(self, before: Self) -> Option<Usage> {
+        let before = if self.is_lower(before) {
+            Self::default()
+        } else {
+            before
+        };
         let grown = |now: Option<u64>, then: Option<u64>| {
             now.map(|now| now.saturating_sub(then.unwrap_or_default()))
         };
@@ -47,6 +54,17 @@ impl SessionTokens {
             .cache_write_tokens(cache_write)
             .reasoning_tokens(grown(self.reasoning, before.reasoning));
         Some(usage).filter(|usage| usage.total_tokens().is_some_and(|tokens| tokens > 0))
+    }
+
+    fn is_lower(self, than: Self) -> bool {
+        [
+            (self.input, than.input),
+            (self.output, than.output),
+            (self.cache_read, than.cache_read),
+            (self.cache_write, than.cache_write),
+        ]
+        .into_iter()
+        .any(|(own, other)| own.zip(other).is_some_and(|(own, other)| own < other))
     }
 }
 
@@ -86,6 +104,16 @@ mod tests {
         let some = tokens(&json!({"outputTokens": 3}));
         let usage = Usage::default().output_tokens(3);
         assert_eq!(some.since(zero), Some(usage));
-        assert_eq!(SessionTokens::of(&json!({"usage": null})), None);
+        for usage in [json!(null), json!({}), json!({"totalTokens": 3})] {
+            assert_eq!(SessionTokens::of(&json!({"usage": usage})), None);
+        }
+    }
+
+    #[test]
+    fn a_lower_count_has_begun_again() {
+        let before = tokens(&json!({"inputTokens": 900, "outputTokens": 10}));
+        let now = tokens(&json!({"inputTokens": 120, "outputTokens": 15}));
+        let usage = Usage::default().input_tokens(120).output_tokens(15);
+        assert_eq!(now.since(before), Some(usage));
     }
 }
