@@ -71,7 +71,13 @@ pub(crate) async fn open(location: &Location) -> Result<(AnyPool, bool), StoreEr
             return Err(error);
         }
     }
-    // A file that cannot be written does not change while it is read. Its journal is not read.
+    // A file that cannot be written does not change while it is read. Its journal is not read, and may have its last
+    // entries, or all of them.
+    if has_journal(location) {
+        let reason = "its journal (`-wal`) cannot be read where nothing can be written; copy both files to a folder that \
+                      can be written";
+        return Err(cannot_open(location, reason.into()));
+    }
     let options = location.immutable().map_err(|error| failed(&error))?;
     let pool_of = pool(location, options);
     let ready = async {
@@ -120,6 +126,16 @@ fn missing(location: &Location) -> StoreError {
     StoreError::Missing {
         location: location.to_string(),
     }
+}
+
+/// Returns whether a file has a journal beside it.
+fn has_journal(location: &Location) -> bool {
+    let Location::File(path) = location else {
+        return false;
+    };
+    let mut journal = path.clone().into_os_string();
+    journal.push("-wal");
+    fs::metadata(journal).is_ok_and(|found| found.len() > 0)
 }
 
 /// Returns whether SQLite failed because it cannot write: `CANTOPEN` or `READONLY`.
