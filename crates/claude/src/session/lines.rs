@@ -9,7 +9,9 @@ use teamster_core::{
 };
 
 use super::ask_user::{self, ASK_USER};
-use super::wire::{Answer, Ask, Elicitation, Hook, HookEvent, LineKind, SessionLine, heard};
+use super::wire::{
+    Answer, Ask, Elicitation, HOOK_CALLBACK, Hook, HookEvent, LineKind, SessionLine, heard,
+};
 use super::{ClaudeSession, Question, Request, refused, wire};
 
 /// Prefix of nearly all lines. Only the main agent has them.
@@ -50,7 +52,13 @@ impl ClaudeSession {
                 subtype,
             } => {
                 let error = format!("{subtype} is not supported");
-                self.outbox.write(&wire::refusal(&request_id, &error));
+                // After an error, the CLI would run the tool without the caller.
+                let response = if self.has_hooks && subtype == HOOK_CALLBACK {
+                    wire::answer(&request_id, &json!({"decision": "block", "reason": error}))
+                } else {
+                    wire::refusal(&request_id, &error)
+                };
+                self.outbox.write(&response);
                 let message =
                     format!("Claude Code made a request that is not supported: {subtype}");
                 out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);

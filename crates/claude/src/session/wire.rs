@@ -9,6 +9,9 @@ use teamster_core::provider::json_line::{of_any_depth, or_default, parse, repair
 
 use super::offers::{CommandLine, ModelLine};
 
+/// Subtype of the request that calls a hook.
+pub(super) const HOOK_CALLBACK: &str = "hook_callback";
+
 /// A line, with the data that a session needs.
 #[derive(Debug)]
 pub(super) struct SessionLine {
@@ -287,7 +290,7 @@ fn what(line: Line<'_>) -> Option<LineKind> {
                     schema: request.requested_schema,
                 })));
             }
-            if request.subtype == "hook_callback"
+            if request.subtype == HOOK_CALLBACK
                 && let Ok(input) = serde_json::from_value::<HookInput>(request.input.clone())
             {
                 return Some(LineKind::Hook(Box::new(input.into_hook(request_id))));

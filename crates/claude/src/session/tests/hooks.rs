@@ -91,6 +91,21 @@ fn caller_adds_to_the_result_of_a_call() {
 }
 
 #[test]
+fn call_of_a_hook_that_cannot_be_read_is_denied() {
+    let mut talk = Talk::new(|options| options.tool_hooks = true);
+    talk.turn();
+    // A form that no version is known to have. After an error, 2.1.197 runs the tool.
+    talk.emit(
+        &json!({"type": "control_request", "request_id": "r-1", "request": {
+        "subtype": "hook_callback", "callback_id": "tool", "input": {"hook_event_name": "Before"}}}),
+    );
+    let written = talk.written();
+    let expected = json!({"subtype": "success", "request_id": "r-1", "response":
+        {"decision": "block", "reason": "hook_callback is not supported"}});
+    assert_eq!(written[0]["response"], expected);
+}
+
+#[test]
 fn session_without_hooks_names_none() {
     assert_eq!(offers::request(false)["request"].get("hooks"), None);
     let hooks = &offers::request(true)["request"]["hooks"];
