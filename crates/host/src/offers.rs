@@ -40,7 +40,10 @@ impl Host {
         let asked = runtime.offers(SessionOptions::new(params));
         let limited = tokio::time::timeout(LIMIT, asked).await;
         limited.unwrap_or_else(|_| {
-            let message = format!("{} did not say what it offers within {LIMIT:?}", info.name);
+            let message = format!(
+                "{} did not report what it offers within {LIMIT:?}",
+                info.name
+            );
             let error = AgentError::new(ErrorCode::WatchdogTimeout, ErrorKind::Timeout, message);
             Err(error)
         })

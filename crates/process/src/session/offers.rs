@@ -29,7 +29,7 @@ pub(super) async fn ask(
     // It is no run.
     config.record_to = None;
     config.observer = None;
-    let session = CliRuntime::with_config(Asked(provider), config).open(options)?;
+    let session = CliRuntime::with_config(QueryProvider(provider), config).open(options)?;
     let mut events = session.send(Turn::new("-"));
     let mut offers = Offers::new();
     let mut has_answered = false;
@@ -47,22 +47,22 @@ pub(super) async fn ask(
         return Ok(Some(offers));
     }
     Err(failure.unwrap_or_else(|| {
-        let message = format!("{name} did not say what it offers");
+        let message = format!("{name} did not report what it offers");
         AgentError::new(ErrorCode::StreamEndedEarly, ErrorKind::Protocol, message)
     }))
 }
 
 /// A provider whose sessions are queries.
-struct Asked(Arc<dyn SessionProvider>);
+struct QueryProvider(Arc<dyn SessionProvider>);
 
-impl Asked {
+impl QueryProvider {
     fn query(&self, options: &SessionOptions) -> Result<OffersQuery, AgentError> {
         let query = self.0.offers_query(options)?;
         query.ok_or_else(|| AgentError::invalid_params("the CLI cannot be asked what it offers"))
     }
 }
 
-impl CliProvider for Asked {
+impl CliProvider for QueryProvider {
     fn info(&self) -> &'static CliInfo {
         self.0.info()
     }
@@ -84,7 +84,7 @@ impl CliProvider for Asked {
     }
 }
 
-impl SessionProvider for Asked {
+impl SessionProvider for QueryProvider {
     fn session_capabilities(&self) -> &SessionCapabilities {
         &CAPABILITIES
     }
