@@ -15,7 +15,7 @@ mod transcript;
 
 use std::path::Path;
 
-use teamster_core::provider::{Decoder, Launch, OffersQuery, SessionProtocol};
+use teamster_core::provider::{Decoder, FileLocation, Launch, OffersQuery, SessionProtocol};
 use teamster_core::{
     AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery, PermissionMode,
     SessionCapabilities, SessionOptions, SessionProvider, SystemPromptSupport,
@@ -40,6 +40,8 @@ static INFO: CliInfo = {
     info.credentials = credentials::CREDENTIALS;
     info.model_vendor = Some("anthropic");
     info.instructions = &["CLAUDE.md"];
+    info.commands = &[FileLocation::Project(".claude/commands")];
+    info.skills = &[FileLocation::Project(".claude/skills")];
     info.agent_loop = agent_loop::SUPPORT;
     info
 };

@@ -92,12 +92,15 @@ impl Search {
     }
 }
 
-/// Reads the beginning of a file. `None` if it is not a regular file that can be read.
+/// Reads the beginning of a file. `None` if it is not a regular file that can be read, or a skill for the model alone.
 fn command(name: String, path: &Path) -> Option<SlashCommand> {
     let file = open_regular_file(OpenOptions::new().read(true), path).ok()?;
     let mut head = Vec::new();
     file.take(HEAD).read_to_end(&mut head).ok()?;
     let head = String::from_utf8_lossy(&head);
+    if field(&head, "user-invocable").as_deref() == Some("false") {
+        return None;
+    }
     let command = SlashCommand::new(name);
     Some(
         command
@@ -150,6 +153,7 @@ mod tests {
         // The command of this name comes first.
         write("s/fix/SKILL.md", "---\ndescription: a skill\n---\n");
         write("s/empty/README.md", "no skill");
+        write("s/hidden/SKILL.md", "---\nuser-invocable: false\n---\n");
         let mut info = CliInfo::new("x", "X", "x");
         info.commands = &[FileLocation::Project("c"), FileLocation::Project("none")];
         info.skills = &[FileLocation::Project("s")];

@@ -1,12 +1,13 @@
 //! What a session would offer, as its agent reports before it begins.
 
+use std::path::Path;
 use std::time::Duration;
 
 use teamster_api::SessionSpec;
-use teamster_core::{AgentError, ErrorCode, ErrorKind, Offers, SessionOptions};
+use teamster_core::{AgentError, CliInfo, ErrorCode, ErrorKind, Offers, SessionOptions};
 
 use crate::shared_holds::is_login_ending;
-use crate::{Host, params, turns};
+use crate::{Host, cli_commands, params, turns};
 
 /// Time limit of an answer. On a busy machine the start of a CLI took 18 s.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -39,14 +40,30 @@ impl Host {
         let runtime = self.providers().session_runtime(info.id, config)?;
         let asked = runtime.offers(SessionOptions::new(params));
         let limited = tokio::time::timeout(LIMIT, asked).await;
-        limited.unwrap_or_else(|_| {
+        let mut offers = limited.unwrap_or_else(|_| {
             let message = format!(
                 "{} did not report what it offers within {LIMIT:?}",
                 info.name
             );
             let error = AgentError::new(ErrorCode::WatchdogTimeout, ErrorKind::Timeout, message);
             Err(error)
-        })
+        })?;
+        if let (Some(offers), Some(directory)) = (&mut offers, &spec.working_directory) {
+            add_commands(offers, info, directory);
+        }
+        Ok(offers)
+    }
+}
+
+/// Adds the commands in the project's files that the agent has not named: it may not read those of a project before a prompt.
+fn add_commands(offers: &mut Offers, info: &CliInfo, directory: &Path) {
+    let Some(commands) = &mut offers.commands else {
+        return;
+    };
+    for command in cli_commands(info, directory) {
+        if commands.iter().all(|known| known.name != command.name) {
+            commands.push(command);
+        }
     }
 }
 
@@ -55,6 +72,7 @@ mod tests {
     use std::fs;
 
     use serde_json::json;
+    use teamster_core::SlashCommand;
     use teamster_core::time::{epoch_ms, millis};
     use teamster_providers::Providers;
 
@@ -78,5 +96,24 @@ mod tests {
             // There is no program.
             assert_eq!(offers.is_err(), is_asked, "{offers:?}");
         }
+    }
+
+    #[test]
+    fn commands_in_files_follow_those_that_the_agent_names() {
+        let project = tempfile::tempdir().unwrap();
+        let folder = project.path().join(".claude/commands");
+        fs::create_dir_all(&folder).unwrap();
+        for name in ["fix.md", "ship.md"] {
+            fs::write(folder.join(name), "Do it.").unwrap();
+        }
+        let host = Host::new(Providers::builtin());
+        let info = host.agent("claude").unwrap();
+        let fix = SlashCommand::new("fix").description("As the agent names it");
+        let mut offers = Offers::new().commands(vec![fix.clone()]);
+        add_commands(&mut offers, info, project.path());
+        assert_eq!(offers.commands, Some(vec![fix, SlashCommand::new("ship")]));
+        let mut without = Offers::new();
+        add_commands(&mut without, info, project.path());
+        assert_eq!(without, Offers::new());
     }
 }
