@@ -178,7 +178,9 @@ fn for_file(pool: AnyPoolOptions) -> AnyPoolOptions {
             let patience = format!("PRAGMA busy_timeout = {}", PATIENCE.as_millis());
             // The first one to open a file that was left reads its whole journal. Default: 1000 pages of 4 KiB.
             let journal = "PRAGMA wal_autocheckpoint = 200";
-            for pragma in [&*patience, "PRAGMA synchronous = NORMAL", journal] {
+            // What is deleted, such as a prompt, is overwritten and not only marked as free.
+            let deletion = "PRAGMA secure_delete = ON";
+            for pragma in [&*patience, "PRAGMA synchronous = NORMAL", journal, deletion] {
                 // The pool would retry a failure and lose the reason. The first use of a file that is not a
                 // database returns it.
                 let _ = sqlx::raw_sql(sqlx::AssertSqlSafe(pragma.to_owned()))

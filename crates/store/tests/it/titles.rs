@@ -1,4 +1,6 @@
-//! Tests of titles in the history, and of lists by title and directory.
+//! Tests of titles in the history, of lists by title and directory, and of texts that are forgotten.
+
+use std::fs;
 
 use teamster_api::Outcome;
 use teamster_api::history::RunFilter;
@@ -75,4 +77,24 @@ on_each_database! {
             assert_eq!(ids, expected, "{directory}");
         }
     }
+}
+
+#[tokio::test]
+async fn texts_of_forgotten_runs_are_in_the_file_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("store.db");
+    let store = Store::open(file.to_str().unwrap()).await.unwrap();
+    for number in 0..20 {
+        let id = format!("r{number}");
+        let mut new = NewRun::new(id.as_str(), "claude", "p");
+        new.title = Some("the secret title".into());
+        new.prompt = Some("the secret prompt ".repeat(1 + 50 * number));
+        store.begin_run(&new).await.unwrap();
+        let outcome = Outcome::new(id.as_str(), "claude", RunResult::default());
+        store.end_run(&outcome).await.unwrap();
+    }
+    assert_eq!(store.forget_runs(u64::MAX).await.unwrap(), 20);
+    store.close().await;
+    let content = fs::read(&file).unwrap();
+    assert!(!String::from_utf8_lossy(&content).contains("the secret"));
 }
