@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use teamster_api::SessionSpec;
 use teamster_core::{AgentError, CliInfo, ErrorCode, ErrorKind, Offers, SessionOptions};
+use tokio::task::spawn_blocking;
 
 use crate::shared_holds::is_login_ending;
 use crate::{Host, cli_commands, params, turns};
@@ -48,10 +49,16 @@ impl Host {
             let error = AgentError::new(ErrorCode::WatchdogTimeout, ErrorKind::Timeout, message);
             Err(error)
         })?;
-        if let (Some(offers), Some(directory)) = (&mut offers, &spec.working_directory) {
-            add_commands(offers, info, directory);
-        }
-        Ok(offers)
+        let Some(directory) = spec.working_directory.clone() else {
+            return Ok(offers);
+        };
+        let completed = spawn_blocking(move || {
+            if let Some(offers) = &mut offers {
+                add_commands(offers, info, &directory);
+            }
+            offers
+        });
+        Ok(completed.await.unwrap_or_default())
     }
 }
 
