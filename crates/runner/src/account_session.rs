@@ -51,7 +51,7 @@ struct State {
     session: Arc<dyn AgentSession>,
     /// The account in use has the conversation that the session resumes.
     is_ready: bool,
-    /// A tool was used: what a turn continues is there, so no account may begin anew.
+    /// A tool was used: what a turn continues is there, so no account may start over.
     has_used_tools: bool,
     /// Settings that were changed since the session was opened.
     model: Option<String>,

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_a_project_are_read_before_a_prompt_if_the_user_trusts_it() {
+    fn settings_of_a_project_are_read_if_the_user_trusts_it() {
         let home = tempfile::tempdir().unwrap();
         let root = home.path().canonicalize().unwrap();
         let folder = root.join("trusted/inner");
