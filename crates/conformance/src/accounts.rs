@@ -4,15 +4,17 @@ use std::path::Path;
 
 use teamster::Usage;
 use teamster_mock_model::Part;
-use teamster_usage::{Dimension, Locations, Scan};
+use teamster_usage::{Dimension, Figures, Locations, Scan};
 
+use crate::conversation::Answer;
+use crate::play::Stage;
 use crate::played::{Played, SessionUsage};
 use crate::scenario::Scenario;
 
 /// Returns the usage of the session of the last run or turn. `None` if the others are not all of it, if one broke off,
 /// which may have used more than it knows, or if the CLI's files do not have the session.
 pub(crate) fn of_session(
-    home: &Path,
+    stage: &Stage,
     scenario: &Scenario,
     played: &[Played],
 ) -> Option<SessionUsage> {
@@ -28,20 +30,29 @@ pub(crate) fn of_session(
     if all.peek()?.session_before.is_some() {
         return None;
     }
-    let runs = all.try_fold(Usage::default(), |sum, one| {
+    let (runs, least) = all.try_fold((Usage::default(), 0), |(sum, answers), one| {
         let usage = one.result.usage.filter(|_| one.result.is_success())?;
-        Some(sum.plus(usage))
+        let of_run = one.requests.iter().filter_map(Answer::of);
+        let count = of_run.filter(|answer| answer.counts).count();
+        Some((sum.plus(usage), answers + count))
     })?;
-    let files = of_files(home, session)?;
-    Some(SessionUsage { files, runs })
+    // A request for a title may come after the end of its run.
+    let most = stage.requests_from(0).iter().filter_map(Answer::of).count();
+    let files = of_files(&stage.location.home(), session)?;
+    Some(SessionUsage {
+        files: files.usage,
+        runs,
+        requests: files.requests,
+        answers: least as u64..=most as u64,
+    })
 }
 
 /// Returns what a session has used by the CLI's files in this home. `None` if they do not have it.
-fn of_files(home: &Path, session: &str) -> Option<Usage> {
+fn of_files(home: &Path, session: &str) -> Option<Figures> {
     let accounts = Scan::new(Locations::of_home(home)).run();
     let sessions = accounts.by(Dimension::Session);
     let mut of_it = sessions
         .iter()
         .filter(|group| group.name.as_deref() == Some(session));
-    of_it.next().map(|group| group.figures.usage)
+    of_it.next().map(|group| group.figures)
 }

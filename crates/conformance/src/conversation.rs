@@ -1,7 +1,7 @@
 //! Requests to a model, and their conversation.
 
 use serde_json::Value;
-use teamster_mock_model::Request;
+use teamster_mock_model::{Request, Tokens};
 
 /// Fields that mark the result of a call, by the protocols: Anthropic Messages, OpenAI Responses (two), OpenAI Chat
 /// Completions.
@@ -11,6 +11,23 @@ const RESULTS: [(&str, &str); 4] = [
     ("type", "custom_tool_call_output"),
     ("role", "tool"),
 ];
+
+/// An answer of the model.
+pub(crate) struct Answer {
+    pub(crate) tokens: Tokens,
+    /// True if it is a whole answer of the conversation. Others, such as a title or one that broke off, may count.
+    pub(crate) counts: bool,
+}
+
+impl Answer {
+    /// Returns the answer to a request, if there is one.
+    pub(crate) fn of(request: &Request) -> Option<Self> {
+        Some(Self {
+            tokens: request.tokens?,
+            counts: request.turn.is_some() && !request.breaks_off,
+        })
+    }
+}
 
 /// Returns the texts of all results of calls in requests.
 pub(crate) fn results(requests: &[Request]) -> String {

@@ -128,7 +128,7 @@ pub(crate) async fn play(
             config.record_to = Some(folder.into());
         }
         played.push(one(scenario, number, &stage, params, config).await?);
-        let usage = accounts::of_session(&stage.location.home(), scenario, &played);
+        let usage = accounts::of_session(&stage, scenario, &played);
         if let Some(last) = played.last_mut() {
             last.usage_of_session = usage;
         }

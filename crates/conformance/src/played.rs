@@ -1,6 +1,7 @@
 //! What was seen of a run, or of a turn of a session.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -73,12 +74,16 @@ pub(crate) struct Played {
 }
 
 /// Usage of a session from both sides.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct SessionUsage {
     /// By the CLI's files.
     pub(crate) files: Usage,
     /// By its runs or turns.
     pub(crate) runs: Usage,
+    /// Number of requests by the CLI's files; 0 if they do not have it.
+    pub(crate) requests: u64,
+    /// Number of the model's answers: the least has those that count, the most all.
+    pub(crate) answers: RangeInclusive<u64>,
 }
 
 /// The change of the process during a turn.

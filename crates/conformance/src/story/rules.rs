@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::conversation::Answer;
+use crate::played::{Played, SessionUsage};
 use serde_json::Value;
 use teamster::{AgentEvent, Decision, Id, PermissionEvent, RunResult, RunStatus, Usage};
 use teamster_core::provider::grammar;
-use teamster_mock_model::{Request, Tokens};
-
-use crate::played::Played;
 
 /// Returns how the events of a run are not a stream as the grammar has it. That is never by the CLI.
 pub(super) fn ungrammatical(played: &Played) -> Option<String> {
@@ -51,14 +50,8 @@ pub(super) fn broken(played: &Played) -> Vec<Value> {
         broken.extend(not_of_the_answers(&answers.collect::<Vec<_>>(), usage));
     }
     broken.extend(unreported(&played.denials_by_cli, result));
-    if let Some(session) = played.usage_of_session {
-        for (name, files, runs) in figures(session.files, session.runs) {
-            if files != runs {
-                broken.push(format!(
-                    "{name}: {files} in the CLI's files, and {runs} in the run"
-                ));
-            }
-        }
+    if let Some(session) = &played.usage_of_session {
+        broken.extend(not_of_the_session(session));
     }
     if result.status == RunStatus::Completed {
         let open = unanswered(&played.events).into_iter();
@@ -67,23 +60,6 @@ pub(super) fn broken(played: &Played) -> Vec<Value> {
         );
     }
     broken.into_iter().map(Value::from).collect()
-}
-
-/// An answer of the model.
-struct Answer {
-    tokens: Tokens,
-    /// True if it is a whole answer of the conversation. Others, such as a title or one that broke off, may count.
-    counts: bool,
-}
-
-impl Answer {
-    /// Returns the answer to a request, if there is one.
-    fn of(request: &Request) -> Option<Self> {
-        Some(Self {
-            tokens: request.tokens?,
-            counts: request.turn.is_some() && !request.breaks_off,
-        })
-    }
 }
 
 /// Returns the sums of tokens that are not those of the model's answers.
@@ -108,6 +84,27 @@ fn not_of_the_answers(answers: &[Answer], usage: Usage) -> Vec<String> {
         wrong.extend(of_run.map(|it| {
             format!("{name}: {it} in the run, and the model's answers used {least} to {most}")
         }));
+    }
+    wrong
+}
+
+/// Returns the figures of the CLI's files that are not those of the session's runs and of the model's answers. Files that
+/// have no number of requests are not compared with the answers.
+fn not_of_the_session(session: &SessionUsage) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (name, files, runs) in figures(session.files, session.runs) {
+        if files != runs {
+            wrong.push(format!(
+                "{name}: {files} in the CLI's files, and {runs} in the run"
+            ));
+        }
+    }
+    let (requests, answers) = (session.requests, &session.answers);
+    if requests > 0 && !answers.contains(&requests) {
+        let (least, most) = (answers.start(), answers.end());
+        wrong.push(format!(
+            "requests: {requests} in the CLI's files, and the model gave {least} to {most} answers"
+        ));
     }
     wrong
 }
@@ -210,6 +207,7 @@ mod tests {
     //! Made-up events.
 
     use teamster::{PermissionDenial, Retract, Text, ToolKind, ToolUse};
+    use teamster_mock_model::Tokens;
 
     use super::*;
 
@@ -287,6 +285,30 @@ mod tests {
             ]
         );
         assert!(not_of_the_answers(&answers, Usage::default()).is_empty());
+    }
+
+    #[test]
+    fn requests_in_the_files_are_the_answers_of_the_model() {
+        let wrong = |requests, input| {
+            let runs = Usage::default().input_tokens(300);
+            not_of_the_session(&SessionUsage {
+                files: Usage::default().input_tokens(input),
+                runs,
+                requests,
+                answers: 2..=3,
+            })
+        };
+        assert!(wrong(2, 300).is_empty());
+        assert!(wrong(3, 300).is_empty(), "with the title");
+        assert!(wrong(0, 300).is_empty(), "without a number of requests");
+        assert_eq!(
+            wrong(1, 200),
+            [
+                "input: 200 in the CLI's files, and 300 in the run",
+                "requests: 1 in the CLI's files, and the model gave 2 to 3 answers"
+            ]
+        );
+        assert_eq!(wrong(4, 300).len(), 1);
     }
 
     #[test]
