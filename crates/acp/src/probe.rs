@@ -10,8 +10,8 @@ use teamster_core::provider::{
 use teamster_core::sync::lock;
 use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, ErrorCode, ErrorKind,
-    ExecuteParams, Id, SessionCapabilities, SessionOptions, SessionProvider, TurnEnd,
+    AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, ExecuteParams, Id,
+    SessionCapabilities, SessionOptions, SessionProvider, TurnEnd,
 };
 
 use crate::errors::RequestKind;
@@ -215,18 +215,9 @@ impl SessionProtocol for Asking {
                 self.has_ended = false;
                 self.end(out);
             }
-            SessionCommand::Steer(id, _)
-            | SessionCommand::Clear(id)
-            | SessionCommand::SetModel(id, _)
-            | SessionCommand::SetPermission(id, _) => {
-                let error = AgentError::new(
-                    ErrorCode::InvalidParams,
-                    ErrorKind::Invalid,
-                    "the agent is only asked who it is",
-                );
-                self.outbox.answer(id, Err(error));
-            }
-            _ => {}
+            other => self
+                .outbox
+                .refuse(&other, "the agent is only asked who it is"),
         }
     }
 

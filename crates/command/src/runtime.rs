@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use teamster_core::provider::RunAssembler;
 use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, AgentRuntime, Capabilities, EventStream, ExecuteParams,
-    LogEntry,
+    AgentError, AgentEvent, AgentRuntime, Capabilities, EventStream, ExecuteParams, LogEntry,
 };
 
 use crate::changes::WorkTree;
@@ -52,13 +50,7 @@ impl<R: AgentRuntime> AgentRuntime for CommandRuntime<R> {
 
     fn execute(&self, params: ExecuteParams) -> EventStream {
         if let Err(error) = self.check(&params) {
-            let abort = AbortHandle::new(&params.cancel);
-            let events = async_stream::stream! {
-                for event in RunAssembler::refuse(error) {
-                    yield event;
-                }
-            };
-            return EventStream::new(events, abort);
+            return EventStream::refused(error);
         }
         let directory = params.working_directory.clone();
         let directory = directory.unwrap_or_else(|| PathBuf::from("."));

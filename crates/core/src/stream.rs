@@ -10,6 +10,7 @@ use futures_core::Stream;
 use pin_project_lite::pin_project;
 use tokio_util::sync::CancellationToken;
 
+use crate::provider::RunAssembler;
 use crate::time::epoch_ms;
 use crate::{AgentError, AgentEvent, ErrorCode, ErrorKind, LogEntry, RunResult, RunStatus};
 
@@ -19,6 +20,8 @@ use crate::{AgentError, AgentEvent, ErrorCode, ErrorKind, LogEntry, RunResult, R
 #[must_use = "the run starts when the stream is polled"]
 pub struct EventStream {
     source: Source,
+    /// What comes before the source. The last one is first.
+    before: Vec<Entries<Result<Vec<LogEntry>, AgentError>>>,
     /// Entries that were read and not yet returned.
     ready: vec::IntoIter<LogEntry>,
     abort: AbortHandle,
@@ -32,6 +35,7 @@ type Entries<T> = Pin<Box<dyn Stream<Item = T> + Send>>;
 enum Source {
     One(Entries<LogEntry>),
     Many(Entries<Vec<LogEntry>>),
+    Nothing,
 }
 
 impl EventStream {
@@ -53,9 +57,27 @@ impl EventStream {
         Self::over(Source::Many(Box::pin(batches)), abort)
     }
 
+    /// Creates the stream of a run that is refused with this error.
+    pub fn refused(error: AgentError) -> Self {
+        let mut refused = Self::over(Source::Nothing, AbortHandle::default());
+        refused.ready = refusal(error).into_iter();
+        refused
+    }
+
+    /// Returns the stream that begins with these entries. If they end with an error, the run is refused with it and never
+    /// started.
+    pub fn after(
+        mut self,
+        before: impl Stream<Item = Result<Vec<LogEntry>, AgentError>> + Send + 'static,
+    ) -> Self {
+        self.before.push(Box::pin(before));
+        self
+    }
+
     fn over(source: Source, abort: AbortHandle) -> Self {
         Self {
             source,
+            before: Vec::new(),
             ready: vec::IntoIter::default(),
             abort,
             seq: 0,
@@ -127,9 +149,22 @@ impl EventStream {
     /// Waits until there are entries, or the source has ended.
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while !self.done && self.ready.as_slice().is_empty() {
+            if let Some(before) = self.before.last_mut() {
+                match ready!(before.as_mut().poll_next(cx)) {
+                    Some(Ok(entries)) => self.ready = entries.into_iter(),
+                    Some(Err(error)) => {
+                        self.before.clear();
+                        self.source = Source::Nothing;
+                        self.ready = refusal(error).into_iter();
+                    }
+                    None => drop(self.before.pop()),
+                }
+                continue;
+            }
             let more = match &mut self.source {
                 Source::One(entries) => ready!(entries.as_mut().poll_next(cx)).map(|it| vec![it]),
                 Source::Many(batches) => ready!(batches.as_mut().poll_next(cx)),
+                Source::Nothing => None,
             };
             self.done = more.is_none();
             self.ready = more.unwrap_or_default().into_iter();
@@ -195,6 +230,10 @@ impl Stream for EventStream {
 
 fn is_last(entry: &LogEntry) -> bool {
     matches!(entry.event, AgentEvent::Done(_))
+}
+
+fn refusal(error: AgentError) -> Vec<LogEntry> {
+    RunAssembler::refuse(error).map(Into::into).into()
 }
 
 /// Returns the number of an entry after `last`: its own if that is higher, else the next one.
@@ -390,6 +429,37 @@ mod tests {
             numbers.extend(stream.next_batch().await.iter().map(|entry| entry.seq));
         }
         assert_eq!(numbers, [4, 5, 9, 10, 20, 21]);
+    }
+
+    #[tokio::test]
+    async fn what_comes_before_a_run_is_numbered_with_it_and_can_refuse_it() {
+        fn notice(text: &str) -> AgentEvent {
+            AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, text)
+        }
+        fn never() -> AgentEvent {
+            panic!("a refused run was started")
+        }
+        let before = |text| async_stream::stream! { yield Ok(vec![notice(text).into()]); };
+        let events = stream(AbortHandle::default());
+        let mut events = events.after(before("b")).after(before("a"));
+        for (seq, text) in [(1, "a"), (2, "b")] {
+            let entry = events.next_entry().await.unwrap();
+            assert_eq!((entry.seq, entry.event), (seq, notice(text)));
+        }
+        let end = events.next_entry().await.unwrap();
+        assert_eq!((end.seq, end.event.type_name()), (3, "done"));
+
+        let error = AgentError::invalid_params("no");
+        let refusal = error.clone();
+        let refusal = async_stream::stream! {
+            yield Ok(vec![notice("a").into()]);
+            yield Err(refusal);
+        };
+        let events = async_stream::stream! { yield never(); };
+        let events = EventStream::new(events, AbortHandle::default());
+        let result = events.after(before("b")).after(refusal).result().await;
+        assert_eq!(result.errors, std::slice::from_ref(&error));
+        assert_eq!(EventStream::refused(error).result().await, result);
     }
 
     #[tokio::test]

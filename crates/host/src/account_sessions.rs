@@ -6,10 +6,9 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use teamster_core::provider::RunAssembler;
 use teamster_core::{
     AgentError, AgentRuntime, Capabilities, ErrorCode, ErrorKind, EventStream, ExecuteParams,
-    LogEntry, SharedRuntime,
+    SharedRuntime,
 };
 use teamster_usage::{Locations, Provider, stored_session};
 use tempfile::NamedTempFile;
@@ -192,26 +191,13 @@ impl AgentRuntime for WithSession {
             return self.runtime.execute(params);
         };
         let (sessions, account) = (self.sessions.clone(), self.account);
-        let mut events = self.runtime.execute(params);
-        let abort = events.abort_handle();
-        let batches = async_stream::stream! {
+        self.runtime.execute(params).after(async_stream::stream! {
             let brought = spawn_blocking(move || sessions.bring(&id, account)).await;
             // A session that is missing is reported by the CLI, as is one whose files a panic kept from being read.
             if let Ok(Err(error)) = brought {
-                // The stream was never polled, so no process was started.
-                drop(events);
-                yield Vec::from(RunAssembler::refuse(error).map(LogEntry::from));
-                return;
+                yield Err(error);
             }
-            loop {
-                let batch = events.next_batch().await;
-                if batch.is_empty() {
-                    return;
-                }
-                yield batch;
-            }
-        };
-        EventStream::of_batches(batches, abort)
+        })
     }
 }
 

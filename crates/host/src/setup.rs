@@ -155,19 +155,12 @@ impl Setup {
 
     /// Returns the stream that sets the workspace up, unless that was done, and continues with these events. If it fails,
     /// they are never polled.
-    fn then(self: &Arc<Self>, mut events: EventStream) -> EventStream {
-        let abort = events.abort_handle();
-        let (setup, stopped) = (self.clone(), abort.clone());
-        let batches = async_stream::stream! {
+    fn then(self: &Arc<Self>, events: EventStream) -> EventStream {
+        let (setup, stopped) = (self.clone(), events.abort_handle());
+        events.after(async_stream::try_stream! {
             let mut is_done = setup.is_done.lock().await;
             if !*is_done {
-                let mut run = match setup.start() {
-                    Ok(run) => run,
-                    Err(error) => {
-                        yield Vec::from(RunAssembler::refuse(error).map(LogEntry::from));
-                        return;
-                    }
-                };
+                let mut run = setup.start()?;
                 for command in &setup.commands {
                     let line = format!("set-up: {}", excerpt(command, LINE));
                     yield vec![LogEntry::from(notice(line))];
@@ -186,23 +179,10 @@ impl Setup {
                 if let Some(line) = lines.rest() {
                     yield vec![LogEntry::from(notice(line))];
                 }
-                if let Err(error) = setup.judge(result.as_deref(), &run, &stopped) {
-                    drop(events);
-                    yield Vec::from(RunAssembler::refuse(error).map(LogEntry::from));
-                    return;
-                }
+                setup.judge(result.as_deref(), &run, &stopped)?;
                 *is_done = true;
             }
-            drop(is_done);
-            loop {
-                let batch = events.next_batch().await;
-                if batch.is_empty() {
-                    return;
-                }
-                yield batch;
-            }
-        };
-        EventStream::of_batches(batches, abort)
+        })
     }
 
     fn start(&self) -> Result<Running<'_>, AgentError> {

@@ -2,8 +2,7 @@
 
 use teamster_core::provider::RunAssembler;
 use teamster_core::{
-    AbortHandle, AgentError, AgentRuntime, Capabilities, ErrorCode, ErrorKind, EventStream,
-    ExecuteParams,
+    AgentError, AgentRuntime, Capabilities, ErrorCode, ErrorKind, EventStream, ExecuteParams,
 };
 use tokio::runtime::Handle;
 
@@ -173,17 +172,9 @@ impl AgentRuntime for OrchestratedRuntime {
     }
 
     fn execute(&self, params: ExecuteParams) -> EventStream {
-        let abort = AbortHandle::new(&params.cancel);
         match self.request(&params) {
             Ok(request) => self.orchestrator.execute(request),
-            Err(error) => EventStream::new(
-                async_stream::stream! {
-                    for event in RunAssembler::refuse(error) {
-                        yield event;
-                    }
-                },
-                abort,
-            ),
+            Err(error) => EventStream::refused(error),
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Runs that are sessions of one turn: those that ask for permission, and all of an agent that supports only sessions.
 
-use teamster_core::provider::RunAssembler;
 use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, AgentRuntime, AgentSession, Capabilities, EventStream,
-    ExecuteParams, SessionCapabilities, SessionOptions, SessionRuntime, Turn,
+    AgentError, AgentEvent, AgentRuntime, AgentSession, Capabilities, EventStream, ExecuteParams,
+    SessionCapabilities, SessionOptions, SessionRuntime, Turn,
 };
 
 /// Runtime whose runs are sessions of one turn. Their permission requests are denied unless the run has a policy
@@ -95,17 +94,9 @@ impl<R: SessionRuntime> AgentRuntime for OneTurn<R> {
         if !self.is_session(&params) {
             return self.sessions.execute(params);
         }
-        let abort = AbortHandle::new(&params.cancel);
         let (session, turn) = match self.begin(params) {
             Ok(begun) => begun,
-            Err(error) => {
-                let events = async_stream::stream! {
-                    for event in RunAssembler::refuse(error) {
-                        yield event;
-                    }
-                };
-                return EventStream::new(events, abort);
-            }
+            Err(error) => return EventStream::refused(error),
         };
         let mut events = session.send(turn);
         let abort = events.abort_handle();

@@ -9,10 +9,9 @@ use std::io::{self, IsTerminal};
 use std::sync::Arc;
 
 use anyhow::Context;
-use teamster::{AbortHandle, AgentError, CliInfo, EventStream};
+use teamster::{CliInfo, EventStream};
 use teamster_api::SessionSpec;
 use teamster_core::Stopping;
-use teamster_core::provider::RunAssembler;
 use teamster_host::{Answers, Guard, PreparedSession, SessionRunOptions, params};
 use uuid::Uuid;
 
@@ -68,7 +67,9 @@ pub(crate) fn main(args: ChatArgs, machine: &Machine) -> anyhow::Result<u8> {
         {
             return Err(refused(error));
         }
-        Err(error) => return drive::agent(local.output, of_refusal, || refusal(error)),
+        Err(error) => {
+            return drive::agent(local.output, of_refusal, || EventStream::refused(error));
+        }
     };
     crate::report::warn_of(&prepared.common.warnings, quiet);
     chat(runtime, prepared, &local)
@@ -145,16 +146,6 @@ fn view(spec: &SessionSpec, local: &Local, agent: &'static CliInfo) -> drive::Vi
     let has_servers = !spec.trusted.mcp_servers.is_empty();
     view.mcp = has_servers.then_some(spec.trusted.mcp_delivery);
     view
-}
-
-/// Returns the log of a session that was refused, as that of a run.
-fn refusal(error: AgentError) -> EventStream {
-    let events = async_stream::stream! {
-        for event in RunAssembler::refuse(error) {
-            yield event;
-        }
-    };
-    EventStream::new(events, AbortHandle::default())
 }
 
 /// Returns the command that resumes the session, without the session's id.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::provider::{
     DecodedResult, Decoder, Events, Exit, Launch, Outbox, SessionCommand, SessionProtocol,
 };
-use crate::{AgentError, AgentEvent, ErrorCode, ErrorKind, Id, Offers, TurnEnd};
+use crate::{AgentEvent, Id, Offers, TurnEnd};
 
 /// A process of a CLI that is only asked what a session would offer. It makes no request to a model, leaves no session
 /// behind, and starts neither hooks nor MCP servers.
@@ -96,19 +96,10 @@ impl SessionProtocol for OffersProtocol {
                 self.is_asked = true;
                 self.end_if_answered(out);
             }
-            SessionCommand::Steer(id, _)
-            | SessionCommand::Clear(id)
-            | SessionCommand::SetModel(id, _)
-            | SessionCommand::SetPermission(id, _) => {
-                let error = AgentError::new(
-                    ErrorCode::InvalidParams,
-                    ErrorKind::Invalid,
-                    "the CLI is only asked what it offers",
-                );
-                self.outbox.answer(id, Err(error));
-            }
             // The end of its input is enough to make a CLI exit.
-            _ => {}
+            other => self
+                .outbox
+                .refuse(&other, "the CLI is only asked what it offers"),
         }
     }
 

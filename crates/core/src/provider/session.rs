@@ -139,6 +139,17 @@ impl Outbox {
         self.answers.push((command, result));
     }
 
+    /// Answers a command that the process does not support, if it must be answered.
+    pub fn refuse(&mut self, command: &SessionCommand, why: &str) {
+        if let SessionCommand::Steer(id, _)
+        | SessionCommand::Clear(id)
+        | SessionCommand::SetModel(id, _)
+        | SessionCommand::SetPermission(id, _) = command
+        {
+            self.answer(*id, Err(AgentError::invalid_params(why)));
+        }
+    }
+
     /// Adds a permission request. [`SessionCommand::Answer`] will answer it.
     pub fn ask(&mut self, request: PermissionRequest) {
         self.requests.push(request);

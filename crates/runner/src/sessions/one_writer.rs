@@ -1,9 +1,8 @@
 //! A runtime whose runs lock their sessions.
 
-use teamster_core::provider::RunAssembler;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentRuntime, Capabilities, EventStream, ExecuteParams,
-    LogEntry, SharedRuntime,
+    SharedRuntime,
 };
 
 use super::SessionLocks;
@@ -42,10 +41,8 @@ impl AgentRuntime for OneWriter {
         let abort: AbortHandle = events.abort_handle();
         let batches = async_stream::stream! {
             if let Err(error) = writer.begin(&resumed) {
-                // The stream was never polled, so no process was started.
-                drop(events);
-                yield Vec::from(RunAssembler::refuse(error).map(LogEntry::from));
-                return;
+                // The run was never polled, so no process was started.
+                events = EventStream::refused(error);
             }
             drop(resumed);
             loop {
