@@ -83,6 +83,14 @@ export async function checkForms(chromium, server) {
     await card(page, {input: {path: '/a', content: 'a\r\nb\r\n'}});
     assert.deepEqual((await parts(page)).diff, ['+a', '+b']);
     await page.waitForSelector('#card .note:has-text("CR LF")');
+    // Of a file that is written whole, what differs from its text, with the lines around it.
+    const numbers = (words) => Array.from({length: 30}, (_, i) => `${words[i + 1] ?? i + 1}\n`).join('');
+    await card(page, {input: {path: '/a', content: numbers({9: 'nine', 21: 'x\n21'})}, oldText: numbers({})});
+    assert.deepEqual((await parts(page)).diff, ['@@ -6,7 +6,7 @@', ' 6', ' 7', ' 8', '-9', '+nine', ' 10', ' 11', ' 12', '@@ -18,6 +18,7 @@', ' 18', ' 19', ' 20', '+x', ' 21', ' 22', ' 23']);
+    await card(page, {input: {path: '/a', content: 'one\nTWO\n'}, oldText: 'one\ntwo\n'});
+    assert.deepEqual((await parts(page)).diff, [' one', '-two', '+TWO']);
+    await card(page, {input: {path: '/a', content: 'new\n'}, oldText: ''});
+    assert.deepEqual((await parts(page)).diff, ['+new']);
     // What is the same in both is right for any two texts, and large ones take no second.
     const wrong = await page.evaluate(async () => {
       const {compare} = await import('/page/edit.js');

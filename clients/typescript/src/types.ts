@@ -1522,6 +1522,8 @@ export interface PendingRequest {
   kind: ToolKind;
   /** Input of the tool. */
   input: unknown;
+  /** Current text of the file that the tool would write whole, if that is a text of at most 256 KiB in the working directory. */
+  oldText?: string | null;
   /** The CLI's own text about the request. */
   message?: string | null;
   /** The JSON Schema of the answer that an MCP server asks for. */

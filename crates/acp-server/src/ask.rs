@@ -74,7 +74,9 @@ fn permission(
                 .tool_id
                 .clone()
                 .unwrap_or_else(|| Id::from(request_id));
-            Call::new(&id, name, request.kind, &request.input, None).for_permission(name, message)
+            let mut call = Call::new(&id, name, request.kind, &request.input, None);
+            call.requested(request);
+            call.for_permission(name, message)
         }
     };
     let options = [

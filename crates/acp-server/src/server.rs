@@ -239,7 +239,7 @@ impl AcpServer {
             let id = request.tool_id.as_ref();
             let known = id.and_then(|id| session.view.call(id));
             let known = known.map(|call| {
-                call.requested(&request.input);
+                call.requested(request);
                 &*call
             });
             ask::ask(

@@ -9,7 +9,7 @@ use agent_client_protocol_schema::v1::{
 use serde_json::{Value, json};
 use teamster_api::tool_input;
 use teamster_core::text::{excerpt, one_line};
-use teamster_core::{ChangeKind, FileChange, Id, McpTool, ToolKind};
+use teamster_core::{ChangeKind, FileChange, Id, McpTool, PermissionRequest, ToolKind};
 
 use crate::updates;
 
@@ -155,12 +155,17 @@ impl Call {
         ToolCallUpdate::new(self.id.clone(), fields)
     }
 
-    /// Takes the diffs and files that only the request for approval of this call has.
-    pub(crate) fn requested(&mut self, input: &Value) {
+    /// Takes the diffs, files and text before that only the request for approval of this call has.
+    pub(crate) fn requested(&mut self, request: &PermissionRequest) {
         if self.diffs.is_empty() && self.is_edit() {
-            self.diffs = diffs_of(input);
+            self.diffs = diffs_of(&request.input);
         }
-        for path in tool_input::paths(input) {
+        if tool_input::written_file(&request.input).is_some()
+            && let [diff] = &mut self.diffs[..]
+        {
+            diff.old_text.clone_from(&request.old_text);
+        }
+        for path in tool_input::paths(&request.input) {
             if self.is_edit() && self.locations.iter().all(|it| it.path != Path::new(path)) {
                 self.locations.push(location(path));
             }

@@ -24,6 +24,9 @@ pub struct PendingRequest {
     pub kind: ToolKind,
     /// Input of the tool.
     pub input: Value,
+    /// Current text of the file that the tool would write whole, if that is a text of at most 256 KiB in the working
+    /// directory.
+    pub old_text: Option<String>,
     /// The CLI's own text about the request.
     pub message: Option<String>,
     /// The JSON Schema of the answer that an MCP server asks for.
@@ -55,6 +58,7 @@ impl PendingRequest {
             tool_id: request.tool_id,
             kind: request.kind,
             input: request.input,
+            old_text: request.old_text,
             message: request.message,
             schema: request.schema,
             takes_input: request.takes_input,
@@ -178,6 +182,7 @@ impl From<PendingRequest> for PermissionRequest {
     fn from(pending: PendingRequest) -> Self {
         let mut request = Self::new(0, pending.tool_name, pending.kind, pending.input);
         request.tool_id = pending.tool_id;
+        request.old_text = pending.old_text;
         request.message = pending.message;
         request.schema = pending.schema;
         request.takes_input = pending.takes_input;

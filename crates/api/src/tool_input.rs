@@ -3,7 +3,7 @@
 mod edit;
 mod patch;
 
-pub use edit::{Change, Edit, Shown, edits, paths};
+pub use edit::{Change, Edit, Shown, edits, paths, written_file};
 
 use std::path::Path;
 

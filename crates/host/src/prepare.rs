@@ -172,7 +172,7 @@ impl Host {
             None => None,
         };
 
-        let channel = RequestChannel::new(&*common.id);
+        let channel = RequestChannel::new(&*common.id).in_directory(common.directory.clone());
         let ask_timeout = spec.ask_timeout_ms.map(params::wait);
         let policy = RequestPolicy::new(ask_timeout, channel.requests());
         let policy = policy.filter(|_| clients_answer);
@@ -301,7 +301,7 @@ impl Host {
         let writer = lock_session(info.id, &params, locks.as_ref());
         let writer = writer.map_err(|error| of_conversation(error, of_key))?;
 
-        let channel = RequestChannel::new(&*common.id);
+        let channel = RequestChannel::new(&*common.id).in_directory(common.directory.clone());
         let ask_timeout = match answers {
             Answers::Attached => Some(Duration::MAX),
             _ => spec.ask_timeout_ms.map(params::wait),

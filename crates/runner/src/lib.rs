@@ -41,6 +41,7 @@ pub mod launch;
 mod log;
 mod log_sink;
 mod log_task;
+mod old_text;
 mod recent;
 mod recorder;
 mod recover;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::future::pending;
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -15,6 +16,8 @@ use teamster_core::{
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
+
+use crate::old_text::old_text;
 
 /// Number of settled requests that are remembered, to distinguish a late answer from a wrong id.
 const MAX_SETTLED: usize = 1000;
@@ -47,6 +50,8 @@ struct Shared {
     early: Vec<PermissionEvent>,
     /// Providers whose policy creates requests.
     asks: BTreeSet<String>,
+    /// The run's working directory.
+    directory: Option<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -81,6 +86,14 @@ impl RequestChannel {
             shared.events = Some(sender);
         }
         Self { requests, events }
+    }
+
+    /// Sets the run's working directory. A request to write a file in it as a whole has the file's current text
+    /// ([`PendingRequest::old_text`]).
+    #[must_use]
+    pub fn in_directory(self, directory: Option<PathBuf>) -> Self {
+        lock(&self.requests.shared).directory = directory;
+        self
     }
 
     /// Creates a channel without requests.
@@ -226,10 +239,14 @@ impl Requests {
 
     async fn ask(
         self,
-        request: PermissionRequest,
+        mut request: PermissionRequest,
         limit: Option<Duration>,
         takes_reason: bool,
     ) -> PermissionAnswer {
+        let directory = lock(&self.shared).directory.clone();
+        if let Some(directory) = directory {
+            request.old_text = old_text(&request, directory).await;
+        }
         let (reply, answer) = oneshot::channel();
         let (id, mut decided, is_early) = {
             let mut shared = lock(&self.shared);
@@ -385,6 +402,26 @@ mod tests {
     use teamster_core::{ToolKind, ToolUse};
 
     use super::*;
+
+    #[tokio::test]
+    async fn request_to_write_a_whole_file_has_its_text() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a"), "old").unwrap();
+        let mut channel = RequestChannel::new("r").in_directory(Some(dir.path().to_owned()));
+        let requests = channel.requests();
+        let PermissionPolicy::Ask(ask) = requests.policy("claude", None) else {
+            panic!("the policy asks");
+        };
+        let input = json!({"path": "a", "content": "new"});
+        let asked = ask(PermissionRequest::new(1, "write", ToolKind::Edit, input));
+        let asked = tokio::spawn(asked);
+        assert!(channel.next().await.is_some());
+        let pending = requests.pending();
+        let texts: Vec<_> = pending.iter().map(|it| it.old_text.as_deref()).collect();
+        assert_eq!(texts, [Some("old")]);
+        requests.answer("r/1", Answer::Allow).unwrap();
+        assert_eq!(asked.await.unwrap(), PermissionAnswer::Allow);
+    }
 
     #[tokio::test]
     async fn request_that_was_withdrawn_before_its_call_has_no_event() {

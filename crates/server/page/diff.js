@@ -39,7 +39,7 @@ export function partOf(all) {
 
 const SIGNS = {added: '+', deleted: '-', range: ''};
 const signed = ({kind, text, noNewline}) => `${SIGNS[kind] ?? ' '}${text}${noNewline ? '\n\\ No newline at end of file' : ''}`;
-const rangeOf = ({oldStart, oldLines, newStart, newLines, section}) => `@@ -${oldStart},${oldLines} +${newStart},${newLines} @@${section ? ` ${section}` : ''}`;
+export const rangeOf = ({oldStart, oldLines, newStart, newLines, section}) => `@@ -${oldStart},${oldLines} +${newStart},${newLines} @@${section ? ` ${section}` : ''}`;
 
 /// The hunks of a file as a patch.
 function patchOf({path, oldPath, status, hunks}) {

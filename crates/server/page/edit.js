@@ -1,7 +1,7 @@
 // The input of a tool call: its edits as line diffs, and all other arguments beside them. A person allows what is shown,
 // so that no argument may be left out.
 
-import {partOf} from './diff.js';
+import {partOf, rangeOf} from './diff.js';
 import {h} from './dom.js';
 import {block} from './text.js';
 
@@ -14,6 +14,9 @@ const DESCRIPTIVE = ['file_path', 'filePath', 'pattern', 'query', 'url', 'path',
 
 /// Maximum number of pairs of lines that are compared; above it, all old lines are followed by all new ones.
 const MOST_PAIRS = 4_000_000;
+
+/// Number of unchanged lines that are shown around a difference of a whole file.
+const AROUND = 3;
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const named = (input, names) => names.find((name) => typeof input[name] === 'string');
@@ -39,17 +42,18 @@ const onlyText = (list) => (list.length === 1 && typeof list[0] === 'string' ? l
 /// Returns the summary of a tool call.
 export const subject = (input, directory) => headline(input, directory).line;
 
-/// Shows the whole input of a tool call, except the argument with the name `shown`.
-export function details(input, shown) {
+/// Shows the whole input of a tool call, except the argument with the name `shown`. `before` is the text of a file that the
+/// call writes whole, if it is known.
+export function details(input, shown, before) {
   if (input === undefined || input === null) return [];
   if (!isObject(input)) return shown === '' ? [] : [block(asText(input))];
-  return partsOf({...input}, undefined, shown);
+  return partsOf({...input}, undefined, shown, before);
 }
 
 /// Shows what can be shown as a diff, and then the other arguments.
-function partsOf(rest, whole, without) {
+function partsOf(rest, whole, without, before) {
   const shown = [];
-  const lines = take(rest, whole);
+  const lines = take(rest, whole, before);
   if (lines) shown.push(...partOf(lines));
   if (without !== undefined) delete rest[without];
   for (const [name, kind] of [['edits', 'edit'], ['changes', 'change']]) {
@@ -82,7 +86,7 @@ function wordOf(change) {
 }
 
 /// Removes the arguments of an edit, and returns its lines; undefined if there is none.
-function take(rest, whole) {
+function take(rest, whole, before) {
   const [old, now] = [named(rest, OLD), named(rest, NEW)];
   const names = [];
   let lines = [];
@@ -93,7 +97,7 @@ function take(rest, whole) {
     lines = compare(rest[old], rest[now]);
   } else if (text !== undefined && named(rest, PATH) !== undefined) {
     names.push(text);
-    lines = compare('', rest[text], true);
+    lines = before === undefined ? compare('', rest[text], true) : changed(compare(before, rest[text], true));
   } else if (patch !== undefined && isPatch(rest[patch])) {
     names.push(patch);
     lines = patchLines(rest[patch]);
@@ -105,6 +109,29 @@ function take(rest, whole) {
   if (lines.length === 0) return undefined;
   for (const name of names) delete rest[name];
   return lines;
+}
+
+/// The lines of a whole file without those that are far from a difference. Of a file without one, all are there.
+function changed(lines) {
+  const isNear = new Array(lines.length).fill(false);
+  lines.forEach(({kind}, i) => {
+    if (kind !== 'context') isNear.fill(true, Math.max(0, i - AROUND), i + AROUND + 1);
+  });
+  const hunks = [];
+  let [oldStart, newStart] = [1, 1];
+  lines.forEach((line, i) => {
+    if (isNear[i]) {
+      if (!isNear[i - 1]) hunks.push({oldStart, oldLines: 0, newStart, newLines: 0, lines: []});
+      const hunk = hunks.at(-1);
+      hunk.lines.push(line);
+      if (line.kind !== 'added') hunk.oldLines += 1;
+      if (line.kind !== 'deleted') hunk.newLines += 1;
+    }
+    if (line.kind !== 'added') oldStart += 1;
+    if (line.kind !== 'deleted') newStart += 1;
+  });
+  if (isNear.every(Boolean) || hunks.length === 0) return lines;
+  return hunks.flatMap((hunk) => [{kind: 'range', text: rangeOf(hunk)}, ...hunk.lines]);
 }
 
 /// Whether a text begins as a patch does. The text of a file may have the marks of one elsewhere.

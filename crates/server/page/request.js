@@ -40,7 +40,7 @@ const openRun = (run) => h('a', {href: `#/run/${run.runId}`}, 'Open the run');
 function shown(request, run, short) {
   const {line, name} = headline(request.input, run.directory);
   const [fields, read] = isQuestion(request) ? formOf(request.schema) : [];
-  const rest = isQuestion(request) ? [] : details(request.input, name);
+  const rest = isQuestion(request) ? [] : details(request.input, name, request.oldText);
   const before = [
     h('header',
       h('span.kind', isQuestion(request) ? icon('question') : iconOf(request.kind)),

@@ -1487,6 +1487,8 @@ class PendingRequest(TypedDict):
     kind: "ToolKind"
     #: Input of the tool.
     input: Any
+    #: Current text of the file that the tool would write whole, if that is a text of at most 256 KiB in the working directory.
+    oldText: NotRequired[Union[str, None]]
     #: The CLI's own text about the request.
     message: NotRequired[Union[str, None]]
     #: The JSON Schema of the answer that an MCP server asks for.

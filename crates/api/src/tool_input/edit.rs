@@ -94,6 +94,16 @@ impl<'a> Shown<'a> {
         }
     }
 
+    /// Shows the whole text of a file that is written as its difference from the text before. Every other change is shown
+    /// as it is.
+    #[must_use]
+    pub fn over(mut self, old: Option<&'a str>) -> Self {
+        if let (Some(Change::Written(new)), Some(old)) = (self.change, old) {
+            self.change = Some(Change::Replaced { old, new });
+        }
+        self
+    }
+
     /// Returns the path of the file, which is one of the other arguments.
     pub fn path(&self) -> Option<&'a str> {
         let named = |name: &str| self.rest.iter().find(|(it, _)| *it == name);
@@ -208,6 +218,13 @@ fn collect(shown: &Shown<'_>, parent: Option<&str>, found: &mut Vec<Edit>) {
     }
 }
 
+/// Returns the path of the file of which the input has the whole text.
+pub fn written_file(input: &Value) -> Option<&str> {
+    let shown = Shown::of(input.as_object()?);
+    let is_whole = matches!(shown.change, Some(Change::Written(_))) && shown.parts.is_empty();
+    shown.path().filter(|_| is_whole)
+}
+
 /// Returns the paths in the input of a tool: its own, and those in its list of changes.
 pub fn paths(input: &Value) -> Vec<&str> {
     let mut found: Vec<&str> = path_of(input).into_iter().collect();
@@ -262,6 +279,32 @@ mod tests {
             (json!("x"), vec![]),
         ] {
             assert_eq!(edits(&input), expected, "{input}");
+        }
+    }
+
+    #[test]
+    fn file_that_is_written_whole_is_shown_as_difference_from_its_text() {
+        let input = json!({"file_path": "/a", "content": "b\n"});
+        assert_eq!(written_file(&input), Some("/a"));
+        let change = |input: &Value, old| {
+            let change = Shown::of(input.as_object().unwrap()).over(old).change;
+            format!("{:?}", change.unwrap())
+        };
+        assert_eq!(
+            change(&input, Some("a\n")),
+            r#"Replaced { old: "a\n", new: "b\n" }"#
+        );
+        assert_eq!(change(&input, None), r#"Written("b\n")"#);
+        let edit = json!({"file_path": "/a", "old_string": "x", "new_string": "y"});
+        assert_eq!(change(&edit, Some("all")), change(&edit, None));
+        for other in [
+            edit,
+            json!({"command": "ls"}),
+            json!({"to": "eve@example.com", "content": "x"}),
+            json!({"path": "/a", "content": "x", "edits": [{"oldText": "a", "newText": "b"}]}),
+            json!("x"),
+        ] {
+            assert_eq!(written_file(&other), None, "{other}");
         }
     }
 

@@ -105,7 +105,10 @@ impl Writer<'_> {
             return;
         }
         match &request.input {
-            Value::Object(fields) => self.part(2, &Shown::of(fields)),
+            Value::Object(fields) => {
+                let shown = Shown::of(fields).over(request.old_text.as_deref());
+                self.part(2, &shown);
+            }
             Value::Null => {}
             other => self.value(other),
         }

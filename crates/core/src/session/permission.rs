@@ -105,6 +105,9 @@ pub struct PermissionRequest {
     pub kind: ToolKind,
     /// Input of the tool.
     pub input: Value,
+    /// Current text of the file that the tool would write whole. Detached and attached runs of this project's program
+    /// have it, if the file is a text of at most 256 KiB in the working directory.
+    pub old_text: Option<String>,
     /// The CLI's description, such as a title or a reason.
     pub message: Option<String>,
     /// JSON Schema of the answer to a question: of the agent, or of an MCP server that requests input of the user
@@ -143,6 +146,7 @@ impl PermissionRequest {
             tool_id: None,
             kind,
             input,
+            old_text: None,
             message: None,
             schema: None,
             takes_input: false,

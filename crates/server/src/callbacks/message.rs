@@ -58,7 +58,9 @@ pub(super) fn due(run: &Arc<Run>, rested: Option<u64>) -> Vec<(String, Message)>
         return vec![(END.to_owned(), message(kind, None))];
     }
     let requests = run.requests.iter().cloned();
-    let messages = requests.map(|request| {
+    let messages = requests.map(|mut request| {
+        // It is shown beside the new text by those who may read the run.
+        request.old_text = None;
         let key = request.request_id.clone();
         (key, message("run.needs_answer", Some(request)))
     });

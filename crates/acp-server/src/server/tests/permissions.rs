@@ -101,6 +101,32 @@ fn a_request_shows_the_diff_that_its_call_has_not() {
 }
 
 #[test]
+fn request_to_write_a_whole_file_shows_the_difference_from_its_text() {
+    let mut editor = Editor::with_session();
+    editor.prompt(2, "hi");
+    editor.turn("s1.1");
+    let input = json!({"file_path": "/w/a", "content": "b\n"});
+    let mut request = PermissionRequest::new(1, "Write", ToolKind::Edit, input.clone());
+    request.old_text = Some("a\n".to_owned());
+    let diff = json!([{"type": "diff", "path": "/w/a", "oldText": "a\n", "newText": "b\n"}]);
+    let shown_by = |editor: &mut Editor, request: &PermissionRequest| {
+        editor.host(|server, out| server.ask("s1", "s1/1", request, out));
+        editor.messages.pop().unwrap()["params"]["toolCall"]["content"].clone()
+    };
+    // A request without a call has it, too.
+    assert_eq!(shown_by(&mut editor, &request), diff);
+    editor.log(
+        json!({"type": "tool_use", "toolName": "Write", "toolId": "t1", "kind": "edit", "input": input}),
+    );
+    request.tool_id = Some("t1".into());
+    assert_eq!(shown_by(&mut editor, &request), diff);
+    // The call keeps it.
+    editor.messages.clear();
+    editor.log(json!({"type": "tool_result", "toolId": "t1", "output": ""}));
+    assert_eq!(editor.updates()[0]["params"]["update"]["content"], diff);
+}
+
+#[test]
 fn a_request_to_carry_out_a_plan_shows_the_plan() {
     let mut editor = Editor::with_session();
     let plan = json!({"plan": "1. Write a test"});

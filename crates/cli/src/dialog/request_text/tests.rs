@@ -81,6 +81,15 @@ fn an_edit_is_shown_as_a_diff_and_all_other_arguments_beside_it() {
 }
 
 #[test]
+fn file_that_is_written_whole_is_shown_as_a_diff_from_its_text() {
+    let mut request = request(json!({"file_path": "/w/a.txt", "content": "one\nTWO\n"}));
+    request.old_text = Some("one\ntwo\n".to_owned());
+    let shown = plain(&text(&request, Some(Path::new("/w")), false).0);
+    let expected = "  file_path: /w/a.txt\n     one\n    -two\n    +TWO\n";
+    assert!(shown.ends_with(expected), "{shown}");
+}
+
+#[test]
 fn changes_of_files_are_shown_as_diffs() {
     let changes = json!([
         {"path": "/w/gone.txt", "kind": {"type": "delete"}, "diff": "x\n"},
