@@ -44,8 +44,9 @@ use shape::{Shapes, compare};
 /// The agents of `crates/conformance/acp.toml` are followed too; their stories are compared with the agent's row.
 /// Each version is installed with npm, by its exact number, into the target folder, unless it is there.
 /// It plays the scenarios cold and live; its stories are compared with those that are expected, and its
-/// lines and fields with the fixtures: with all of them, and with those of the nearest known version. Reported are new, changed and
-/// vanished ones, and names in the program's own schema that the decoder lacks. The results are merged
+/// lines and fields with the fixtures: with all of them, and with those of the nearest known version. A scenario whose
+/// story differs is played once more, by itself, and counts as it is then. Reported are new, changed and
+/// vanished lines, and names in the program's own schema that the decoder lacks. The results are merged
 /// into `crates/conformance/versions.json` and docs/versions.md. At the end is one page, also in the target
 /// folder (`conformance/follow.md`): what is the same, changed and broken.
 #[derive(Debug, clap::Args)]
@@ -192,37 +193,30 @@ fn play(
     bench
         .starts(followed.program())
         .with_context(|| format!("{followed} {version}"))?;
-    let recording = |cli| Recording {
-        bench,
-        cli,
-        version,
-        network,
+    let rows_of = |bench: &Bench, scenarios: &[Arc<Scenario>], jobs| {
+        rows(args, &followed, version, bench, network, scenarios, jobs)
     };
-    let unread = || Schema::None("the program has none that is read".to_owned());
-    let (reference, schema, scenarios) = match (&followed, followed.cli()) {
-        (Followed::Pinned(cli), _) => {
-            let known = Known::of(*cli, version)?;
-            let rows = of_matrix(args, &recording(*cli), &known, scenarios)?;
-            (known.reference, schema_of(*cli, version, bench)?, rows)
-        }
-        (Followed::Named(agent), Some(cli)) => {
-            let (known, row) = (Known::of(cli, version)?, row::Row::kept(&agent.name)?);
-            let recording = args.write.then(|| recording(cli));
-            let with = named::With::Fixtures(&known, recording.as_ref());
-            let rows = named::play(bench, &row, with, scenarios, args.jobs)?;
-            (known.reference, unread(), rows)
-        }
-        (Followed::Named(agent), None) => {
-            let row = row::Row::kept(&agent.name)?;
-            let rows = named::play(bench, &row, named::With::Row, scenarios, args.jobs)?;
-            (row.version().unwrap_or_default().to_owned(), unread(), rows)
-        }
+    let (reference, mut rows) = rows_of(bench, scenarios, args.jobs)?;
+    let again = Bench {
+        // A folder has one recording.
+        record: bench.record.as_ref().map(|folder| folder.join("again")),
+        ..bench.clone()
     };
+    for scenario in scenarios {
+        if rows.get(&scenario.name).is_some_and(Row::differs) {
+            say(format_args!("once more, by itself: {}", scenario.name));
+            let (_, row) = rows_of(&again, std::slice::from_ref(scenario), 1)?;
+            rows.extend(row);
+        }
+    }
     let now = Version {
         date: jiff::Zoned::now().date().to_string(),
         reference,
-        schema,
-        scenarios,
+        schema: match &followed {
+            Followed::Pinned(cli) => schema_of(*cli, version, bench)?,
+            Followed::Named(_) => Schema::None("the program has none that is read".to_owned()),
+        },
+        scenarios: rows,
     };
     let fine = show(followed.id(), version, &now)?;
     let mut results = Results::read()?;
@@ -232,12 +226,50 @@ fn play(
     Ok(ExitCode::from(u8::from(!fine)))
 }
 
+/// Plays scenarios. Returns the version that they are compared with, and their results.
+fn rows(
+    args: &Args,
+    followed: &Followed,
+    version: &str,
+    bench: &Bench,
+    network: Network,
+    scenarios: &[Arc<Scenario>],
+    jobs: usize,
+) -> anyhow::Result<(String, BTreeMap<String, Row>)> {
+    let recording = |cli| Recording {
+        bench,
+        cli,
+        version,
+        network,
+    };
+    Ok(match (followed, followed.cli()) {
+        (Followed::Pinned(cli), _) => {
+            let known = Known::of(*cli, version)?;
+            let rows = of_matrix(args, &recording(*cli), &known, scenarios, jobs)?;
+            (known.reference, rows)
+        }
+        (Followed::Named(agent), Some(cli)) => {
+            let (known, row) = (Known::of(cli, version)?, row::Row::kept(&agent.name)?);
+            let recording = args.write.then(|| recording(cli));
+            let with = named::With::Fixtures(&known, recording.as_ref());
+            let rows = named::play(bench, &row, with, scenarios, jobs)?;
+            (known.reference, rows)
+        }
+        (Followed::Named(agent), None) => {
+            let row = row::Row::kept(&agent.name)?;
+            let rows = named::play(bench, &row, named::With::Row, scenarios, jobs)?;
+            (row.version().unwrap_or_default().to_owned(), rows)
+        }
+    })
+}
+
 /// Plays a version of a CLI of the matrix.
 fn of_matrix(
     args: &Args,
     recording: &Recording<'_>,
     known: &Known,
     scenarios: &[Arc<Scenario>],
+    jobs: usize,
 ) -> anyhow::Result<BTreeMap<String, Row>> {
     let Recording {
         bench,
@@ -249,7 +281,7 @@ fn of_matrix(
     let differences = Differences::read()?.of_versions(&versions);
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
     let columns = Column::of(&[cli], true, true);
-    schedule::play_all(bench, &columns, &versions, scenarios, args.jobs, |done| {
+    schedule::play_all(bench, &columns, &versions, scenarios, jobs, |done| {
         let name = done.scenario.name.clone();
         let row = rows.entry(name.clone()).or_default();
         let cell = note(bench, &done, &differences, known, row);

@@ -5,7 +5,7 @@ use std::fs;
 
 use anyhow::Context as _;
 
-use super::results::{Results, Schema, Version};
+use super::results::{Results, Row, Schema, Version};
 
 /// How a version is beside the one that it was compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,13 +22,11 @@ impl State {
     /// Returns the state of a version.
     pub(super) fn of(version: &Version) -> Self {
         let shapes = version.shapes();
-        let mut cells = version.scenarios.values().flat_map(|row| {
-            let cells = row.cold.iter().chain(&row.live);
-            cells.collect::<Vec<_>>()
-        });
-        if !shapes.unknown.is_empty() || cells.clone().any(|cell| !cell.differs.is_empty()) {
+        if !shapes.unknown.is_empty() || version.scenarios.values().any(Row::differs) {
             return Self::Broken;
         }
+        let rows = version.scenarios.values();
+        let mut cells = rows.flat_map(|row| row.cold.iter().chain(&row.live));
         let named = match &version.schema {
             Schema::Read { lacking, since, .. } => {
                 !lacking.is_empty() || since.as_ref().is_some_and(|(_, new)| !new.is_empty())

@@ -33,6 +33,14 @@ pub(super) struct Row {
     pub(super) shapes: ShapeChanges,
 }
 
+impl Row {
+    /// Returns whether a story differs.
+    pub(super) fn differs(&self) -> bool {
+        let mut cells = self.cold.iter().chain(&self.live);
+        cells.any(|cell| !cell.differs.is_empty())
+    }
+}
+
 /// Differences between the shapes of the output and the reference's.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ShapeChanges {
