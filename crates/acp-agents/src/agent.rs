@@ -1,9 +1,13 @@
 //! The provider of a named agent.
 
 use std::fmt;
+use std::path::PathBuf;
 
+use serde_json::json;
 use teamster_acp::{AcpProtocol, AcpSettings, Approve, Dialect, RecordedRun, SESSION_CAPABILITIES};
-use teamster_core::provider::{Args, Decoder, Launch, SessionProtocol, Stdin};
+use teamster_core::provider::{
+    Args, Decoder, Launch, PathLocation, PrivateFile, SessionProtocol, Stdin,
+};
 use teamster_core::{
     AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery, PermissionMode,
     SessionCapabilities, SessionOptions, SessionProvider,
@@ -16,7 +20,46 @@ pub struct NamedAgent {
     pub(crate) capabilities: &'static Capabilities,
     /// Arguments that start it as an ACP agent.
     pub(crate) args: fn(&ExecuteParams) -> Args,
+    /// The file for the hooks of a session. MUST be there if the agent has the capability.
+    pub(crate) hooks_file: Option<HooksFile>,
     pub(crate) dialect: fn(&ExecuteParams) -> Box<dyn Dialect>,
+}
+
+/// A file of settings whose hooks run beside the user's own.
+#[derive(Clone, Copy)]
+pub(crate) struct HooksFile {
+    /// The variable that names it.
+    pub(crate) variable: &'static str,
+    /// The file that is read if the variable is unset.
+    pub(crate) default: fn(&ExecuteParams) -> PathBuf,
+}
+
+impl HooksFile {
+    /// Creates the file. Refuses to take the place of another one, whose settings would be lost.
+    fn private(self, params: &ExecuteParams) -> Result<Option<PrivateFile>, AgentError> {
+        let Some(hooks) = &params.hooks else {
+            return Ok(None);
+        };
+        let Self { variable, default } = self;
+        let taken = |problem: String| Err(AgentError::refused("hooks", problem));
+        // An empty one of the caller's would take the place of the private file.
+        if params.env.contains_key(variable) || params.path_in_variable(variable).is_some() {
+            return taken(format!(
+                "{variable} is set, which names the file for them: put the hooks into that file, or unset it"
+            ));
+        }
+        let file = default(params);
+        if file.exists() {
+            return taken(format!(
+                "they would take the place of {}: put the hooks into that file",
+                file.display()
+            ));
+        }
+        Ok(Some(PrivateFile {
+            location: PathLocation::Variable(variable.to_owned()),
+            content: json!({"hooks": hooks}).to_string().into_bytes(),
+        }))
+    }
 }
 
 /// Returns whether a session's id can be part of a path.
@@ -128,7 +171,10 @@ impl SessionProvider for NamedAgent {
         for arg in &params.extra_args {
             args.add(arg);
         }
-        let (args, private_files) = args.into_parts();
+        let (args, mut private_files) = args.into_parts();
+        if let Some(file) = self.hooks_file {
+            private_files.extend(file.private(params)?);
+        }
         Ok(Launch {
             args,
             private_files,

@@ -38,6 +38,7 @@ pub const CLINE: NamedAgent = NamedAgent {
         args.value("--auto-approve", "false");
         args
     },
+    hooks_file: None,
     dialect: |params| {
         Box::new(ClineDialect {
             servers: Servers::of(params),

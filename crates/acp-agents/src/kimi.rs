@@ -29,6 +29,7 @@ pub const KIMI: NamedAgent = NamedAgent {
         args.add("acp");
         args
     },
+    hooks_file: None,
     dialect: |params| {
         Box::new(KimiDialect {
             servers: Servers::of(params),

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use teamster_acp::{
@@ -20,7 +20,7 @@ use teamster_core::{
     AgentError, Capabilities, CliInfo, ErrorKind, ExecuteParams, PermissionMode, ToolKind, Usage,
 };
 
-use crate::agent::{ASKING, NamedAgent, capabilities, is_plain};
+use crate::agent::{ASKING, HooksFile, NamedAgent, capabilities, is_plain};
 use crate::mcp_name::Servers;
 use crate::words::known_by;
 
@@ -38,6 +38,10 @@ pub const QWEN: NamedAgent = NamedAgent {
     info: &INFO,
     capabilities: &CAPABILITIES,
     args,
+    hooks_file: Some(HooksFile {
+        variable: "QWEN_CODE_SYSTEM_DEFAULTS_PATH",
+        default: system_defaults,
+    }),
     dialect: |params| {
         Box::new(QwenDialect {
             servers: Servers::of(params),
@@ -89,8 +93,19 @@ static CAPABILITIES: Capabilities = {
     can.mcp.transports = &["stdio", "http", "sse"];
     can.usage = true;
     can.permission_modes = ASKING;
+    can.hooks = true;
     can
 };
+
+/// Returns the machine's file with defaults for the user's settings, by the source of 0.24.4.
+fn system_defaults(params: &ExecuteParams) -> PathBuf {
+    let folder = match params.path_in_variable("QWEN_CODE_SYSTEM_SETTINGS_PATH") {
+        Some(settings) => settings.parent().map(Path::to_path_buf).unwrap_or_default(),
+        None if cfg!(target_os = "macos") => "/Library/Application Support/QwenCode".into(),
+        None => "/etc/qwen-code".into(),
+    };
+    folder.join("system-defaults.json")
+}
 
 /// Sets the approval mode explicitly. By default, another model decides which tools need permission.
 fn args(params: &ExecuteParams) -> Args {

@@ -23,6 +23,7 @@ mod estimates;
 mod fleet;
 #[cfg(feature = "fleet")]
 mod help;
+mod hooks;
 mod json_rpc;
 #[cfg(target_os = "linux")]
 mod limits;

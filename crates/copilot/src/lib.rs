@@ -45,6 +45,7 @@ static CAPABILITIES: Capabilities = {
     can.new_session_id = true;
     can.add_dirs = true;
     can.skills = true;
+    can.hooks = true;
     can.model = true;
     can.effort = true;
     can.permission_modes = &[

@@ -1,6 +1,7 @@
 //! Provider conformance tests for GitHub Copilot CLI 1.0.102.
 #![cfg(test)]
 
+use serde_json::Value;
 use teamster_copilot::Copilot;
 use teamster_core::{ErrorKind, RunStatus, ToolKind};
 use teamster_testkit::conformance::{ArgvModel, Parser, Plain, Sent, Suite, Tool, Understood};
@@ -198,13 +199,26 @@ fn understand(sent: &Sent<'_>) -> Understood {
         }
         rules
     };
+    // A directory of the engine's is a plugin; all others are skills.
+    let mut hooks = None;
+    let mut skills = args.paths("--plugin-dir");
+    skills.retain(|directory| {
+        let Some(plugin) = sent.file(directory.join("plugin.json")) else {
+            return true;
+        };
+        let plugin: Value = serde_json::from_str(&plugin).unwrap();
+        assert!(plugin["name"].is_string(), "{plugin}");
+        hooks = Some(plugin["hooks"].clone());
+        false
+    });
     Understood {
         prompt: prompt.unwrap_or_default(),
         images: args.values("--attachment").len(),
         session_id: args.text("--resume"),
         new_session_id: args.text("--session-id"),
         add_dirs: args.paths("--add-dir"),
-        skills: args.paths("--plugin-dir"),
+        skills,
+        hooks,
         model: args.text("--model"),
         effort: args.text("--reasoning-effort"),
         allowed_tools: rules("--allow-tool", "write"),

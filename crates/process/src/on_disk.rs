@@ -1,9 +1,7 @@
 //! Files of a run: private files, a private home, a changed configuration file.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 
 use teamster_core::provider::{ConfigLocation, Launch, PathLocation, RunAssembler};
 use teamster_core::{AbortHandle, AgentError, ErrorCode, ErrorKind};
@@ -110,16 +108,25 @@ impl OnDisk {
             .into_iter()
             .enumerate()
         {
-            let suffix = match &file.location {
-                PathLocation::ArgumentNamed(_, suffix) => *suffix,
-                _ => "",
+            let folder = self.folder()?;
+            let name = format!("private-{index}");
+            let written = match file.location {
+                PathLocation::ArgumentNamed(_, suffix) => {
+                    folder.write(&format!("{name}{suffix}"), &file.content)
+                }
+                PathLocation::ArgumentDirectory(_, inner) => {
+                    folder.make_directory(&name).and_then(|directory| {
+                        folder.write(&format!("{name}/{inner}"), &file.content)?;
+                        Ok(directory)
+                    })
+                }
+                _ => folder.write(&name, &file.content),
             };
-            let path = self
-                .folder()?
-                .write(&format!("private-{index}{suffix}"), &file.content)
-                .map_err(|error| not_written(&error))?;
+            let path = written.map_err(|error| not_written(&error))?;
             match file.location {
-                PathLocation::Argument(index) | PathLocation::ArgumentNamed(index, _) => {
+                PathLocation::Argument(index)
+                | PathLocation::ArgumentNamed(index, _)
+                | PathLocation::ArgumentDirectory(index, _) => {
                     if let Some(argument) = launch.args.get_mut(index) {
                         argument.push(&path);
                     }
@@ -137,26 +144,23 @@ impl OnDisk {
     }
 
     fn make_tmp(&mut self, env: &mut Env) -> Result<(), AgentError> {
-        let path = self.folder()?.path().join(TMP);
-        let made = fs::DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(|error| not_written(&error))?;
-        env.set_path("TMPDIR", &path)
+        let made = self.folder()?.make_directory(TMP);
+        env.set_path("TMPDIR", &made.map_err(|error| not_written(&error))?)
     }
 
     /// Mounts the files into the container, with a home if the CLI has none, and notes the container for its removal.
     fn contain(&mut self, container: &mut Contained, env: &mut Env) -> Result<(), AgentError> {
         let has_home = container.has_home() || env.set.contains_key(OsStr::new("HOME"));
         let folder = self.folder()?;
-        let home = folder.path().join(HOME);
-        let made = || {
-            if !has_home {
-                fs::DirBuilder::new().mode(0o700).create(&home)?;
-            }
+        let made = || -> io::Result<_> {
+            let home = (!has_home)
+                .then(|| folder.make_directory(HOME))
+                .transpose()?;
             folder.has_container(&container.named())?;
-            folder.content()
+            Ok((home, folder.content()?))
         };
-        let content = made().map_err(|error| not_written(&error))?;
-        if !has_home {
+        let (home, content) = made().map_err(|error| not_written(&error))?;
+        if let Some(home) = home {
             env.set_path("HOME", &home)?;
         }
         for (path, is_folder) in content {

@@ -3,9 +3,9 @@
 //! The owner locks a file in its folder. The kernel releases the lock when the owner dies for any reason, so a folder
 //! whose file can be locked has no owner. Process ids are not used.
 
-use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -112,6 +112,13 @@ impl RunFolder {
     pub(crate) fn write(&self, name: &str, content: &[u8]) -> io::Result<PathBuf> {
         let path = self.path.join(name);
         create_private(&path)?.write_all(content)?;
+        Ok(path)
+    }
+
+    /// Creates a folder in the folder that only this user can enter.
+    pub(crate) fn make_directory(&self, name: &str) -> io::Result<PathBuf> {
+        let path = self.path.join(name);
+        DirBuilder::new().mode(0o700).create(&path)?;
         Ok(path)
     }
 }
@@ -261,8 +268,9 @@ mod tests {
         assert_eq!(mode(&file), 0o600);
         assert_eq!(mode(&folder.path().join(OWNER)), 0o600);
         assert_eq!(fs::read(&file).unwrap(), b"secret");
-        fs::create_dir(folder.path().join("home")).unwrap();
-        fs::write(folder.path().join("home/x"), "").unwrap();
+        let home = folder.make_directory("home").unwrap();
+        assert_eq!(mode(&home), 0o700);
+        folder.write("home/x", b"secret").unwrap();
         drop(folder);
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
     }

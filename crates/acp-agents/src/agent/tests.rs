@@ -1,4 +1,6 @@
-use teamster_core::McpServer;
+use std::fs;
+
+use teamster_core::{ErrorCode, McpServer};
 
 use super::*;
 use crate::{CLINE, KIMI, QWEN};
@@ -57,4 +59,57 @@ fn unsupported_parameters_are_refused_by_name() {
     assert!(args(QWEN, with_server).is_ok());
     let error = args(CLINE, with_server).unwrap_err();
     assert!(error.message.contains("mcp_servers"), "{error}");
+}
+
+/// Returns parameters with hooks, independent of the settings of this machine.
+fn with_hooks(folder: &tempfile::TempDir) -> ExecuteParams {
+    let settings = folder.path().join("settings.json");
+    ExecuteParams::new("hi")
+        .hooks(json!({"Stop": ["secret"]}))
+        .env("QWEN_CODE_SYSTEM_SETTINGS_PATH", settings.to_str().unwrap())
+}
+
+#[test]
+fn hooks_are_settings_in_a_file_that_a_variable_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let launch = |agent: NamedAgent, params| agent.launch_session(&SessionOptions::new(params));
+    let files = launch(QWEN, with_hooks(&folder)).unwrap().private_files;
+    let expected = PrivateFile {
+        location: PathLocation::Variable("QWEN_CODE_SYSTEM_DEFAULTS_PATH".to_owned()),
+        content: br#"{"hooks":{"Stop":["secret"]}}"#.to_vec(),
+    };
+    assert_eq!(files, [expected]);
+    let files = launch(QWEN, ExecuteParams::new("hi"))
+        .unwrap()
+        .private_files;
+    assert!(files.is_empty());
+    for agent in [CLINE, KIMI] {
+        let error = launch(agent, with_hooks(&folder)).unwrap_err();
+        assert!(error.message.starts_with("hooks: "), "{error}");
+    }
+}
+
+#[test]
+fn hooks_that_would_replace_other_settings_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |params| {
+        let error = QWEN
+            .launch_session(&SessionOptions::new(params))
+            .unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidParams);
+        error.message
+    };
+    for value in ["/mine.json", ""] {
+        let params = with_hooks(&folder).env("QWEN_CODE_SYSTEM_DEFAULTS_PATH", value);
+        let expected = "hooks: QWEN_CODE_SYSTEM_DEFAULTS_PATH is set, which names the file for them: put the hooks into that \
+                        file, or unset it";
+        assert_eq!(refused(params), expected);
+    }
+    let file = folder.path().join("system-defaults.json");
+    fs::write(&file, "{}").unwrap();
+    let expected = format!(
+        "hooks: they would take the place of {}: put the hooks into that file",
+        file.display()
+    );
+    assert_eq!(refused(with_hooks(&folder)), expected);
 }

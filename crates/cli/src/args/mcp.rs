@@ -61,8 +61,9 @@ pub(crate) struct McpArgs {
     pub(crate) agent_file: Vec<PathBuf>,
     /// Hooks beside the user's own: a file in the form of the CLI's settings, or the JSON itself
     ///
-    /// With Claude Code, for example: --hooks '{"hooks": {"PreToolUse": […]}}'. The CLI runs their commands, such as before
-    /// and after tools, and gets them in a private file.
+    /// With Claude Code, GitHub Copilot CLI and Qwen Code, for example: --hooks '{"hooks": {"PreToolUse": […]}}'. The CLI
+    /// runs their commands, such as before and after tools, and gets them in a private file. Exit code 2 of a command
+    /// before a tool denies the call; with Copilot, 1 does too.
     #[arg(long, value_name = "FILE|JSON", hide_short_help = true, value_hint = ValueHint::FilePath)]
     pub(crate) hooks: Option<String>,
 }

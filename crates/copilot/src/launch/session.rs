@@ -28,6 +28,8 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+    use teamster_core::provider::PathLocation;
     use teamster_core::{ExecuteParams, McpServer, PermissionMode};
 
     use super::*;
@@ -66,6 +68,24 @@ mod tests {
             args[at + 1..],
             ["--allow-tool=tiny", "--enable-mcp-server=tiny"]
         );
+    }
+
+    #[test]
+    fn started_and_resumed_sessions_get_the_hooks_as_a_plugin() {
+        let new = ExecuteParams::new("").hooks(json!({"Stop": ["secret"]}));
+        let resumed = new.clone().resume("0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f");
+        for params in [new, resumed] {
+            let launch = launch_session(&SessionOptions::new(params)).unwrap();
+            let words = ["--acp", "--no-auto-update", "--no-color", "--plugin-dir="];
+            assert_eq!(launch.args, words);
+            let [file] = &launch.private_files[..] else {
+                panic!("{:?}", launch.private_files);
+            };
+            let location = PathLocation::ArgumentDirectory(3, "plugin.json");
+            assert_eq!(file.location, location);
+            let plugin = br#"{"name":"teamster-hooks","hooks":{"Stop":["secret"]}}"#;
+            assert_eq!(file.content, plugin);
+        }
     }
 
     #[test]

@@ -36,11 +36,7 @@ impl Args {
     /// Adds an argument that consists of `prefix` and the path of a private file with this content. The prefix is
     /// usually a flag with its `=`.
     pub fn private_file(&mut self, prefix: impl Into<OsString>, content: impl Into<Vec<u8>>) {
-        self.files.push(PrivateFile {
-            location: PathLocation::Argument(self.list.len()),
-            content: content.into(),
-        });
-        self.list.push(prefix.into());
+        self.file(prefix.into(), content.into(), PathLocation::Argument);
     }
 
     /// Like [`private_file`](Self::private_file), for a file whose name ends with `suffix`.
@@ -50,11 +46,32 @@ impl Args {
         suffix: &'static str,
         content: impl Into<Vec<u8>>,
     ) {
+        let location = |at| PathLocation::ArgumentNamed(at, suffix);
+        self.file(prefix.into(), content.into(), location);
+    }
+
+    /// Like [`private_file`](Self::private_file), with the path of a directory that has only this file, with this name.
+    pub fn private_directory(
+        &mut self,
+        prefix: impl Into<OsString>,
+        name: &'static str,
+        content: impl Into<Vec<u8>>,
+    ) {
+        let location = |at| PathLocation::ArgumentDirectory(at, name);
+        self.file(prefix.into(), content.into(), location);
+    }
+
+    fn file(
+        &mut self,
+        prefix: OsString,
+        content: Vec<u8>,
+        location: impl FnOnce(usize) -> PathLocation,
+    ) {
         self.files.push(PrivateFile {
-            location: PathLocation::ArgumentNamed(self.list.len(), suffix),
-            content: content.into(),
+            location: location(self.list.len()),
+            content,
         });
-        self.list.push(prefix.into());
+        self.list.push(prefix);
     }
 
     /// Returns the arguments and the files that they name.
@@ -74,8 +91,10 @@ mod tests {
         args.value("--model", "-x y");
         args.private_file("--settings=", "{}");
         args.private_file_named("", ".toml", b"a = 1".as_slice());
+        args.private_directory("--plugin-dir=", "plugin.json", "[]");
         let (list, files) = args.into_parts();
-        assert_eq!(list, ["run", "--model=-x y", "--settings=", ""]);
+        let words = ["run", "--model=-x y", "--settings=", "", "--plugin-dir="];
+        assert_eq!(list, words);
         let file = |location, content: &str| PrivateFile {
             location,
             content: content.as_bytes().to_vec(),
@@ -85,6 +104,7 @@ mod tests {
             [
                 file(PathLocation::Argument(2), "{}"),
                 file(PathLocation::ArgumentNamed(3, ".toml"), "a = 1"),
+                file(PathLocation::ArgumentDirectory(4, "plugin.json"), "[]"),
             ]
         );
     }

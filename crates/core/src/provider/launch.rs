@@ -162,6 +162,9 @@ pub enum PathLocation {
     /// Like [`Argument`](Self::Argument), with a file whose name ends with this text, such as `.toml`, for a CLI that
     /// requires it.
     ArgumentNamed(usize, &'static str),
+    /// Appended to the argument with this index is not the file but a directory, which has nothing else. There the file has
+    /// this name, such as `plugin.json`.
+    ArgumentDirectory(usize, &'static str),
     /// The value of this environment variable.
     Variable(String),
 }

@@ -85,21 +85,26 @@ pub fn toml_value(text: &str) -> Option<Value> {
 
 /// Returns the path at which the engine would put a private file.
 fn private_path(index: usize, file: &PrivateFile) -> String {
-    let ending = match file.location {
-        PathLocation::ArgumentNamed(_, ending) => ending,
-        _ => "",
-    };
-    format!("/run/private-file-{index}{ending}")
+    let path = format!("/run/private-file-{index}");
+    match file.location {
+        PathLocation::ArgumentNamed(_, ending) => path + ending,
+        PathLocation::ArgumentDirectory(_, name) => format!("{path}/{name}"),
+        _ => path,
+    }
 }
 
 /// Returns the arguments, with the paths that the engine adds.
 fn with_private_files(launch: &Launch) -> Vec<OsString> {
     let mut args = launch.args.clone();
     for (index, file) in launch.private_files.iter().enumerate() {
-        if let PathLocation::Argument(at) | PathLocation::ArgumentNamed(at, _) = file.location
-            && let Some(arg) = args.get_mut(at)
-        {
-            arg.push(private_path(index, file));
+        let path = PathBuf::from(private_path(index, file));
+        let (at, path) = match file.location {
+            PathLocation::Argument(at) | PathLocation::ArgumentNamed(at, _) => (at, Some(&*path)),
+            PathLocation::ArgumentDirectory(at, _) => (at, path.parent()),
+            _ => continue,
+        };
+        if let (Some(arg), Some(path)) = (args.get_mut(at), path) {
+            arg.push(path);
         }
     }
     args

@@ -365,6 +365,7 @@ async fn a_private_file_is_there_for_the_run_and_for_this_user_only() {
         .launch(|launch| {
             launch.args.insert(0, "--secret=".into());
             launch.args.insert(1, "--rules=".into());
+            launch.args.insert(2, "--plugin=".into());
             launch.private_files = vec![
                 PrivateFile {
                     location: PathLocation::Argument(0),
@@ -378,6 +379,10 @@ async fn a_private_file_is_there_for_the_run_and_for_this_user_only() {
                     location: PathLocation::ArgumentNamed(1, ".toml"),
                     content: b"third".to_vec(),
                 },
+                PrivateFile {
+                    location: PathLocation::ArgumentDirectory(2, "plugin.json"),
+                    content: b"fourth".to_vec(),
+                },
             ];
         })
         .start();
@@ -386,15 +391,26 @@ async fn a_private_file_is_there_for_the_run_and_for_this_user_only() {
     let first = report.argv[1].strip_prefix("--secret=").unwrap();
     let second = &report.env["SECRET_FILE"];
     let third = report.argv[2].strip_prefix("--rules=").unwrap();
-    assert_eq!(Path::new(third).extension().unwrap(), "toml");
-    for (path, content) in [(first, "content"), (second, "other"), (third, "third")] {
+    let directory = Path::new(report.argv[3].strip_prefix("--plugin=").unwrap());
+    let mode = fs::metadata(directory).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    assert_eq!(fs::read_dir(directory).unwrap().count(), 1);
+    let fourth = directory.join("plugin.json");
+    let (first, second, third) = (Path::new(first), Path::new(second), Path::new(third));
+    assert_eq!(third.extension().unwrap(), "toml");
+    for (path, content) in [
+        (first, "content"),
+        (second, "other"),
+        (third, "third"),
+        (&*fourth, "fourth"),
+    ] {
         assert_eq!(fs::read_to_string(path).unwrap(), content);
         let mode = fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }
     fs::write(go, "").unwrap();
     assert_eq!(stream.result().await.status, RunStatus::Completed);
-    for path in [first, second, third] {
-        assert!(!fs::exists(path).unwrap());
+    for path in [first, second, third, directory] {
+        assert!(!path.exists());
     }
 }
