@@ -425,6 +425,8 @@ export interface OffersLogEntry {
   models?: ModelChoice[] | null;
   /** The reasoning efforts of the current model. Those of a model in `models` are with it. */
   efforts?: string[] | null;
+  /** The CLI's descriptions of `efforts`. */
+  effortDescriptions?: Record<string, string>;
   type: "offers";
 }
 
@@ -1386,6 +1388,8 @@ export interface ModelChoice {
   description?: string | null;
   /** The reasoning efforts of this model, if the CLI reports them. */
   efforts?: string[] | null;
+  /** The CLI's descriptions of `efforts`. */
+  effortDescriptions?: Record<string, string>;
 }
 
 /** The figures of a model within a group. */

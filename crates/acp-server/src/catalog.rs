@@ -2,6 +2,8 @@
 
 mod machine;
 
+use std::collections::BTreeMap;
+
 use agent_client_protocol_schema::v1::{
     SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption, SessionMode,
     SessionModeState,
@@ -139,27 +141,40 @@ impl From<&ModelChoice> for Choice {
 fn offered_efforts(offers: &Offers, model: Option<&str>) -> Option<Vec<Choice>> {
     let models = offers.models.as_deref().unwrap_or_default();
     let is_it = |it: &&ModelChoice| Some(&*it.id) == model;
-    let mut efforts: Vec<&String> = Vec::new();
+    let of_model = |it: &ModelChoice| match &it.efforts {
+        Some(efforts) => described(efforts, &it.effort_descriptions),
+        None => Vec::new(),
+    };
     match (models.iter().find(is_it), &offers.efforts) {
         (Some(model), None) if models.iter().any(|it| it.efforts.is_some()) => {
-            efforts.extend(model.efforts.iter().flatten());
+            Some(of_model(model))
         }
-        (_, Some(of_session)) => efforts.extend(of_session),
+        (_, Some(of_session)) => Some(described(of_session, &offers.effort_descriptions)),
         (_, None) => {
-            for effort in models.iter().filter_map(|it| it.efforts.as_ref()).flatten() {
-                if !efforts.contains(&effort) {
-                    efforts.push(effort);
+            let mut efforts: Vec<Choice> = Vec::new();
+            for choice in models.iter().flat_map(of_model) {
+                if efforts.iter().all(|it| it.value != choice.value) {
+                    efforts.push(choice);
                 }
             }
-            if efforts.is_empty() {
-                return None;
-            }
+            Some(efforts).filter(|it| !it.is_empty())
         }
     }
-    Some(efforts.into_iter().map(|it| effort(it)).collect())
 }
 
-/// Returns a reasoning effort with its description. Agents have the same words for them.
+/// Returns reasoning efforts with the agent's descriptions.
+fn described(efforts: &[String], texts: &BTreeMap<String, String>) -> Vec<Choice> {
+    let choice = |level: &String| {
+        let mut choice = effort(level);
+        if let Some(text) = texts.get(level) {
+            choice.about = Some(text.clone());
+        }
+        choice
+    };
+    efforts.iter().map(choice).collect()
+}
+
+/// Returns a reasoning effort with a description, for agents that have none. They have the same words for efforts.
 fn effort(level: &str) -> Choice {
     let about = match level {
         "none" | "off" => "No reasoning",

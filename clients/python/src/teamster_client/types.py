@@ -430,6 +430,8 @@ class OffersLogEntry(TypedDict):
     models: NotRequired[Union[list["ModelChoice"], None]]
     #: The reasoning efforts of the current model. Those of a model in `models` are with it.
     efforts: NotRequired[Union[list[str], None]]
+    #: The CLI's descriptions of `efforts`.
+    effortDescriptions: NotRequired[dict[str, str]]
     type: Literal["offers"]
 
 class TextLogEntry(TypedDict):
@@ -1351,6 +1353,8 @@ class ModelChoice(TypedDict):
     description: NotRequired[Union[str, None]]
     #: The reasoning efforts of this model, if the CLI reports them.
     efforts: NotRequired[Union[list[str], None]]
+    #: The CLI's descriptions of `efforts`.
+    effortDescriptions: NotRequired[dict[str, str]]
 
 class ModelFigures(TypedDict):
     """The figures of a model within a group."""

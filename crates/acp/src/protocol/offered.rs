@@ -1,5 +1,7 @@
 //! What a session offers, how full its context is, and output of commands that are running.
 
+use std::collections::BTreeMap;
+
 use serde_json::value::RawValue;
 use teamster_core::provider::Events;
 use teamster_core::provider::json_line::{parse, value};
@@ -55,16 +57,21 @@ impl AcpProtocol {
             });
             models.collect::<Vec<_>>()
         });
-        let efforts: Option<Vec<String>> = option("thought_level").map(|option| {
-            option
-                .values()
-                .filter_map(|line| line.value.clone())
-                .collect()
-        });
+        let (mut efforts, mut described) = (Vec::new(), BTreeMap::new());
+        for line in option("thought_level").iter().flat_map(|it| it.values()) {
+            let Some(effort) = line.value.clone() else {
+                continue;
+            };
+            if let Some(text) = filled(line.description.clone()) {
+                described.insert(effort.clone(), text);
+            }
+            efforts.push(effort);
+        }
         let models = of_models.or(of_option).filter(|models| !models.is_empty());
         let offers = Offers::new()
             .models(models)
-            .efforts(efforts.filter(|efforts| !efforts.is_empty()));
+            .efforts(Some(efforts).filter(|efforts| !efforts.is_empty()))
+            .effort_descriptions(described);
         self.offered(&offers, out);
     }
 

@@ -1,6 +1,7 @@
 //! Models that the CLI offers, and its commands: some of its requests, and its skills.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Events, OffersProtocol};
@@ -194,14 +195,21 @@ fn model(line: &Object<'_>) -> Option<ModelChoice> {
         return None;
     }
     let text = |name: &str| line.text(name).map(Cow::into_owned);
-    let efforts = line.objects("supported_reasoning_efforts");
-    let efforts: Vec<_> = (efforts.iter())
-        .filter_map(|effort| Some(effort.text("reasoning_effort")?.into_owned()))
-        .collect();
+    let (mut efforts, mut described) = (Vec::new(), BTreeMap::new());
+    for effort in line.objects("supported_reasoning_efforts") {
+        let Some(name) = effort.text("reasoning_effort").map(Cow::into_owned) else {
+            continue;
+        };
+        if let Some(text) = effort.text("description").filter(|it| !it.is_empty()) {
+            described.insert(name.clone(), text.into_owned());
+        }
+        efforts.push(name);
+    }
     Some(
         ModelChoice::new(text("model").or_else(|| text("id"))?)
             .name(text("display_name"))
             .description(text("description"))
-            .efforts(Some(efforts).filter(|efforts| !efforts.is_empty())),
+            .efforts(Some(efforts).filter(|efforts| !efforts.is_empty()))
+            .effort_descriptions(described),
     )
 }

@@ -1,5 +1,7 @@
 //! What a session offers: commands and models.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::setters::setters;
@@ -20,6 +22,9 @@ pub struct Offers {
     /// The reasoning efforts of the current model. Those of a model in `models` are with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub efforts: Option<Vec<String>>,
+    /// The CLI's descriptions of `efforts`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub effort_descriptions: BTreeMap<String, String>,
 }
 
 /// A command or skill of the CLI.
@@ -55,6 +60,9 @@ pub struct ModelChoice {
     /// The reasoning efforts of this model, if the CLI reports them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub efforts: Option<Vec<String>>,
+    /// The CLI's descriptions of `efforts`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub effort_descriptions: BTreeMap<String, String>,
 }
 
 impl Offers {
@@ -78,6 +86,7 @@ impl Offers {
         }
         if later.efforts.is_some() {
             self.efforts.clone_from(&later.efforts);
+            (self.effort_descriptions).clone_from(&later.effort_descriptions);
         }
     }
 }
@@ -101,6 +110,7 @@ impl ModelChoice {
             name: None,
             description: None,
             efforts: None,
+            effort_descriptions: BTreeMap::new(),
         }
     }
 }
@@ -111,11 +121,17 @@ setters! {
         option commands: Vec<SlashCommand>,
         option models: Vec<ModelChoice>,
         option efforts: Vec<String>,
+        set effort_descriptions: BTreeMap<String, String>,
     }
     #[doc(hidden)]
     SlashCommand { option description: String, option input_hint: String }
     #[doc(hidden)]
-    ModelChoice { option name: String, option description: String, option efforts: Vec<String> }
+    ModelChoice {
+        option name: String,
+        option description: String,
+        option efforts: Vec<String>,
+        set effort_descriptions: BTreeMap<String, String>,
+    }
 }
 
 #[cfg(test)]
@@ -129,11 +145,19 @@ mod tests {
         let mut offers = Offers::new().commands(vec![SlashCommand::new("a")]);
         let models = vec![ModelChoice::new("m").name("M")];
         offers.update(&Offers::new().models(models));
+        let described = |effort: &str| {
+            let texts = [(effort.to_owned(), "fast".to_owned())].into();
+            let efforts = Offers::new().efforts(vec![effort.to_owned()]);
+            efforts.effort_descriptions(texts)
+        };
+        offers.update(&described("low"));
+        offers.update(&described("high"));
         offers.update(&Offers::new().commands(Vec::new()));
         let event = serde_json::to_value(AgentEvent::from(offers)).unwrap();
         assert_eq!(
             event,
-            json!({"type": "offers", "commands": [], "models": [{"id": "m", "name": "M"}]})
+            json!({"type": "offers", "commands": [], "models": [{"id": "m", "name": "M"}],
+                "efforts": ["high"], "effortDescriptions": {"high": "fast"}})
         );
     }
 }

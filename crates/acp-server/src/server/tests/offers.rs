@@ -175,7 +175,8 @@ fn models_and_efforts_of_the_agent_replace_those_of_the_history() {
     editor.prompt(2, "hi");
     editor.updates();
     editor.log(json!({"type": "offers", "models": [
-        {"id": "sonnet", "name": "Sonnet", "description": "For routine tasks", "efforts": ["low", "max"]},
+        {"id": "sonnet", "name": "Sonnet", "description": "For routine tasks", "efforts": ["low", "max"],
+         "effortDescriptions": {"low": "Fast responses"}},
         {"id": "haiku", "name": "Haiku"}]}));
     let update = editor.updates()[0]["params"]["update"].clone();
     assert_eq!(update["sessionUpdate"], "config_option_update");
@@ -192,8 +193,10 @@ fn models_and_efforts_of_the_agent_replace_those_of_the_history() {
     );
     assert_eq!(values(&options[1]), ["default", "sonnet", "haiku"]);
     assert_eq!(values(&options[2]), ["default", "low", "max"]);
-    let about = &options[2]["options"][2]["description"];
-    assert_eq!(about, "As much as the model can: the slowest");
+    // The agent's text, else one of this crate.
+    let about = |i: usize| options[2]["options"][i]["description"].clone();
+    assert_eq!(about(1), "Fast responses");
+    assert_eq!(about(2), "As much as the model can: the slowest");
     // This model has no efforts.
     editor.call(
         3,

@@ -19,7 +19,7 @@ fn opened() -> Value {
             {"value": "k2", "name": "K2", "description": "The latest"},
             {"group": "old", "name": "Old", "options": [{"value": "k1", "name": "K1"}]}]},
         {"type": "select", "id": "thinking", "category": "thought_level", "currentValue": "on",
-         "options": [{"value": "off"}, {"value": "on"}]},
+         "options": [{"value": "off", "description": ""}, {"value": "on", "description": "Thinks"}]},
     ]})
 }
 
@@ -49,7 +49,8 @@ fn commands_models_and_efforts_are_reported_when_they_change() {
             ModelChoice::new("k2").name("K2").description("The latest"),
             ModelChoice::new("k1").name("K1"),
         ])
-        .efforts(vec!["off".to_owned(), "on".to_owned()]);
+        .efforts(vec!["off".to_owned(), "on".to_owned()])
+        .effort_descriptions([("on".to_owned(), "Thinks".to_owned())].into());
     let command = SlashCommand::new("compact")
         .description("About it")
         .input_hint("<what>");

@@ -73,7 +73,12 @@ fn models_are_requested_once_and_reported_with_their_efforts() {
     let model = ModelChoice::new("gpt-6.1-sol")
         .name("GPT-6.1-Sol")
         .description("For everyday work.")
-        .efforts(vec!["low".to_owned(), "ultra".to_owned()]);
+        .efforts(vec!["low".to_owned(), "ultra".to_owned()])
+        .effort_descriptions(
+            [("low", "Fast"), ("ultra", "Most")]
+                .map(|(effort, text)| (effort.to_owned(), text.to_owned()))
+                .into(),
+        );
     let offers = AgentEvent::from(Offers::new().models(vec![model]));
     assert!(events.contains(&offers), "{events:#?}");
     assert_eq!(peer.unknown, 0);

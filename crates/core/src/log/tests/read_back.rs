@@ -22,9 +22,10 @@ fn events(text: &str, other: Option<&str>) -> Vec<AgentEvent> {
     let values = [
         json!({"type": "session", "sessionId": text, "model": other, "tools": list,
             "mcpServers": other.map(|it| json!([{"name": it, "status": text}]))}),
-        json!({"type": "offers", "efforts": list,
+        json!({"type": "offers", "efforts": list, "effortDescriptions": {text: text},
             "commands": other.map(|it| json!([{"name": it, "description": text, "inputHint": null}])),
-            "models": other.map(|it| json!([{"id": it, "name": text, "efforts": list}]))}),
+            "models": other.map(|it| json!([
+                {"id": it, "name": text, "efforts": list, "effortDescriptions": {text: it}}]))}),
         json!({"type": "text", "text": text, "messageId": other, "parentToolId": other}),
         json!({"type": "retract", "messageId": text}),
         json!({"type": "thinking", "text": text, "messageId": other, "parentToolId": other}),
