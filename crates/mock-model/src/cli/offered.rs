@@ -6,6 +6,9 @@ use super::{Call, CallContext};
 use crate::Part;
 use crate::json::{items, text_of};
 
+#[cfg(test)]
+mod tests;
+
 /// A tool that a request offers to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Offer {
@@ -50,23 +53,20 @@ pub(crate) fn call(part: &Part, context: &CallContext<'_>) -> Option<Call> {
         Part::Shell(command) => shell(command, false, context),
         Part::BackgroundShell(command) => shell(command, true, context),
         Part::ReadFile(path) => {
-            let tool = named(context, READ)?;
-            let mut input = Map::new();
+            let (tool, mut input) = of_files(READ, "view", context)?;
             put(tool, &mut input, PATHS, &context.absolute(path).into())?;
             Some(tool.call(input))
         }
         Part::WriteFile { path, content } => {
-            let Some(tool) = named(context, WRITE) else {
+            let Some((tool, mut input)) = of_files(WRITE, "create", context) else {
                 return patch(&context.absolute(path), content, context);
             };
-            let mut input = Map::new();
             put(tool, &mut input, PATHS, &context.absolute(path).into())?;
             put(tool, &mut input, CONTENTS, &content.as_str().into())?;
             Some(tool.call(input))
         }
         Part::EditFile { path, old, new } => {
-            let tool = named(context, EDIT)?;
-            let mut input = Map::new();
+            let (tool, mut input) = of_files(EDIT, "str_replace", context)?;
             put(tool, &mut input, PATHS, &context.absolute(path).into())?;
             put(tool, &mut input, OLD, &old.as_str().into())?;
             put(tool, &mut input, NEW, &new.as_str().into())?;
@@ -211,6 +211,25 @@ fn shell(command: &str, in_background: bool, context: &CallContext<'_>) -> Optio
     Some(tool.call(input))
 }
 
+/// Returns the tool with one of these names, or else one for all that is done with files, which has this command. The
+/// arguments are those that choose it.
+fn of_files<'p>(
+    names: &[&str],
+    command: &str,
+    context: &CallContext<'p>,
+) -> Option<(&'p Offer, Map<String, Value>)> {
+    if let Some(tool) = named(context, names) {
+        return Some((tool, Map::new()));
+    }
+    let has = |offer: &&Offer| {
+        let choices = &offer.schema["properties"]["command"];
+        items(choices, "enum").iter().any(|it| it == command)
+    };
+    let tool = context.offers.iter().find(has)?;
+    let input = Map::from_iter([("command".to_owned(), command.into())]);
+    Some((tool, input))
+}
+
 /// Returns a call that creates a file by a patch.
 fn patch(path: &str, content: &str, context: &CallContext<'_>) -> Option<Call> {
     let tool = named(context, &["applypatch"])?;
@@ -338,123 +357,5 @@ impl Offer {
         let properties = self.schema["properties"].as_object()?;
         let mut found = properties.iter().filter(|(_, schema)| is_it(schema));
         found.next().map(|(name, schema)| (name.as_str(), schema))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-
-    #[expect(clippy::needless_pass_by_value, reason = "made in place")]
-    fn object(properties: Value, required: &[&str]) -> Value {
-        json!({"type": "object", "properties": properties, "required": required})
-    }
-
-    fn called(tools: &Value, part: &Part) -> Option<(String, Value)> {
-        let offers = offers(&json!({"tools": tools}));
-        let context = CallContext {
-            directory: Some(Path::new("/w")),
-            tools: &[],
-            offers: &offers,
-        };
-        call(part, &context).map(|call| (call.name, call.input))
-    }
-
-    #[test]
-    fn tools_are_found_in_every_protocol() {
-        let schema = object(json!({"command": {"type": "string"}}), &["command"]);
-        for tools in [
-            json!([{"type": "function", "function": {"name": "x", "parameters": schema}}]),
-            json!([{"type": "function", "name": "x", "parameters": schema}]),
-            json!([{"name": "x", "input_schema": schema}]),
-            json!([{"functionDeclarations": [{"name": "x", "parametersJsonSchema": schema}]}]),
-        ] {
-            let found = offers(&json!({"tools": tools}));
-            assert_eq!(
-                found,
-                [Offer {
-                    name: "x".into(),
-                    schema: schema.clone()
-                }]
-            );
-            let (name, input) = called(&tools, &Part::Shell("ls".into())).unwrap();
-            assert_eq!((&*name, input), ("x", json!({"command": "ls"})));
-        }
-        assert_eq!(offers(&json!({})), []);
-    }
-
-    #[test]
-    fn arguments_have_the_form_that_the_schema_wants() {
-        let text = json!({"type": "string"});
-        let tools = json!([
-            {"name": "run_commands", "input_schema": object(json!({
-                "commands": {"type": "array", "items": text},
-                "requires_approval": {"type": "boolean"},
-            }), &["commands", "requires_approval"])},
-            {"name": "read_files", "input_schema": object(json!({
-                "files": {"type": "array", "items": object(json!({"path": text}), &["path"])},
-            }), &["files"])},
-            {"name": "Write", "input_schema": object(json!({
-                "filePath": text, "content": text,
-            }), &["filePath", "content"])},
-            {"name": "todo_write", "input_schema": object(json!({
-                "todos": {"type": "array", "items": object(json!({
-                    "id": text, "content": text, "status": {"type": "string", "enum": ["pending", "done"]},
-                }), &["id", "content", "status"])},
-            }), &["todos"])},
-            {"name": "str_replace", "input_schema": object(json!({
-                "path": text, "old_str": text, "new_str": text,
-            }), &["path", "old_str", "new_str"])},
-            {"name": "mcp__tiny__echo", "input_schema": object(json!({}), &[])},
-        ]);
-        for (part, name, input) in [
-            (
-                Part::Shell("ls".into()),
-                "run_commands",
-                json!({"commands": ["ls"], "requires_approval": false}),
-            ),
-            (
-                Part::ReadFile("a".into()),
-                "read_files",
-                json!({"files": [{"path": "/w/a"}]}),
-            ),
-            (
-                Part::WriteFile {
-                    path: "b".into(),
-                    content: "c".into(),
-                },
-                "Write",
-                json!({"filePath": "/w/b", "content": "c"}),
-            ),
-            (
-                Part::EditFile {
-                    path: "b".into(),
-                    old: "c".into(),
-                    new: "d".into(),
-                },
-                "str_replace",
-                json!({"path": "/w/b", "old_str": "c", "new_str": "d"}),
-            ),
-            (
-                Part::Plan(vec!["d".into()]),
-                "todo_write",
-                json!({"todos": [{"id": "1", "content": "d", "status": "pending"}]}),
-            ),
-            (
-                Part::Mcp {
-                    server: "tiny".into(),
-                    tool: "echo".into(),
-                    arguments: json!({"text": "e"}),
-                },
-                "mcp__tiny__echo",
-                json!({"text": "e"}),
-            ),
-        ] {
-            assert_eq!(called(&tools, &part), Some((name.to_owned(), input)));
-        }
-        assert_eq!(called(&tools, &Part::WebSearch("x".into())), None);
-        assert_eq!(called(&json!([]), &Part::Shell("ls".into())), None);
     }
 }
