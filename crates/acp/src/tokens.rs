@@ -4,67 +4,31 @@ use serde_json::Value;
 use teamster_core::Usage;
 
 /// Tokens of a session so far, as an agent reports them in its answer to a prompt: of all its turns, or of those in this
-/// process. A figure that is not reported is absent.
+/// process. The input includes tokens read from and written to a cache. A figure that is not reported is absent.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct SessionTokens {
-    /// Includes tokens read from and written to a cache.
-    input: Option<u64>,
-    output: Option<u64>,
-    cache_read: Option<u64>,
-    cache_write: Option<u64>,
-    reasoning: Option<u64>,
-}
+pub struct SessionTokens(Usage);
 
 impl SessionTokens {
     /// Returns the tokens in the response to a prompt. `None` if there are none.
     pub fn of(result: &Value) -> Option<Self> {
         let usage = result.get("usage").filter(|usage| usage.is_object())?;
         let number = |name: &str| usage[name].as_u64();
-        let tokens = Self {
-            input: number("inputTokens"),
-            output: number("outputTokens"),
-            cache_read: number("cachedReadTokens"),
-            cache_write: number("cachedWriteTokens"),
+        let tokens = Usage::default()
+            .input_tokens(number("inputTokens"))
+            .output_tokens(number("outputTokens"))
+            .cache_read_tokens(number("cachedReadTokens"))
+            .cache_write_tokens(number("cachedWriteTokens"))
             // A service without this count is also reported as 0.
-            reasoning: number("thoughtTokens").filter(|tokens| *tokens > 0),
-        };
-        Some(tokens).filter(|tokens| *tokens != Self::default())
+            .reasoning_tokens(number("thoughtTokens").filter(|tokens| *tokens > 0));
+        (!tokens.is_empty()).then_some(Self(tokens))
     }
 
     /// Returns what was used since then; `None` if that is nothing. If a figure is lower than then, the agent has begun to
     /// count again since then.
     pub fn since(self, before: Self) -> Option<Usage> {
-        let before = if self.is_lower(before) {
-            Self::default()
-        } else {
-            before
-        };
-        let grown = |now: Option<u64>, then: Option<u64>| {
-            now.map(|now| now.saturating_sub(then.unwrap_or_default()))
-        };
-        let cache_read = grown(self.cache_read, before.cache_read);
-        let cache_write = grown(self.cache_write, before.cache_write);
-        let cached = [cache_read, cache_write].into_iter().flatten();
-        let cached = cached.fold(0, u64::saturating_add);
-        let input = grown(self.input, before.input);
-        let usage = Usage::default()
-            .input_tokens(input.map(|input| input.saturating_sub(cached)))
-            .output_tokens(grown(self.output, before.output))
-            .cache_read_tokens(cache_read)
-            .cache_write_tokens(cache_write)
-            .reasoning_tokens(grown(self.reasoning, before.reasoning));
+        let used = self.0.checked_since(before.0).unwrap_or(self.0);
+        let usage = used.without_cache_in_input();
         Some(usage).filter(|usage| usage.total_tokens().is_some_and(|tokens| tokens > 0))
-    }
-
-    fn is_lower(self, than: Self) -> bool {
-        [
-            (self.input, than.input),
-            (self.output, than.output),
-            (self.cache_read, than.cache_read),
-            (self.cache_write, than.cache_write),
-        ]
-        .into_iter()
-        .any(|(own, other)| own.zip(other).is_some_and(|(own, other)| own < other))
     }
 }
 

@@ -49,19 +49,61 @@ impl Usage {
         .reduce(u64::saturating_add)
     }
 
+    /// Returns whether no figure is above 0.
+    pub fn is_zero(&self) -> bool {
+        self.total_tokens().unwrap_or(0) == 0 && self.reasoning_tokens.unwrap_or(0) == 0
+    }
+
     /// Returns the sum of each figure. A figure that only one side reports is kept unchanged.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
-        let add = |a: Option<u64>, b: Option<u64>| match (a, b) {
+        self.with(other, |a, b| match (a, b) {
             (Some(a), Some(b)) => Some(a.saturating_add(b)),
             (one, None) | (None, one) => one,
-        };
+        })
+    }
+
+    /// Returns the increase of each figure since `before`, in which a missing figure is 0. The increase of a figure that is
+    /// lower now is 0.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        self.with(before, |now, then| {
+            Some(now?.saturating_sub(then.unwrap_or(0)))
+        })
+    }
+
+    /// Returns the increase as [`since`](Self::since) does; `None` if a figure is lower now, so that the count has begun
+    /// again.
+    pub fn checked_since(self, before: Self) -> Option<Self> {
+        let mut fits = true;
+        let since = self.with(before, |now, then| {
+            let since = now?.checked_sub(then.unwrap_or(0));
+            fits &= since.is_some();
+            since
+        });
+        fits.then_some(since)
+    }
+
+    /// Returns the figures of a service whose input includes the tokens read from and written to a cache.
+    #[must_use]
+    pub fn without_cache_in_input(mut self) -> Self {
+        let cached = [self.cache_read_tokens, self.cache_write_tokens];
+        let cached = cached.into_iter().flatten().fold(0, u64::saturating_add);
+        self.input_tokens = self.input_tokens.map(|all| all.saturating_sub(cached));
+        self
+    }
+
+    fn with(
+        self,
+        other: Self,
+        mut each: impl FnMut(Option<u64>, Option<u64>) -> Option<u64>,
+    ) -> Self {
         Self {
-            input_tokens: add(self.input_tokens, other.input_tokens),
-            output_tokens: add(self.output_tokens, other.output_tokens),
-            cache_read_tokens: add(self.cache_read_tokens, other.cache_read_tokens),
-            cache_write_tokens: add(self.cache_write_tokens, other.cache_write_tokens),
-            reasoning_tokens: add(self.reasoning_tokens, other.reasoning_tokens),
+            input_tokens: each(self.input_tokens, other.input_tokens),
+            output_tokens: each(self.output_tokens, other.output_tokens),
+            cache_read_tokens: each(self.cache_read_tokens, other.cache_read_tokens),
+            cache_write_tokens: each(self.cache_write_tokens, other.cache_write_tokens),
+            reasoning_tokens: each(self.reasoning_tokens, other.reasoning_tokens),
         }
     }
 }
@@ -151,5 +193,19 @@ mod tests {
         assert_eq!(most.plus(most).input_tokens, Some(u64::MAX));
         assert_eq!(most.total_tokens(), Some(u64::MAX));
         assert!(Usage::default().is_empty() && !usage(0).is_empty());
+        assert!(Usage::default().is_zero() && usage(0).is_zero() && !usage(1).is_zero());
+        assert_eq!(usage(3).since(usage(1)), usage(2));
+        assert_eq!(usage(1).since(Usage::default()), usage(1));
+        assert_eq!(usage(1).since(usage(3)), usage(0));
+        assert_eq!(usage(3).checked_since(usage(1)), Some(usage(2)));
+        let lower = usage(3).reasoning_tokens(1);
+        assert_eq!(lower.checked_since(usage(1)), None);
+        let [mut absent, mut expected] = [usage(3), usage(2)];
+        absent.reasoning_tokens = None;
+        expected.reasoning_tokens = None;
+        assert_eq!(absent.checked_since(usage(1)), Some(expected));
+        let outside = usage(1).input_tokens(1200).without_cache_in_input();
+        assert_eq!(outside, usage(1).input_tokens(100));
+        assert_eq!(usage(1).without_cache_in_input(), usage(1).input_tokens(0));
     }
 }

@@ -100,8 +100,9 @@ struct Used<'a> {
 #[serde(rename_all = "camelCase", bound = "'de: 'a")]
 struct Call<'a> {
     model: Option<Cow<'a, str>>,
+    /// As of all services: the input includes cache reads and writes.
     #[serde(flatten)]
-    tokens: Tokens,
+    tokens: Usage,
     /// Cost in premium requests.
     cost: Option<f64>,
     accounting: Option<Accounting<'a>>,
@@ -130,7 +131,7 @@ struct Shutdown {
 #[derive(Deserialize)]
 struct Metrics {
     requests: Requests,
-    usage: Tokens,
+    usage: Usage,
 }
 
 #[derive(Deserialize)]
@@ -142,69 +143,10 @@ struct Requests {
     cost: f64,
 }
 
-/// The figures of all services. Input includes cache reads and writes.
-#[derive(Deserialize, Clone, Copy, Default)]
-struct Tokens {
-    #[serde(rename = "inputTokens")]
-    input: Option<u64>,
-    #[serde(rename = "outputTokens")]
-    output: Option<u64>,
-    #[serde(rename = "cacheReadTokens")]
-    cache_read: Option<u64>,
-    #[serde(rename = "cacheWriteTokens")]
-    cache_write: Option<u64>,
-    #[serde(rename = "reasoningTokens")]
-    reasoning: Option<u64>,
-}
-
-impl Tokens {
-    fn usage(self) -> Usage {
-        let cached = self
-            .cache_read
-            .unwrap_or(0)
-            .saturating_add(self.cache_write.unwrap_or(0));
-        Usage::default()
-            .input_tokens(self.input.map(|input| input.saturating_sub(cached)))
-            .output_tokens(self.output)
-            .cache_read_tokens(self.cache_read)
-            .cache_write_tokens(self.cache_write)
-            .reasoning_tokens(self.reasoning)
-    }
-
-    fn figures(&self) -> [Option<u64>; 5] {
-        [
-            self.input,
-            self.output,
-            self.cache_read,
-            self.cache_write,
-            self.reasoning,
-        ]
-    }
-
-    /// Combines two sets of figures.
-    fn with(self, other: Self, each: impl Fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
-        let [a, b] = [self.figures(), other.figures()];
-        Self {
-            input: each(a[0], b[0]),
-            output: each(a[1], b[1]),
-            cache_read: each(a[2], b[2]),
-            cache_write: each(a[3], b[3]),
-            reasoning: each(a[4], b[4]),
-        }
-    }
-
-    fn plus(self, other: Self) -> Self {
-        self.with(other, |a, b| match (a, b) {
-            (Some(a), Some(b)) => Some(a.saturating_add(b)),
-            (one, None) | (None, one) => one,
-        })
-    }
-}
-
 /// Known usage of a model in a session.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    tokens: Tokens,
+    tokens: Usage,
     requests: u64,
     premium: f64,
 }
@@ -212,27 +154,16 @@ struct Known {
 impl Known {
     /// Returns the difference of a total to the known usage, or `None` if the total cannot include it.
     fn new_in(&self, total: &Self) -> Option<Self> {
-        // A missing figure in the new sum does not show whether the sum continues the old one.
-        let within =
-            |(old, new): (Option<u64>, Option<u64>)| new.is_none_or(|new| old.unwrap_or(0) <= new);
-        let [old, new] = [self.tokens.figures(), total.tokens.figures()];
-        let fits = old.into_iter().zip(new).all(within) && self.requests <= total.requests;
-        fits.then(|| Self {
-            tokens: total.tokens.with(self.tokens, |total, known| {
-                total.map(|total| total.saturating_sub(known.unwrap_or(0)))
-            }),
-            requests: total.requests - self.requests,
+        Some(Self {
+            tokens: total.tokens.checked_since(self.tokens)?,
+            requests: total.requests.checked_sub(self.requests)?,
             premium: (total.premium - self.premium).max(0.0),
         })
     }
 
     fn is_nothing(&self) -> bool {
         // A remainder of sums of fractions counts as 0.
-        self.requests == 0 && !self.has_tokens() && self.premium < 1e-9
-    }
-
-    fn has_tokens(&self) -> bool {
-        self.tokens.figures().into_iter().flatten().any(|n| n > 0)
+        self.requests == 0 && self.tokens.is_zero() && self.premium < 1e-9
     }
 }
 
@@ -369,7 +300,7 @@ impl Reader {
             };
             if !new.is_nothing() {
                 let mut record = self.record(entry, &model, new.tokens)?;
-                if !new.has_tokens() {
+                if new.tokens.is_zero() {
                     // Only premium requests that the records lacked.
                     record.usage = Usage::default();
                 }
@@ -382,7 +313,7 @@ impl Reader {
             }
             // Missing figures are taken from the previous sum only if the sum continues.
             let tokens = if goes_on {
-                total.tokens.with(known.tokens, Option::or)
+                known.tokens.plus(new.tokens)
             } else {
                 total.tokens
             };
@@ -392,12 +323,12 @@ impl Reader {
         Some(())
     }
 
-    fn record(&mut self, entry: &Entry<'_>, model: &str, tokens: Tokens) -> Option<Record> {
+    fn record(&mut self, entry: &Entry<'_>, model: &str, tokens: Usage) -> Option<Record> {
         let at = entry.timestamp.as_deref()?.parse::<Timestamp>().ok()?;
         let mut record = Record::new(Provider::Copilot, self.session.clone()?, at);
         record.model = Some(self.model.of(model));
         record.directory.clone_from(&self.directory);
-        record.usage = tokens.usage();
+        record.usage = tokens.without_cache_in_input();
         Some(record)
     }
 }

@@ -119,16 +119,12 @@ impl Reader {
         record.directory = entry.cwd.map(|directory| self.directory.of(&directory));
         record.subagent = response.subagent.is_some();
         let positive = |tokens: Option<u64>| tokens.filter(|tokens| *tokens > 0);
-        let cached = positive(response.cached);
         record.usage = Usage::default()
-            .input_tokens(
-                response
-                    .input
-                    .map(|input| input.saturating_sub(cached.unwrap_or(0))),
-            )
+            .input_tokens(response.input)
             .output_tokens(response.output)
-            .cache_read_tokens(cached)
-            .reasoning_tokens(positive(response.thoughts));
+            .cache_read_tokens(positive(response.cached))
+            .reasoning_tokens(positive(response.thoughts))
+            .without_cache_in_input();
         sink.record(record);
     }
 }

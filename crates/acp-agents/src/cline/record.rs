@@ -81,13 +81,11 @@ impl Recorded {
 impl Metrics {
     fn usage(&self) -> Usage {
         let positive = |tokens: Option<u64>| tokens.filter(|tokens| *tokens > 0);
-        let read = positive(self.cache_read_tokens);
-        let written = positive(self.cache_write_tokens);
-        let cached = read.unwrap_or(0).saturating_add(written.unwrap_or(0));
         Usage::default()
-            .input_tokens(self.input_tokens.map(|input| input.saturating_sub(cached)))
+            .input_tokens(self.input_tokens)
             .output_tokens(self.output_tokens)
-            .cache_read_tokens(read)
-            .cache_write_tokens(written)
+            .cache_read_tokens(positive(self.cache_read_tokens))
+            .cache_write_tokens(positive(self.cache_write_tokens))
+            .without_cache_in_input()
     }
 }

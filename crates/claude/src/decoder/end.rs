@@ -31,7 +31,7 @@ use teamster_core::{
 
 use super::Synthetic;
 use super::errors::Evidence;
-use super::usage::{difference, figures, grown, to_ms, total};
+use super::usage::{figures, grown, to_ms, total};
 use super::wire::ResultLine;
 use crate::totals::{ApiUsage, Baseline, ModelUsageLine, Totals};
 
@@ -137,7 +137,7 @@ impl Turns {
         if usage.total_tokens() <= known.total_tokens() {
             return None;
         }
-        let news = difference(usage, std::mem::replace(known, usage));
+        let news = usage.since(std::mem::replace(known, usage));
         self.so_far = self.so_far.plus(news);
         Some(self.so_far)
     }
@@ -271,7 +271,7 @@ impl Turns {
         let (usage, cost) = if models.is_empty() {
             // After background work, several results come at once, and the first one has all usage.
             let usage = match total(&line.model_usage) {
-                Some(total) => difference(total, total),
+                Some(total) => total.since(total),
                 None => line.usage.map(Usage::from).unwrap_or_default(),
             };
             (usage, Some(0.0))
@@ -310,7 +310,7 @@ impl Turns {
         let total = if line.model_usage_since_last_result.is_some() {
             total(&line.model_usage).unwrap_or_default()
         } else {
-            difference(self.usage(), self.session_from?)
+            self.usage().since(self.session_from?)
         };
         let own = self.summary.usage.unwrap_or_default();
         let has_earlier = figures(total, own).any(|(total, own)| total > own);
@@ -362,9 +362,9 @@ impl Turns {
             (last.usage, last.cost) = (Usage::default(), 0.0);
             self.before.by_model.clear();
         }
-        let turn = difference(usage, last.usage);
+        let turn = usage.since(last.usage);
         let cost = line.total_cost_usd.map(|cost| cost - last.cost);
-        let own = difference(self.usage(), self.before.usage);
+        let own = self.usage().since(self.before.usage);
         if self.unknown == Unknown::Yes {
             // The CLI does not count a request without streaming here.
             let known = |usage: &Usage| usage.total_tokens().is_some_and(|sum| sum > 0);
@@ -390,7 +390,7 @@ impl Turns {
         self.unknown = Unknown::No;
         if figures(total, turn).any(|(total, turn)| total > turn) {
             self.unknown = Unknown::Yes;
-            self.printed.usage = difference(total, turn);
+            self.printed.usage = total.since(turn);
             self.before.usage = self.printed.usage;
         }
     }

@@ -25,7 +25,7 @@ pub(super) fn grown(
         if now == before {
             return false;
         }
-        now.usage = difference(now.usage, before.usage);
+        now.usage = now.usage.since(before.usage);
         now.cost_usd = now
             .cost_usd
             .zip(before.cost_usd)
@@ -59,18 +59,6 @@ pub(super) fn figures(a: Usage, b: Usage) -> impl Iterator<Item = (u64, u64)> {
         .map(Option::unwrap_or_default)
     };
     all(a).into_iter().zip(all(b))
-}
-
-pub(super) fn difference(total: Usage, before: Usage) -> Usage {
-    let minus = |total: Option<u64>, before: Option<u64>| {
-        total.map(|total| total.saturating_sub(before.unwrap_or(0)))
-    };
-    Usage::default()
-        .input_tokens(minus(total.input_tokens, before.input_tokens))
-        .output_tokens(minus(total.output_tokens, before.output_tokens))
-        .cache_read_tokens(minus(total.cache_read_tokens, before.cache_read_tokens))
-        .cache_write_tokens(minus(total.cache_write_tokens, before.cache_write_tokens))
-        .reasoning_tokens(minus(total.reasoning_tokens, before.reasoning_tokens))
 }
 
 #[expect(

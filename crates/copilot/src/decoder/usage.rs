@@ -27,20 +27,11 @@ impl Totals {
 
     /// Returns the difference to earlier totals.
     fn since(self, before: &Self) -> BTreeMap<String, Usage> {
-        let grown = |now: Option<u64>, then: Option<u64>| {
-            Some(now?.saturating_sub(then.unwrap_or_default()))
-        };
         let models = self.0.into_iter().map(|(model, now)| {
             let then = before.0.get(&model).copied().unwrap_or_default();
-            let usage = Usage::default()
-                .input_tokens(grown(now.input_tokens, then.input_tokens))
-                .output_tokens(grown(now.output_tokens, then.output_tokens))
-                .cache_read_tokens(grown(now.cache_read_tokens, then.cache_read_tokens))
-                .cache_write_tokens(grown(now.cache_write_tokens, then.cache_write_tokens))
-                // The count is 0 if the service reports none.
-                .reasoning_tokens(
-                    grown(now.reasoning_tokens, then.reasoning_tokens).filter(|tokens| *tokens > 0),
-                );
+            let mut usage = now.since(then);
+            // The count is 0 if the service reports none.
+            usage.reasoning_tokens = usage.reasoning_tokens.filter(|tokens| *tokens > 0);
             (model, usage)
         });
         let used = |usage: &Usage| usage.total_tokens().is_some_and(|tokens| tokens > 0);
@@ -135,14 +126,11 @@ impl Spent {
 
 /// Converts the CLI's counts: its input includes tokens read from and written to a cache, which are separate here.
 fn usage_of(call: &CallUsage<'_>) -> Usage {
-    let cached = [call.cache_read_tokens, call.cache_write_tokens]
-        .into_iter()
-        .flatten()
-        .fold(0, u64::saturating_add);
     Usage::default()
-        .input_tokens(call.input_tokens.map(|all| all.saturating_sub(cached)))
+        .input_tokens(call.input_tokens)
         .output_tokens(call.output_tokens)
         .cache_read_tokens(call.cache_read_tokens)
         .cache_write_tokens(call.cache_write_tokens)
         .reasoning_tokens(call.reasoning_tokens)
+        .without_cache_in_input()
 }

@@ -341,13 +341,11 @@ pub(super) fn usage_of(
     body: &Value,
     [input, output, cache_read, cache_write, reasoning]: [&str; 5],
 ) -> Usage {
-    let (read, written) = (count(body, cache_read), count(body, cache_write));
-    let mut usage = Usage::default();
-    usage.input_tokens =
-        count(body, input).map(|all| all.saturating_sub(read.unwrap_or(0) + written.unwrap_or(0)));
-    usage.output_tokens = count(body, output);
-    usage.cache_read_tokens = read;
-    usage.cache_write_tokens = written;
-    usage.reasoning_tokens = count(body, reasoning);
-    usage
+    Usage::default()
+        .input_tokens(count(body, input))
+        .output_tokens(count(body, output))
+        .cache_read_tokens(count(body, cache_read))
+        .cache_write_tokens(count(body, cache_write))
+        .reasoning_tokens(count(body, reasoning))
+        .without_cache_in_input()
 }

@@ -238,16 +238,15 @@ impl AnswerDecoder for Decoder {
 
     fn finish(self: Box<Self>) -> Completed {
         let body = &self.usage;
-        let cached = count(body, "/cachedContentTokenCount");
         let thoughts = count(body, "/thoughtsTokenCount");
-        let mut usage = Usage::default();
-        usage.input_tokens =
-            count(body, "/promptTokenCount").map(|all| all.saturating_sub(cached.unwrap_or(0)));
-        // Output tokens exclude reasoning here, so add it.
-        usage.output_tokens =
-            count(body, "/candidatesTokenCount").map(|all| all + thoughts.unwrap_or(0));
-        usage.cache_read_tokens = cached;
-        usage.reasoning_tokens = thoughts;
+        let answer = count(body, "/candidatesTokenCount");
+        let usage = Usage::default()
+            .input_tokens(count(body, "/promptTokenCount"))
+            // Output tokens exclude reasoning here, so add it.
+            .output_tokens(answer.map(|answer| answer + thoughts.unwrap_or(0)))
+            .cache_read_tokens(count(body, "/cachedContentTokenCount"))
+            .reasoning_tokens(thoughts)
+            .without_cache_in_input();
         Completed {
             answer: Answer {
                 blocks: self.blocks,

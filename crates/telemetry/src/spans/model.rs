@@ -49,19 +49,9 @@ impl ModelRequest {
 
     /// Returns what was used since the last report, with the cost.
     fn used(&mut self, report: &UsageReport) -> (Usage, Option<f64>) {
-        let (now, before) = (report.usage, self.before);
-        let mut used = now;
-        for (now, before) in [
-            (&mut used.input_tokens, before.input_tokens),
-            (&mut used.output_tokens, before.output_tokens),
-            (&mut used.cache_read_tokens, before.cache_read_tokens),
-            (&mut used.cache_write_tokens, before.cache_write_tokens),
-            (&mut used.reasoning_tokens, before.reasoning_tokens),
-        ] {
-            *now = now.map(|now| now.saturating_sub(before.unwrap_or_default()));
-        }
+        let used = report.usage.since(self.before);
         let cost = report.cost_usd.map(|now| now - self.cost_before_usd);
-        self.before = now;
+        self.before = report.usage;
         self.cost_before_usd = report.cost_usd.unwrap_or(self.cost_before_usd);
         (used, cost.filter(|usd| *usd >= 0.0))
     }

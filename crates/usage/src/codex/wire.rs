@@ -218,15 +218,12 @@ impl Tokens {
         if self.figures().iter().all(|figure| figure.unwrap_or(0) == 0) {
             return Usage::default();
         }
-        let cache = self
-            .cached
-            .unwrap_or(0)
-            .saturating_add(self.written.unwrap_or(0));
         Usage::default()
-            .input_tokens(self.input.map(|input| input.saturating_sub(cache)))
+            .input_tokens(self.input)
             .output_tokens(self.output)
             .cache_read_tokens(self.cached)
             .cache_write_tokens(self.written)
             .reasoning_tokens(self.reasoning)
+            .without_cache_in_input()
     }
 }
