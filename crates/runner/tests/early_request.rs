@@ -18,8 +18,14 @@ use tokio::time::timeout;
 /// Time limit of operations that should be immediate.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// Agent that asks at once, and reports nothing before it has the answer.
-struct AsksFirst(PermissionPolicy, Capabilities);
+/// Agent that asks at once. What it reports before it has the answer comes long after its request, which takes a shorter way
+/// to the log.
+struct AsksFirst {
+    policy: PermissionPolicy,
+    /// It reports the call that it asks about.
+    reports_call: bool,
+    capabilities: Capabilities,
+}
 
 impl AgentRuntime for AsksFirst {
     fn id(&self) -> &'static str {
@@ -27,65 +33,43 @@ impl AgentRuntime for AsksFirst {
     }
 
     fn capabilities(&self) -> &Capabilities {
-        &self.1
+        &self.capabilities
     }
 
     fn execute(&self, params: ExecuteParams) -> EventStream {
-        let PermissionPolicy::Ask(ask) = &self.0 else {
-            panic!("{:?}", self.0);
+        let PermissionPolicy::Ask(ask) = &self.policy else {
+            panic!("{:?}", self.policy);
         };
-        let input = json!({"command": "ls"});
-        let answer = ask(PermissionRequest::new(1, "Bash", ToolKind::Execute, input));
-        let stream = async_stream::stream! {
-            assert_eq!(answer.await, PermissionAnswer::Allow);
-            let result = RunResult::default().status(RunStatus::Completed);
-            yield AgentEvent::Done(Done::new(Box::new(result)));
-        };
-        EventStream::new(stream, AbortHandle::new(&params.cancel))
-    }
-}
-
-/// Agent whose call is behind its request: the request takes a shorter way to the log.
-struct AsksAhead(PermissionPolicy, Capabilities);
-
-impl AgentRuntime for AsksAhead {
-    fn id(&self) -> &'static str {
-        "claude"
-    }
-
-    fn capabilities(&self) -> &Capabilities {
-        &self.1
-    }
-
-    fn execute(&self, params: ExecuteParams) -> EventStream {
-        let PermissionPolicy::Ask(ask) = &self.0 else {
-            panic!("{:?}", self.0);
-        };
+        let reports_call = self.reports_call;
         let input = json!({"command": "ls"});
         let mut request = PermissionRequest::new(1, "Bash", ToolKind::Execute, input.clone());
-        request.tool_id = Some("t".into());
+        request.tool_id = reports_call.then(|| "t".into());
         let mut answer = ask(request);
         let permission = |decision: Decision| {
             let permission = PermissionEvent::new("Bash", decision).tool_id("t");
             AgentEvent::Permission(Box::new(permission))
         };
         let stream = async_stream::stream! {
-            let others = async {
-                for _ in 0..100 {
-                    yield_now().await;
+            if reports_call {
+                let others = async {
+                    for _ in 0..100 {
+                        yield_now().await;
+                    }
+                };
+                tokio::select! {
+                    biased;
+                    early = &mut answer => panic!("{early:?}"),
+                    () = others => {}
                 }
-            };
-            tokio::select! {
-                biased;
-                early = &mut answer => panic!("{early:?}"),
-                () = others => {}
+                let call = ToolUse::new("Bash", "t", ToolKind::Execute, input);
+                yield AgentEvent::ToolUse(Box::new(call));
+                yield permission(Decision::Requested);
             }
-            let call = ToolUse::new("Bash", "t", ToolKind::Execute, input);
-            yield AgentEvent::ToolUse(Box::new(call));
-            yield permission(Decision::Requested);
             assert_eq!(answer.await, PermissionAnswer::Allow);
-            yield permission(Decision::Allowed);
-            yield AgentEvent::ToolResult(Box::new(ToolResult::new("t", "x")));
+            if reports_call {
+                yield permission(Decision::Allowed);
+                yield AgentEvent::ToolResult(Box::new(ToolResult::new("t", "x")));
+            }
             let result = RunResult::default().status(RunStatus::Completed);
             yield AgentEvent::Done(Done::new(Box::new(result)));
         };
@@ -93,18 +77,19 @@ impl AgentRuntime for AsksAhead {
     }
 }
 
-/// Runs the agent that asks with this policy, allows its request as soon as the log has it, and returns the types of the
-/// entries, of permissions with the decision.
-async fn types_of<A: AgentRuntime + 'static>(
-    agent: impl FnOnce(PermissionPolicy, Capabilities) -> A,
-) -> Vec<String> {
+/// Runs an agent that asks first, allows its request as soon as the log has it, and returns the types of the entries, of
+/// permissions with the decision.
+async fn types_of(reports_call: bool) -> Vec<String> {
     let dir = tempfile::tempdir().unwrap();
     let info = RunInfo::new("r", "claude");
     let run = (Runs::at(dir.path()).accept(&info, LogLimits::default())).unwrap();
     let folder = run.folder.clone();
     let channel = RequestChannel::new("r");
-    let policy = channel.requests().policy("claude", None);
-    let agent = agent(policy, Capabilities::none());
+    let agent = AsksFirst {
+        policy: channel.requests().policy("claude", None),
+        reports_call,
+        capabilities: Capabilities::none(),
+    };
     let request = RunRequest::new(std::sync::Arc::new(agent), ExecuteParams::new("x"));
     let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
     let work = DetachedRun::new(run, &orchestrator, request, channel).work();
@@ -133,7 +118,7 @@ async fn types_of<A: AgentRuntime + 'static>(
 #[tokio::test]
 async fn a_request_comes_after_the_start_and_waits_for_no_event() {
     assert_eq!(
-        types_of(AsksFirst).await,
+        types_of(false).await,
         [
             "run:start",
             "run:attempt",
@@ -147,7 +132,7 @@ async fn a_request_comes_after_the_start_and_waits_for_no_event() {
 #[tokio::test]
 async fn a_request_comes_after_its_tool_call() {
     assert_eq!(
-        types_of(AsksAhead).await,
+        types_of(true).await,
         [
             "run:start",
             "run:attempt",
