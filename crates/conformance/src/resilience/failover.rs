@@ -7,7 +7,7 @@ use std::time::Duration;
 use teamster::ErrorKind;
 use teamster::RunStatus;
 use teamster_api::RunEvent;
-use teamster_mock_model::Cli;
+use teamster_mock_model::{Cli, Turn};
 use teamster_orchestrator::{Clock, Orchestrator, OrchestratorConfig, RunPhase, RunRequest};
 
 use super::answers::{ANSWER, EFFECTS, PROMPT, runs, text};
@@ -43,7 +43,7 @@ pub(crate) async fn to_embedded(bench: &Bench, cli: Cli) -> anyhow::Result<Findi
 async fn play(bench: &Bench, cli: Cli, other: Cli, case: Case) -> anyhow::Result<Findings> {
     let name = case.name();
     // Throttled for the two requests of this run; later requests succeed.
-    let throttled = vec![rate_limit(cli, 2), text("I am back.")];
+    let throttled = vec![rate_limit(cli), lasting_rate_limit(cli), text("I am back.")];
     let first = Stage::new(bench, cli, name, throttled, None).await?;
     let name = format!("{name}-of-{cli}");
     let works = vec![runs("echo x >> effects.txt"), text(ANSWER)];
@@ -69,10 +69,6 @@ async fn play(bench: &Bench, cli: Cli, other: Cli, case: Case) -> anyhow::Result
 
     // A delay from the error is over by now.
     if findings.knows(&facts::WAIT_UNKNOWN, cli, case) {
-        if cli == Cli::Copilot {
-            // The words of its error hold it for a second, which the other CLI may have needed.
-            shift.store(-signed(HOLD), Ordering::SeqCst);
-        }
         let holds = orchestrator.holds().await;
         let held: Vec<_> = holds.iter().map(|held| held.provider.as_str()).collect();
         findings.same("on hold", held, vec![cli.id()]);
@@ -80,6 +76,19 @@ async fn play(bench: &Bench, cli: Cli, other: Cli, case: Case) -> anyhow::Result
         after_the_hold(&mut findings, &orchestrator, &first, &shift).await?;
     }
     Ok(findings)
+}
+
+/// Returns the error after which the provider is on hold. The words of Copilot's have the time of that: as long as the hold
+/// of the others.
+fn lasting_rate_limit(cli: Cli) -> Turn {
+    let mut turn = rate_limit(cli);
+    if let (Cli::Copilot, Some(error)) = (cli, &mut turn.error) {
+        let seconds = HOLD.as_secs();
+        error.message = Some(format!(
+            "Rate limit reached. Please try again in {seconds}s."
+        ));
+    }
+    turn
 }
 
 /// Returns a run of the first stage with one retry and the second stage as its fallback.

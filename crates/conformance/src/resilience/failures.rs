@@ -59,10 +59,9 @@ pub(crate) fn passing(cli: Cli) -> Turn {
     }
 }
 
-/// Returns a throttling error for this many attempts of the run. [`reported_wait`] is the delay that the CLI
-/// reports.
-pub(crate) fn rate_limit(cli: Cli, attempts: u32) -> Turn {
-    let mut turn = match cli {
+/// Returns a throttling error for one attempt of the run. [`reported_wait`] is the delay that the CLI reports.
+pub(crate) fn rate_limit(cli: Cli) -> Turn {
+    let turn = match cli {
         Cli::Copilot => failed(ErrorKind::RateLimit, Some(("x-should-retry", "false"))),
         Cli::OpenCode => failed(ErrorKind::RateLimit, Some(("retry-after-ms", "300"))),
         // Codex would retry by itself after an error with a delay.
@@ -73,8 +72,7 @@ pub(crate) fn rate_limit(cli: Cli, attempts: u32) -> Turn {
         Cli::OpenCode => OPENCODE_REQUESTS,
         _ => 1,
     };
-    turn.times = Some(requests * attempts);
-    turn
+    only(requests, turn)
 }
 
 /// Returns the delay that the service requests in [`rate_limit`], in milliseconds.
