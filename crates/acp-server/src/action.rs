@@ -73,6 +73,17 @@ pub enum Action {
         /// The session.
         session_id: String,
     },
+    /// Give the session another title, whether it is open here or not. Answered by
+    /// [`AcpServer::titled`](crate::AcpServer::titled).
+    #[non_exhaustive]
+    SetTitle {
+        /// The request.
+        ticket: Ticket,
+        /// The session.
+        session_id: String,
+        /// The title.
+        title: String,
+    },
     /// Start a turn with these settings. The host passes the turn's entries to
     /// [`AcpServer::entry`](crate::AcpServer::entry), up to `done`. If the turn cannot start, the host calls
     /// [`AcpServer::refused`](crate::AcpServer::refused).
@@ -162,6 +173,8 @@ pub struct Found {
     pub model: Option<String>,
     /// The entries of the session's log, if they were requested.
     pub entries: Vec<RunLogEntry>,
+    /// The title that the session has in lists; unset for that of its first prompt.
+    pub title: Option<String>,
 }
 
 impl Found {
@@ -171,6 +184,7 @@ impl Found {
             agent: agent.into(),
             model,
             entries,
+            title: None,
         }
     }
 }

@@ -304,7 +304,7 @@ pub(crate) fn modes(catalog: &Catalog, setup: &Setup) -> Option<SessionModeState
 }
 
 /// Returns the display name and the description of a mode.
-fn mode_text(mode: PermissionMode) -> (&'static str, &'static str) {
+pub(crate) fn mode_text(mode: PermissionMode) -> (&'static str, &'static str) {
     match mode {
         PermissionMode::ReadOnly => ("Read only", "No changes and no permission requests"),
         PermissionMode::AcceptEdits => ("Accept edits", "Edits files without asking"),

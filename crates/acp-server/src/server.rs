@@ -2,6 +2,7 @@
 
 mod lifecycle;
 mod offers;
+mod own;
 mod settings;
 mod turns;
 
@@ -14,7 +15,7 @@ use agent_client_protocol_schema::v1::{
     InitializeRequest, InitializeResponse, LogoutCapabilities, McpCapabilities, PromptCapabilities,
     RequestId, SessionAdditionalDirectoriesCapabilities, SessionCapabilities,
     SessionCloseCapabilities, SessionDeleteCapabilities, SessionListCapabilities,
-    SessionResumeCapabilities,
+    SessionResumeCapabilities, SessionTitleCapabilities,
 };
 use serde_json::Value;
 use teamster_core::PermissionRequest;
@@ -70,6 +71,12 @@ enum Operation {
     LogOut,
     Close,
     Delete,
+    SetTitle {
+        session_id: String,
+        title: String,
+        /// The request is the prompt `/rename`.
+        is_prompt: bool,
+    },
 }
 
 /// A request to the editor.
@@ -139,6 +146,7 @@ impl AcpServer {
             "session/list" => self.list(id, params(method, raw)?, out),
             "session/close" => self.close(id, &params(method, raw)?, out)?,
             "session/delete" => self.delete(id, &params(method, raw)?, out),
+            "session/set_title" => self.set_title(id, &params(method, raw)?, out)?,
             "session/prompt" => self.prompt(id, &params(method, raw)?, out)?,
             "session/set_mode" => self.set_mode(id, &params(method, raw)?, out)?,
             "session/set_config_option" => self.set_option(id, &params(method, raw)?, out)?,
@@ -183,7 +191,8 @@ impl AcpServer {
             .list(SessionListCapabilities::new())
             .delete(SessionDeleteCapabilities::new())
             .resume(SessionResumeCapabilities::new())
-            .close(SessionCloseCapabilities::new());
+            .close(SessionCloseCapabilities::new())
+            .title(SessionTitleCapabilities::new());
         if takes(|agent| agent.add_dirs) {
             let folders = SessionAdditionalDirectoriesCapabilities::new();
             session = session.additional_directories(folders);

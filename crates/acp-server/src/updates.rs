@@ -1,6 +1,7 @@
 //! Converts entries of a session's log to updates for the editor.
 
 mod compaction;
+mod status;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -13,7 +14,10 @@ use agent_client_protocol_schema::v1::{
 use serde_json::{Value, json};
 use teamster_api::{RunEvent, RunLogEntry, title_of};
 use teamster_core::text::{excerpt, one_line};
-use teamster_core::{AgentEvent, Id, NoticeLevel, Offers, PlanStatus, RunResult, ToolKind, Usage};
+use teamster_core::{
+    AgentEvent, CostSource, Id, McpServerStatus, NoticeLevel, Offers, PlanStatus, RunResult,
+    ToolKind, Usage,
+};
 
 use crate::tool_call::Call;
 use compaction::Compactions;
@@ -40,6 +44,12 @@ pub(crate) struct View {
     /// Messages that a later entry retracts, in a log that is replayed.
     hidden: HashSet<Id>,
     title: Option<String>,
+    /// The title that the session has in lists, if it is known before its first prompt.
+    pub(crate) given_title: Option<String>,
+    /// The agent's id of its session.
+    session: Option<Id>,
+    /// The MCP servers that the agent has reported.
+    mcp_servers: Vec<McpServerStatus>,
     /// The model that the agent has reported.
     pub(crate) model: Option<String>,
     /// Tokens of the turn up to its last request, and tokens of that request alone.
@@ -51,8 +61,11 @@ pub(crate) struct View {
     /// What the agent offers.
     pub(crate) offers: Offers,
     compactions: Compactions,
-    /// The session's cost in USD, if known.
+    /// The tokens of the turns that have ended.
+    tokens: u64,
+    /// The session's cost in USD, if known, and whether some of it is an estimate.
     cost_usd: Option<f64>,
+    is_estimate: bool,
 }
 
 /// The context in which an entry is shown.
@@ -110,8 +123,14 @@ impl View {
         out: &mut Vec<SessionUpdate>,
     ) {
         match event {
-            AgentEvent::SessionStarted(session) if session.model.is_some() => {
-                self.model.clone_from(&session.model);
+            AgentEvent::SessionStarted(session) => {
+                if session.model.is_some() {
+                    self.model.clone_from(&session.model);
+                }
+                if let Some(servers) = &session.mcp_servers {
+                    self.mcp_servers.clone_from(servers);
+                }
+                self.session = Some(session.session_id.clone());
             }
             AgentEvent::Offers(offers) => self.offers.update(offers),
             AgentEvent::Context(context) => {
@@ -224,7 +243,7 @@ impl View {
                     out.push(SessionUpdate::UserMessageChunk(chunk(text, id)));
                 }
                 if self.title.is_none()
-                    && let Some(title) = title_of(text)
+                    && let Some(title) = self.given_title.take().or_else(|| title_of(text))
                 {
                     let info = SessionInfoUpdate::new().title(title.clone());
                     out.push(SessionUpdate::SessionInfoUpdate(info));
@@ -251,6 +270,7 @@ impl View {
                 let title = format!("Continuing with {}", next.provider);
                 // They are another agent's.
                 self.offers = Offers::new();
+                self.mcp_servers.clear();
                 self.reports_context = false;
                 self.notice(context, &title, &reason.message, out);
             }
@@ -272,6 +292,9 @@ impl View {
         {
             self.context_tokens = usage.total_tokens().unwrap_or_default();
         }
+        let tokens = result.usage.as_ref().and_then(Usage::total_tokens);
+        self.tokens += tokens.unwrap_or_default();
+        self.is_estimate |= result.cost_source == Some(CostSource::Estimated);
         self.cost_usd = match (self.cost_usd, result.total_cost_usd) {
             (Some(before), Some(turn)) => Some(before + turn),
             (one, other) => one.or(other),

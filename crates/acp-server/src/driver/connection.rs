@@ -33,6 +33,7 @@ pub(super) enum ActionResult {
     Found(Ticket, Result<Found, AgentError>),
     Listed(Ticket, Result<SessionPage, AgentError>),
     LoggedOut(Ticket, Result<(), AgentError>),
+    Titled(Ticket, Result<(), AgentError>),
     Done(Ticket, String, Result<(), AgentError>),
     Refused(String, AgentError),
 }
@@ -142,6 +143,7 @@ impl Connection {
             ActionResult::Found(ticket, result) => self.server.found(ticket, result, out),
             ActionResult::Listed(ticket, result) => self.server.listed(ticket, result, out),
             ActionResult::LoggedOut(ticket, result) => self.server.logged_out(ticket, result, out),
+            ActionResult::Titled(ticket, result) => self.server.titled(ticket, result, out),
             ActionResult::Done(ticket, session_id, result) => {
                 self.threads.remove(&session_id);
                 self.server.done(ticket, &session_id, result, out);
@@ -209,6 +211,15 @@ impl Connection {
                     }
                 },
                 move |result| ActionResult::LoggedOut(ticket, result),
+            ),
+            Action::SetTitle {
+                ticket,
+                session_id,
+                title,
+                ..
+            } => self.lookup(
+                async move { past::rename(&shared, &session_id, &title).await },
+                move |result| ActionResult::Titled(ticket, result),
             ),
             Action::Close {
                 ticket, session_id, ..

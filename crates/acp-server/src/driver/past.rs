@@ -88,18 +88,22 @@ impl Thread {
     }
 }
 
+fn unknown(problem: String) -> AgentError {
+    AgentError::new(ErrorCode::CliError, ErrorKind::SessionNotFound, problem)
+}
+
+fn unknown_session(session_id: &str) -> AgentError {
+    let id = one_line(session_id);
+    unknown(format!("there is no session {id}, or its log was removed"))
+}
+
 /// Returns a session and the entries of its turns.
 pub(super) async fn find(shared: &Shared, session_id: &str) -> Result<Found, AgentError> {
-    let unknown =
-        |problem: String| AgentError::new(ErrorCode::CliError, ErrorKind::SessionNotFound, problem);
     let Some(thread) = thread(shared, session_id).await? else {
         if let Some(found) = own::find(shared, session_id).await {
             return Ok(found);
         }
-        let id = one_line(session_id);
-        return Err(unknown(format!(
-            "there is no session {id}, or its log was removed"
-        )));
+        return Err(unknown_session(session_id));
     };
     let newest = thread.parts.last().and_then(|it| it.info.model.clone());
     let first = thread.parts.first().map(|it| it.info.provider.clone());
@@ -120,13 +124,18 @@ pub(super) async fn find(shared: &Shared, session_id: &str) -> Result<Found, Age
         });
         read.await.map_err(|error| shared.agent_error(error))?;
     }
-    if thread.parts.first().is_some_and(|it| continues_own(it)) {
+    let is_of_cli = thread.parts.first().is_some_and(|it| continues_own(it));
+    if is_of_cli {
         let prompts: Vec<_> = entries.iter().filter_map(prompt_of).collect();
         let mut all = own::before(shared, &provider, session_id, &prompts).await;
         all.append(&mut entries);
         entries = all;
     }
-    Ok(Found::new(provider, newest, entries))
+    let mut found = Found::new(provider, newest, entries);
+    // That of a session of the CLI's own is made of a prompt in the middle.
+    let titled = thread.parts.first().filter(|_| !is_of_cli);
+    found.title = titled.and_then(|it| it.info.title.clone());
+    Ok(found)
 }
 
 /// Returns whether the first session of a thread continues one of the CLI's own, which has the same id.
@@ -298,6 +307,28 @@ impl Listed {
 fn folder(session: &RunSummary) -> Option<&Path> {
     let submitted = session.info.submitted_from.as_deref().map(Path::new);
     submitted.or(session.info.directory.as_deref())
+}
+
+/// Gives all sessions of a thread another title.
+pub(super) async fn rename(
+    shared: &Shared,
+    session_id: &str,
+    title: &str,
+) -> Result<(), AgentError> {
+    let Some(thread) = thread(shared, session_id).await? else {
+        if own::find(shared, session_id).await.is_some() {
+            let problem = "it is a session of the CLI's own, which has its title there";
+            return Err(AgentError::refused("sessionId", problem));
+        }
+        return Err(unknown_session(session_id));
+    };
+    for part in &thread.parts {
+        let renamed = shared
+            .runs
+            .rename(&part.info.run_id, Some(title.to_owned()));
+        renamed.await.map_err(|error| shared.agent_error(error))?;
+    }
+    Ok(())
 }
 
 /// Removes the logs of a session.

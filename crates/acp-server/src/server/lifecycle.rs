@@ -201,6 +201,7 @@ impl AcpServer {
         setup.agent = Some(found.agent);
         setup.settings.model = found.model.or(setup.settings.model);
         let mut session = Session::new(setup);
+        session.view.given_title = found.title;
         session.view.hide_retracted(&found.entries);
         let context = UpdateContext {
             is_replay: true,

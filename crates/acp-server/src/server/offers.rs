@@ -7,7 +7,7 @@ use agent_client_protocol_schema::v1::{
 use serde_json::json;
 use teamster_core::{Offers, SlashCommand};
 
-use super::AcpServer;
+use super::{AcpServer, own};
 use crate::{Action, Output};
 
 impl AcpServer {
@@ -38,26 +38,18 @@ impl AcpServer {
         self.show_changed_commands(session_id, out);
     }
 
-    /// Sends the commands of the session's agent to the editor if they changed. An agent to which a prompt `/name` is text
-    /// has none.
+    /// Sends the commands of the session's agent and those of this server to the editor if they changed.
     pub(super) fn show_changed_commands(&mut self, session_id: &str, out: &mut Output) {
-        let Some(session) = self.sessions.get_mut(session_id) else {
+        let Some(session) = self.sessions.get(session_id) else {
             return;
         };
-        let agent = session.setup.agent.as_deref();
-        let agent = agent.and_then(|id| self.catalog.agent(id));
-        let offers = &session.view.offers;
-        let commands = match &offers.commands {
-            Some(commands) if agent.is_some_and(|it| it.commands) => &commands[..],
-            _ => &[],
-        };
-        let commands: Vec<_> = commands.iter().map(command).collect();
+        let of_agent = self.agent_commands(session);
+        let commands = of_agent.iter().cloned().chain(own::commands(of_agent));
+        let commands: Vec<_> = commands.map(|it| command(&it)).collect();
         let shown = json!(commands);
-        let is_known = match &session.known_commands {
-            Some(known) => *known == shown,
-            None => commands.is_empty(),
-        };
-        if !is_known {
+        if session.known_commands.as_ref() != Some(&shown)
+            && let Some(session) = self.sessions.get_mut(session_id)
+        {
             session.known_commands = Some(shown);
             let update = AvailableCommandsUpdate::new(commands);
             out.update(session_id, SessionUpdate::AvailableCommandsUpdate(update));

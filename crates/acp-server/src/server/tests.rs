@@ -6,6 +6,7 @@
 
 mod messages;
 mod offers;
+mod own_commands;
 mod permissions;
 mod sessions;
 mod settings;
@@ -78,6 +79,9 @@ impl Editor {
         self.host(|server, out| server.prepared(ticket, Ok(Offers::new()), out));
         let asked = self.actions.pop();
         assert!(matches!(asked, Some(Action::AskOffers { .. })), "{asked:?}");
+        // Those of this server.
+        (self.messages)
+            .retain(|it| it["params"]["update"]["sessionUpdate"] != "available_commands_update");
         self.answer(1)
     }
 

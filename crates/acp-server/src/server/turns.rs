@@ -6,7 +6,7 @@ use agent_client_protocol_schema::v1::{
 use teamster_api::{RunEvent, RunLogEntry};
 use teamster_core::{AgentError, AgentEvent, Decision, ErrorKind, RunResult, RunStatus, Usage};
 
-use super::{AcpServer, settings};
+use super::{AcpServer, own, settings};
 use crate::prompt::PromptParams;
 use crate::session::{QUEUE, Turn};
 use crate::updates::{self, UpdateContext};
@@ -60,6 +60,13 @@ impl AcpServer {
     }
 
     fn start_turn(&mut self, session_id: &str, id: RequestId, prompt: Prompt, out: &mut Output) {
+        let Some(session) = self.sessions.get(session_id) else {
+            return;
+        };
+        if let Some(command) = own::command_of(&prompt, self.agent_commands(session)) {
+            self.answer_own(session_id, &id, command, out);
+            return self.next_prompt(session_id, out);
+        }
         let Some(session) = self.sessions.get_mut(session_id) else {
             return;
         };

@@ -12,6 +12,13 @@ use tokio::time::timeout;
 /// The time limit of a message.
 const LIMIT: Duration = Duration::from_secs(20);
 
+/// Returns whether this is an update with commands of the agent. Those of the server are in every update.
+pub(crate) fn is_agent_commands(message: &Value) -> bool {
+    let update = &message["params"]["update"];
+    let is_own = update["availableCommands"][0]["name"] == "status";
+    update["sessionUpdate"] == "available_commands_update" && !is_own
+}
+
 pub(crate) struct Editor {
     lines: tokio::io::Lines<BufReader<ReadHalf<DuplexStream>>>,
     writer: WriteHalf<DuplexStream>,

@@ -8,6 +8,7 @@ use teamster_api::SessionSpec;
 use teamster_core::{Offers, SlashCommand};
 use tokio::sync::mpsc;
 
+use crate::editor::is_agent_commands;
 use crate::{Editor, memory, server};
 
 #[tokio::test]
@@ -15,16 +16,17 @@ async fn a_new_thread_begins_with_what_the_last_one_offered() {
     let service = memory();
     let mut editor = Editor::start(server(&service)).await;
     let first = editor.begin().await;
-    let is_commands = |it: &serde_json::Value| {
-        it["params"]["update"]["sessionUpdate"] == "available_commands_update"
-    };
     assert_eq!(editor.turn(&first, "offer").await, "end_turn");
-    let shown = editor.seen.iter().filter(|it| is_commands(it)).count();
+    let shown = editor
+        .seen
+        .iter()
+        .filter(|it| is_agent_commands(it))
+        .count();
     assert_eq!(shown, 1, "{:#?}", editor.seen);
 
     editor.seen.clear();
     let second = editor.begin().await;
-    let commands = editor.wait("commands", is_commands).await;
+    let commands = editor.wait("commands", is_agent_commands).await;
     assert_eq!(commands["params"]["sessionId"], json!(second));
     let commands = &commands["params"]["update"]["availableCommands"];
     assert_eq!(commands[0]["name"], "compact");
@@ -73,10 +75,7 @@ async fn a_thread_without_a_prompt_has_what_the_agent_says() {
     let asked = Arc::new(Asked(reports));
     let mut editor = Editor::start(server(&service).with_offers(asked)).await;
     editor.begin().await;
-    let is_commands = |it: &serde_json::Value| {
-        it["params"]["update"]["sessionUpdate"] == "available_commands_update"
-    };
-    let commands = editor.wait("commands", is_commands).await;
+    let commands = editor.wait("commands", is_agent_commands).await;
     let commands = &commands["params"]["update"]["availableCommands"];
     assert_eq!(commands[0]["name"], "mock/w", "{commands}");
 

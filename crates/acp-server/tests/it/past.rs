@@ -8,6 +8,7 @@ use teamster_acp_server::{Catalog, CliFiles, EditorServer, OwnMessage, OwnSessio
 use teamster_api::{RunHandle, RunQuery, RunService, SessionSpec};
 use teamster_core::SlashCommand;
 
+use crate::editor::is_agent_commands;
 use crate::{Editor, entry, memory, server, session};
 
 #[tokio::test]
@@ -85,9 +86,7 @@ async fn a_session_of_the_cli_is_listed_once_and_continued() {
     let service = memory();
     let mut editor = Editor::start(server(&service).with_cli_files(Arc::new(OnDisk))).await;
     let thread = editor.begin().await;
-    let is_commands =
-        |it: &Value| it["params"]["update"]["sessionUpdate"] == "available_commands_update";
-    let commands = editor.wait("commands", is_commands).await;
+    let commands = editor.wait("commands", is_agent_commands).await;
     let commands = &commands["params"]["update"]["availableCommands"];
     assert_eq!(commands[0]["name"], "mock/w", "{commands}");
     editor.turn(&thread, "first words").await;
@@ -183,6 +182,31 @@ async fn a_thread_that_is_not_there_or_of_another_agent_is_not_found() {
     let loaded = editor.load("theirs").await;
     assert!(loaded["result"].is_object(), "{loaded}");
     assert_eq!(editor.texts("user_message_chunk"), ["hello"]);
+}
+
+#[tokio::test]
+async fn a_renamed_thread_has_its_title_in_lists_and_when_it_is_loaded() {
+    let service = memory();
+    let mut editor = Editor::start(server(&service)).await;
+    let thread = editor.begin().await;
+    editor.turn(&thread, "first words").await;
+    let set = json!({"sessionId": thread, "title": "Login"});
+    let renamed = editor.call("session/set_title", &set).await;
+    assert_eq!(renamed["result"]["title"], "Login", "{renamed}");
+    editor.end().await;
+
+    let mut editor = Editor::start(server(&service)).await;
+    let listed = editor.call("session/list", &json!({})).await;
+    let title = &listed["result"]["sessions"][0]["title"];
+    assert_eq!(title, "Login", "{listed}");
+    editor.load(&thread).await;
+    let updates = editor.seen.iter().map(|it| &it["params"]["update"]);
+    let titles = updates.filter(|it| it["sessionUpdate"] == "session_info_update");
+    let titles: Vec<_> = titles.map(|it| it["title"].clone()).collect();
+    assert_eq!(titles, ["Login"]);
+    let set = json!({"sessionId": "none", "title": "x"});
+    let missing = editor.call("session/set_title", &set).await;
+    assert_eq!(missing["error"]["code"], -32002, "{missing}");
 }
 
 #[tokio::test]

@@ -13,7 +13,14 @@ fn initialize_always_answers_with_version_1() {
         assert_eq!(about["authMethods"][0]["id"], "claude");
         assert_eq!(about["agentCapabilities"]["loadSession"], true);
         let can = &about["agentCapabilities"]["sessionCapabilities"];
-        for ability in ["list", "delete", "resume", "close", "additionalDirectories"] {
+        for ability in [
+            "list",
+            "delete",
+            "resume",
+            "close",
+            "title",
+            "additionalDirectories",
+        ] {
             assert_eq!(can[ability], json!({}), "{ability}");
         }
         assert_eq!(editor.actions, []);

@@ -18,6 +18,18 @@ fn commands(editor: &mut Editor) -> Vec<Value> {
         .collect()
 }
 
+/// Adds the commands of this server.
+fn with_own(commands: Value) -> Value {
+    let mut all = commands.as_array().unwrap().clone();
+    for own in own::commands(&[]) {
+        let mut own = json!({"name": own.name, "description": own.description,
+            "input": own.input_hint.map(|hint| json!({"hint": hint}))});
+        own.as_object_mut().unwrap().retain(|_, it| !it.is_null());
+        all.push(own);
+    }
+    json!(all)
+}
+
 #[test]
 fn commands_follow_the_new_session_and_each_change() {
     let mut editor = Editor::new();
@@ -34,7 +46,7 @@ fn commands_follow_the_new_session_and_each_change() {
         "its id comes before: {:#?}",
         editor.messages
     );
-    let shown = json!([{"name": "init", "description": ""}]);
+    let shown = with_own(json!([{"name": "init", "description": ""}]));
     assert_eq!(commands(&mut editor), [shown]);
 
     editor.prompt(2, "/init now");
@@ -46,7 +58,7 @@ fn commands_follow_the_new_session_and_each_change() {
     editor.log(offers.clone());
     let shown =
         json!([{"name": "compact", "description": "About it", "input": {"hint": "<what>"}}]);
-    assert_eq!(commands(&mut editor), [shown]);
+    assert_eq!(commands(&mut editor), [with_own(shown)]);
     editor.log(offers);
     assert_eq!(commands(&mut editor), Vec::<Value>::new());
     // A fallback is another agent.
@@ -55,7 +67,7 @@ fn commands_follow_the_new_session_and_each_change() {
         "code": "CLI_ERROR", "kind": "overloaded", "retryable": true},
         "next": {"attempt": 2, "provider": "codex"}}),
     );
-    assert_eq!(commands(&mut editor), [json!([])]);
+    assert_eq!(commands(&mut editor), [with_own(json!([]))]);
 }
 
 #[test]
@@ -132,7 +144,7 @@ fn a_loaded_session_is_asked_for_if_its_log_has_none() {
 }
 
 #[test]
-fn an_agent_to_which_they_are_text_has_no_commands() {
+fn an_agent_to_which_they_are_text_has_no_commands_of_its_own() {
     let mut agent = claude();
     agent.commands = false;
     let mut editor = Editor::with(Catalog::one(agent));
