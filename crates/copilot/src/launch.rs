@@ -1,12 +1,12 @@
 //! Launch of GitHub Copilot CLI.
 
+mod hooks;
 mod mcp;
 mod session;
 
 use std::env;
 use std::path::{Path, PathBuf, absolute};
 
-use serde_json::json;
 use teamster_core::provider::{Args, Launch, RecordFiles, Stdin, is_uuid};
 use teamster_core::{
     AgentError, ErrorCode, ErrorKind, ExecuteParams, Image, ImageSource, PermissionMode,
@@ -54,7 +54,7 @@ fn begin(params: &ExecuteParams, mut args: Args, stdin: Stdin) -> Result<Launch,
     options(params, &mut args);
     mcp::options(params, &mut args)?;
     add_dirs(params, &mut args);
-    hooks(params, &mut args);
+    hooks::options(params, &mut args)?;
     for image in &params.images {
         attach(image, &mut args)?;
     }
@@ -126,14 +126,6 @@ fn add_dirs(params: &ExecuteParams, args: &mut Args) {
     // The CLI takes the directory of one skill for a plugin.
     for skill in &params.skills {
         args.value("--plugin-dir", base.join(skill));
-    }
-}
-
-/// Adds the hooks as a plugin that has nothing else. A resumed session has them only if they are given again.
-fn hooks(params: &ExecuteParams, args: &mut Args) {
-    if let Some(hooks) = &params.hooks {
-        let plugin = json!({"name": "teamster-hooks", "hooks": hooks});
-        args.private_directory("--plugin-dir=", "plugin.json", plugin.to_string());
     }
 }
 

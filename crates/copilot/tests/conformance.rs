@@ -1,6 +1,8 @@
 //! Provider conformance tests for GitHub Copilot CLI 1.0.102.
 #![cfg(test)]
 
+use std::path::Path;
+
 use serde_json::Value;
 use teamster_copilot::Copilot;
 use teamster_core::{ErrorKind, RunStatus, ToolKind};
@@ -206,8 +208,12 @@ fn understand(sent: &Sent<'_>) -> Understood {
         let Some(plugin) = sent.file(directory.join("plugin.json")) else {
             return true;
         };
-        let plugin: Value = serde_json::from_str(&plugin).unwrap();
+        let mut plugin: Value = serde_json::from_str(&plugin).unwrap();
         assert!(plugin["name"].is_string(), "{plugin}");
+        if let Some(hook) = plugin.pointer_mut("/hooks/PreToolUse/0/hooks/0") {
+            let directory = hook.as_object_mut().unwrap().remove("cwd").unwrap();
+            assert!(Path::new(directory.as_str().unwrap()).is_absolute());
+        }
         hooks = Some(plugin["hooks"].clone());
         false
     });

@@ -63,7 +63,7 @@ pub(crate) struct McpArgs {
     ///
     /// With Claude Code, GitHub Copilot CLI and Qwen Code, for example: --hooks '{"hooks": {"PreToolUse": […]}}'. The CLI
     /// runs their commands, such as before and after tools, and gets them in a private file. Exit code 2 of a command
-    /// before a tool denies the call; with Copilot, 1 does too.
+    /// before a tool denies the call; with Copilot, any but 0 does.
     #[arg(long, value_name = "FILE|JSON", hide_short_help = true, value_hint = ValueHint::FilePath)]
     pub(crate) hooks: Option<String>,
 }

@@ -67,7 +67,13 @@ impl Cli {
             let text = fs::read_to_string(self.path(name));
             text.unwrap_or_else(|error| panic!("{} {way}: {name}: {error}", self.agent))
         };
-        let seen: Value = serde_json::from_str(&found("seen")).unwrap();
+        let mut seen: Value = serde_json::from_str(&found("seen")).unwrap();
+        // Copilot is told the directory, where the other CLIs run a command by themselves.
+        let here = std::env::current_dir().unwrap();
+        let hook = (seen.pointer_mut("/hooks/PreToolUse/0/hooks/0")).and_then(Value::as_object_mut);
+        let directory = hook.and_then(|hook| hook.remove("cwd"));
+        let expected = (self.agent == "copilot").then(|| Value::from(here.to_str().unwrap()));
+        assert_eq!(directory, expected, "{} {way}", self.agent);
         assert_eq!(seen["hooks"], hooks["hooks"], "{} {way}", self.agent);
         assert!(!found("argv").contains("may-run"), "{}", found("argv"));
         let file = found("path");
