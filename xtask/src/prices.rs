@@ -2,6 +2,7 @@
 
 mod litellm;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write;
@@ -322,9 +323,23 @@ fn collect_names(found: &Value, names: &mut Vec<String>) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Prices of large requests, by the number of tokens above which they hold.
+type Tiers = BTreeMap<u64, Map<String, Value>>;
+
+fn add_tiers(price: &mut Map<String, Value>, tiers: Tiers) {
+    if tiers.is_empty() {
+        return;
+    }
+    let tiers = tiers.into_iter().map(|(start, mut prices)| {
+        prices.insert("above".to_owned(), json!(start));
+        Value::Object(prices)
+    });
+    price.insert("tiers".to_owned(), tiers.collect());
+}
+
 /// Adds prices, including those for large requests. Returns `false` if there is none for input or for output.
 fn fill(price: &mut Map<String, Value>, found: &Value) -> anyhow::Result<bool> {
-    let mut tiers: Vec<(u64, Map<String, Value>)> = Vec::new();
+    let mut tiers = Tiers::new();
     for (name, key) in PRICES {
         let value = &found[key];
         let base = if value.is_object() {
@@ -339,26 +354,11 @@ fn fill(price: &mut Map<String, Value>, found: &Value) -> anyhow::Result<bool> {
         }
         for tier in value["tiers"].as_array().into_iter().flatten() {
             let start = tier["start"].as_u64().context("a tier without a start")?;
-            let index = match tiers.iter().position(|(known, _)| *known == start) {
-                Some(index) => index,
-                None => {
-                    tiers.push((start, Map::new()));
-                    tiers.len() - 1
-                }
-            };
-            tiers[index]
-                .1
-                .insert(name.to_owned(), tier["price"].clone());
+            let prices = tiers.entry(start).or_default();
+            prices.insert(name.to_owned(), tier["price"].clone());
         }
     }
-    tiers.sort_by_key(|(start, _)| *start);
-    if !tiers.is_empty() {
-        let tiers = tiers.into_iter().map(|(start, mut prices)| {
-            prices.insert("above".to_owned(), json!(start));
-            Value::Object(prices)
-        });
-        price.insert("tiers".to_owned(), tiers.collect());
-    }
+    add_tiers(price, tiers);
     Ok(price.contains_key("input") && price.contains_key("output"))
 }
 

@@ -131,7 +131,25 @@ impl RunHandle {
     ///
     /// Fails if the session ends without such a turn, or its log cannot be followed.
     pub async fn turn_result(&self, turn_id: &str) -> Result<Box<RunResult>, ServiceError> {
-        let mut log = self.follow(0);
+        if let Some(result) = self.turn_result_after(0, turn_id).await? {
+            return Ok(result);
+        }
+        let message = format!("the session has ended without a turn {}", one_line(turn_id));
+        Err(ServiceError::new(ProblemCode::RunEnded, message))
+    }
+
+    /// Waits for the end of the turn with this id, whose entries come after the one with the number `after`, and returns its
+    /// result; `None` if the session ends without such a turn.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the log cannot be followed.
+    pub async fn turn_result_after(
+        &self,
+        after: u64,
+        turn_id: &str,
+    ) -> Result<Option<Box<RunResult>>, ServiceError> {
+        let mut log = self.follow(after);
         while let Some(line) = log.next().await {
             let line = line?;
             if line.type_name() == "done"
@@ -139,11 +157,10 @@ impl RunHandle {
                 && entry.run_id.as_deref() == Some(turn_id)
                 && let AgentEvent::Done(done) = entry.event
             {
-                return Ok(done.result);
+                return Ok(Some(done.result));
             }
         }
-        let message = format!("the session has ended without a turn {}", one_line(turn_id));
-        Err(ServiceError::new(ProblemCode::RunEnded, message))
+        Ok(None)
     }
 
     /// Returns the changes of the run's workspace.

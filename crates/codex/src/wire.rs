@@ -83,6 +83,12 @@ impl<'a> Object<'a> {
         Some(list.into_iter().map(|raw| value_of(raw.get())).collect())
     }
 
+    /// Returns an object of these fields, as far as they are present.
+    pub(crate) fn fields(&self, names: &[&str]) -> Value {
+        let field = |name: &&str| Some(((*name).to_owned(), self.value(name)?));
+        Value::Object(names.iter().filter_map(field).collect())
+    }
+
     /// Returns the names and values of all fields.
     pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &'a str)> {
         self.0.iter().map(|(name, raw)| (&**name, raw.get()))

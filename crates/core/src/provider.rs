@@ -61,6 +61,7 @@ pub use content::{mcp_content, media_placeholder};
 pub use decoder::{
     Activity, DecodedResult, Decoder, Events, Exit, OtherRecordFiles, RecordFiles, Stop,
 };
+pub use folders::base_directory;
 pub use form::{ChoiceField, choice_form, form_names};
 pub use launch::{
     ConfigEdit, ConfigFormat, ConfigLocation, ConfigTable, EventsOn, LOCAL_GIT_VARIABLES, Launch,

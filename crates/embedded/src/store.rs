@@ -7,7 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use teamster_core::provider::is_uuid;
+use teamster_core::provider::{base_directory, is_uuid};
 use teamster_core::time::epoch_ms;
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Usage};
 use uuid::Uuid;
@@ -54,10 +54,8 @@ pub(crate) fn folder(
     if let Some(folder) = &config.state_dir {
         return Ok(folder.clone());
     }
-    let set = |name: &str| config.variable(name, env).filter(|it| !it.is_empty());
-    let state = set("XDG_STATE_HOME").map(PathBuf::from);
-    let state = state.filter(|path| path.is_absolute());
-    let state = state.or_else(|| Some(PathBuf::from(set("HOME")?).join(".local/state")));
+    let set = |name: &str| config.variable(name, env).map(Into::into);
+    let state = base_directory(set, "XDG_STATE_HOME", ".local/state");
     match state {
         Some(state) => Ok(state.join("teamster/embedded/sessions")),
         None => Err(AgentError::new(

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use teamster_core::provider::base_directory;
 use teamster_core::{CliInfo, ExecuteParams};
 
 use crate::params::CLEAN_ENV;
@@ -37,11 +38,7 @@ pub(crate) fn text(name: &str) -> Option<String> {
 
 /// Returns the path of a file of the user's configuration, by the XDG base directory specification.
 pub(crate) fn config_file(name: &str) -> Option<PathBuf> {
-    let folder = |name| {
-        let folder = variable(name).map(PathBuf::from);
-        folder.filter(|folder| folder.is_absolute())
-    };
-    let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;
+    let config = base_directory(variable, "XDG_CONFIG_HOME", ".config")?;
     Some(config.join(name))
 }
 

@@ -1,11 +1,13 @@
 //! The user's state directory: logs of runs, locks of sessions.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use teamster_api::{KeptSpec, KeptTexts, Spec, either};
 use teamster_core::AgentError;
+use teamster_core::provider::base_directory;
 use teamster_runner::{Retention, Runs, SessionLocks};
 
 use crate::uploads::Uploads;
@@ -33,16 +35,12 @@ const KEEP_PROMPTS: &str = "TEAMSTER_KEEP_PROMPTS";
 
 /// Returns a path in the user's state directory; `None` if there is no such directory.
 pub fn file(name: &str) -> Option<PathBuf> {
-    file_in(name, |name| environment::variable(name).map(PathBuf::from))
+    file_in(name, environment::variable)
 }
 
 /// Returns a path in the state directory of the XDG base directory specification.
-fn file_in(name: &str, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<PathBuf> {
-    let absolute = |path: &PathBuf| path.is_absolute();
-    let state = variable("XDG_STATE_HOME").filter(absolute).or_else(|| {
-        let home = variable("HOME").filter(absolute)?;
-        Some(home.join(".local/state"))
-    })?;
+fn file_in(name: &str, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let state = base_directory(variable, "XDG_STATE_HOME", ".local/state")?;
     Some(state.join(name))
 }
 
@@ -182,8 +180,8 @@ mod tests {
 
     fn store(state: Option<&str>, home: Option<&str>) -> Option<String> {
         let file = file_in("teamster/store.db", |name| match name {
-            "XDG_STATE_HOME" => state.map(PathBuf::from),
-            "HOME" => home.map(PathBuf::from),
+            "XDG_STATE_HOME" => state.map(OsString::from),
+            "HOME" => home.map(OsString::from),
             _ => None,
         })?;
         file.to_str().map(str::to_owned)

@@ -13,38 +13,13 @@ pub fn limit(text: &str) -> Result<Duration, String> {
     if text == "off" || text == "0" {
         return Ok(Duration::MAX);
     }
-    let wrong = || "expected a time such as 90s, 5m or 1h30m, or `off`".to_owned();
-    let mut total = Duration::ZERO;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let (number, tail) = rest.split_at(digits);
-        let number: u64 = number.parse().map_err(|_| wrong())?;
-        let letters = tail.len()
-            - tail
-                .trim_start_matches(|c: char| c.is_ascii_alphabetic())
-                .len();
-        let (unit, tail) = tail.split_at(letters);
-        let millis = match unit {
-            "ms" => 1,
-            // A number without a unit stands alone: "1m30" is more likely a slip than 90 seconds.
-            "" if text.len() == digits => 1000,
-            "s" => 1000,
-            "m" => 60_000,
-            "h" => 3_600_000,
-            "d" => 86_400_000,
-            _ => return Err(wrong()),
-        };
-        let part = number.checked_mul(millis).ok_or_else(wrong)?;
-        total = total
-            .checked_add(Duration::from_millis(part))
-            .ok_or_else(wrong)?;
-        rest = tail;
-    }
-    if total.is_zero() {
-        return Err(wrong());
-    }
-    Ok(total)
+    let limit = match text.parse() {
+        Ok(seconds) => Some(Duration::from_secs(seconds)),
+        Err(_) => humantime::parse_duration(text).ok(),
+    };
+    limit
+        .filter(|limit| !limit.is_zero())
+        .ok_or_else(|| "expected a time such as 90s, 5m or 1h30m, or `off`".to_owned())
 }
 
 /// Parses an age such as `30d`; `0` is any age.
@@ -92,21 +67,13 @@ mod tests {
         assert_eq!(limit("1h30m"), ms(5_400_000));
         assert_eq!(limit("250ms"), ms(250));
         assert_eq!(limit("2d"), ms(172_800_000));
+        assert_eq!(limit("1.5s"), ms(1500));
         assert_eq!(age("2d"), ms(172_800_000));
         assert_eq!(age("0"), Ok(Duration::ZERO));
         assert!(age("off").is_err());
         assert_eq!(limit("0"), Ok(Duration::MAX));
         assert_eq!(limit("off"), Ok(Duration::MAX));
-        for wrong in [
-            "",
-            "s",
-            "5x",
-            "1m30",
-            "-1s",
-            "1.5s",
-            "0s",
-            "99999999999999999999h",
-        ] {
+        for wrong in ["", "s", "5x", "1m30", "-1s", "0s", "99999999999999999999h"] {
             assert!(limit(wrong).is_err(), "{wrong}");
         }
     }

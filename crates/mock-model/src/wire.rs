@@ -327,12 +327,13 @@ fn texts_in<'v>(value: &'v Value, texts: &mut Vec<&'v str>) {
     }
 }
 
-/// Returns whether the first part is a text that is unfinished when the stream breaks.
-pub(crate) fn breaks_off(say: &[Say]) -> bool {
+/// Returns whether the first part is a text that is unfinished when the stream breaks. What follows it is searched without
+/// what `skips` selects.
+pub(crate) fn breaks_off(say: &[Say], skips: fn(&Say) -> bool) -> bool {
     let [Say::Text(_) | Say::Thinking(_), then @ ..] = say else {
         return false;
     };
-    let next = then.iter().find(|say| !matches!(say, Say::Pause(_)));
+    let next = then.iter().find(|say| !skips(say));
     matches!(next, Some(Say::Cut | Say::Stall | Say::Error(_)))
 }
 

@@ -2,17 +2,17 @@
 //!
 //! It differs in its name, the names of its folders, and the prefix of its environment variables.
 
-use teamster_acp::{AcpProtocol, AcpSettings, Approve, SESSION_CAPABILITIES};
+use teamster_acp::SESSION_CAPABILITIES;
 use teamster_core::provider::{
     CredentialFile, Credentials, Decoder, FileLocation, Launch, SessionProtocol, Sign,
 };
 use teamster_core::{
-    AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery, PermissionMode,
+    AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery,
     SessionCapabilities, SessionOptions, SessionProvider,
 };
 
-use crate::dialect::{OpenCodeDialect, plan_mode};
-use crate::{OpenCodeDecoder, launch};
+use crate::dialect::OpenCodeDialect;
+use crate::{OpenCodeDecoder, launch, session};
 
 /// Kilo, run with `kilo run --format json`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -147,20 +147,15 @@ impl SessionProvider for Kilo {
 
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
         let params = as_original(&options.params);
-        let mut settings = AcpSettings::of(options);
-        settings.model.clone_from(&params.model);
-        settings.effort.clone_from(&params.effort);
-        if params.permission == PermissionMode::Bypass {
-            settings.approve = Approve::Everything;
-        }
-        settings.mode = plan_mode(&params);
         let dialect = OpenCodeDialect::new(&params).named(INFO.name);
-        Box::new(AcpProtocol::new(Box::new(dialect), settings))
+        session::protocol(options, &params, dialect)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use teamster_core::PermissionMode;
+
     use super::*;
 
     #[test]

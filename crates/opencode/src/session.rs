@@ -3,7 +3,7 @@
 use teamster_acp::{AcpProtocol, AcpSettings, Approve, SESSION_CAPABILITIES};
 use teamster_core::provider::{Launch, SessionProtocol};
 use teamster_core::{
-    AgentError, PermissionMode, SessionCapabilities, SessionOptions, SessionProvider,
+    AgentError, ExecuteParams, PermissionMode, SessionCapabilities, SessionOptions, SessionProvider,
 };
 
 use crate::dialect::{OpenCodeDialect, plan_mode};
@@ -20,14 +20,22 @@ impl SessionProvider for OpenCode {
 
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
         let params = &options.params;
-        let mut settings = AcpSettings::of(options);
-        settings.model.clone_from(&params.model);
-        settings.effort.clone_from(&params.effort);
-        if params.permission == PermissionMode::Bypass {
-            settings.approve = Approve::Everything;
-        }
-        settings.mode = plan_mode(params);
-        let dialect = OpenCodeDialect::new(params);
-        Box::new(AcpProtocol::new(Box::new(dialect), settings))
+        protocol(options, params, OpenCodeDialect::new(params))
     }
+}
+
+/// Returns the protocol of a session with these parameters, which may be those of the fork in the CLI's own names.
+pub(crate) fn protocol(
+    options: &SessionOptions,
+    params: &ExecuteParams,
+    dialect: OpenCodeDialect,
+) -> Box<dyn SessionProtocol> {
+    let mut settings = AcpSettings::of(options);
+    settings.model.clone_from(&params.model);
+    settings.effort.clone_from(&params.effort);
+    if params.permission == PermissionMode::Bypass {
+        settings.approve = Approve::Everything;
+    }
+    settings.mode = plan_mode(params);
+    Box::new(AcpProtocol::new(Box::new(dialect), settings))
 }

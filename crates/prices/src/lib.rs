@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use teamster_core::Usage;
+use teamster_core::provider::base_directory;
 
 use file::FilePrices;
 use table::{Model, Prices, Rates, Table};
@@ -27,16 +28,6 @@ pub use vendor::Vendor;
 const FILE_VARIABLE: &str = "TEAMSTER_PRICES";
 /// Path of the user's price file in the configuration directory.
 const FILE: &str = "teamster/prices.toml";
-
-/// Returns the path of the user's price file by the XDG base directory specification.
-fn own_file(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let folder = |name| {
-        let folder = variable(name).map(PathBuf::from);
-        folder.filter(|folder| folder.is_absolute())
-    };
-    let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;
-    Some(config.join(FILE))
-}
 
 /// Prices for estimates: those of a user's file, then those of the table in this repository. Default: only the table.
 #[derive(Debug, Clone, Default)]
@@ -77,7 +68,9 @@ impl PriceList {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let file = match set(FILE_VARIABLE) {
             Some(file) => Some(PathBuf::from(file)),
-            None => own_file(set).filter(|file| file.exists()),
+            None => base_directory(set, "XDG_CONFIG_HOME", ".config")
+                .map(|config| config.join(FILE))
+                .filter(|file| file.exists()),
         };
         file.map_or_else(|| Ok(Self::default()), |file| Self::with_file(&file))
     }

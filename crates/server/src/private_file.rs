@@ -1,21 +1,17 @@
 //! Files of secrets, for this user alone.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use teamster_process::make_private_folder;
+use teamster_process::{FileMode, create_file, make_private_folder};
 
 /// Creates a file of mode 0600 with this content, unless a file of its name exists. A missing folder is created.
 pub(crate) fn make_once(path: &Path, content: &str) -> io::Result<()> {
-    let folder = folder_of(path);
-    make_private_folder(folder)?;
-    // Write the whole file before it gets its name: another server may be starting as well.
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(content.as_bytes())?;
-    file.as_file().sync_all()?;
-    match file.persist_noclobber(path) {
-        Err(failed) if failed.error.kind() != ErrorKind::AlreadyExists => Err(failed.error),
-        _ => Ok(()),
+    make_private_folder(folder_of(path))?;
+    // The whole file gets its name at once: another server may be starting as well.
+    match create_file(path, content.as_bytes(), FileMode::Private) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        made => made,
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::Context as _;
 use serde_json::{Map, Value, json};
 
-use super::output;
+use super::{Tiers, add_tiers, output};
 
 /// The Python package and its version.
 pub(super) const PACKAGE: &str = "litellm";
@@ -151,7 +151,7 @@ fn prices_of_service(found: &Map<String, Value>) -> Map<String, Value> {
 /// Returns the prices whose names end with `suffix`, per million tokens, including those for large requests.
 fn prices(found: &Map<String, Value>, suffix: &str) -> Map<String, Value> {
     let mut prices = Map::new();
-    let mut tiers = Vec::<(u64, Map<String, Value>)>::new();
+    let mut tiers = Tiers::new();
     for (name, theirs) in PRICES {
         for (key, price) in found {
             let Some(price) = price.as_f64().map(|price| number(price * 1e6)) else {
@@ -168,27 +168,15 @@ fn prices(found: &Map<String, Value>, suffix: &str) -> Map<String, Value> {
                 .and_then(|thousands| thousands.parse::<u64>().ok());
             match above {
                 Some(thousands) => {
-                    let above = thousands * 1000;
-                    let index = tiers.iter().position(|(known, _)| *known == above);
-                    let index = index.unwrap_or_else(|| {
-                        tiers.push((above, Map::new()));
-                        tiers.len() - 1
-                    });
-                    tiers[index].1.insert(name.to_owned(), price);
+                    let above = tiers.entry(thousands * 1000).or_default();
+                    above.insert(name.to_owned(), price);
                 }
                 None if rest.is_empty() => drop(prices.insert(name.to_owned(), price)),
                 None => {}
             }
         }
     }
-    tiers.sort_by_key(|(above, _)| *above);
-    if !tiers.is_empty() {
-        let tiers = tiers.into_iter().map(|(above, mut prices)| {
-            prices.insert("above".to_owned(), json!(above));
-            Value::Object(prices)
-        });
-        prices.insert("tiers".to_owned(), tiers.collect());
-    }
+    add_tiers(&mut prices, tiers);
     prices
 }
 

@@ -311,17 +311,21 @@ impl AcpProtocol {
         if let Err(error) = self.find_first_mode(&result) {
             return self.cannot_start(error, out);
         }
-        self.steps.clear();
-        self.steps
-            .extend(self.settings.model.clone().map(Step::Model));
-        self.steps
-            .extend(self.settings.effort.clone().map(Step::Effort));
         let replays = how != Opening::New && self.dialect.replays_after_response();
         // The agent replays the session before it responds to this request.
         let current = self.mode.clone().filter(|_| replays);
         let mode = self.settings.mode.clone().or(current);
         let first = self.offers.first_mode.clone();
         let mode = first.or_else(|| mode.map(ModeSwitch::Mode));
+        self.set_up(mode, out);
+    }
+
+    /// Sets the model, the effort and this mode of a session that was opened.
+    fn set_up(&mut self, mode: Option<ModeSwitch>, out: &mut Events) {
+        let settings = &self.settings;
+        self.steps.clear();
+        self.steps.extend(settings.model.clone().map(Step::Model));
+        self.steps.extend(settings.effort.clone().map(Step::Effort));
         self.steps.extend(mode.map(Step::Mode));
         self.stage = Stage::Open;
         self.advance(out);
@@ -356,17 +360,10 @@ impl AcpProtocol {
         self.cost_usd = None;
         self.take_session(&id, &result, out);
         self.settle(command, None);
-        self.steps.clear();
-        self.steps
-            .extend(self.settings.model.clone().map(Step::Model));
-        self.steps
-            .extend(self.settings.effort.clone().map(Step::Effort));
         let first = self.settings.mode.clone().map(ModeSwitch::Mode);
         let chosen = self.offers.chosen_mode.clone();
         let mode = chosen.or(first).or(self.offers.first_mode.clone());
-        self.steps.extend(mode.map(Step::Mode));
-        self.stage = Stage::Open;
-        self.advance(out);
+        self.set_up(mode, out);
     }
 
     fn take_session(&mut self, id: &str, opened: &Opened, out: &mut Events) {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
 use serde::{Deserialize, Serialize};
+use teamster_core::provider::base_directory;
 use teamster_fleet::FleetOptions;
 use teamster_process::{FileMode, make_private_folder, replace_file};
 
@@ -178,11 +179,7 @@ fn variable(name: &str) -> Option<String> {
 
 /// Returns the path of the file, by the XDG base directory specification.
 fn file() -> anyhow::Result<PathBuf> {
-    let folder = |name| {
-        let folder = env::var_os(name).map(PathBuf::from);
-        folder.filter(|folder| folder.is_absolute())
-    };
-    let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")));
+    let config = base_directory(|name| env::var_os(name), "XDG_CONFIG_HOME", ".config");
     let config = config.context(
         "no directory for the fleet's address: set XDG_CONFIG_HOME or HOME to an absolute path",
     )?;

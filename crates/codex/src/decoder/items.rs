@@ -1,6 +1,6 @@
 //! Items: the agent's actions, in order.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use teamster_core::provider::{Events, mcp_content};
 use teamster_core::{
     AgentEvent, ChangeKind, Decision, FileChange, Id, McpTool, NoticeLevel, NoticeSource,
@@ -264,7 +264,7 @@ impl Call {
             "command_execution" => call(
                 ToolKind::Execute,
                 kind.to_owned(),
-                fields(item, &["command"]),
+                item.fields(&["command"]),
             ),
             "file_change" => {
                 let changes = changes::of(item);
@@ -275,7 +275,7 @@ impl Call {
                 } else {
                     ToolKind::Edit
                 };
-                let mut input = fields(item, &["changes"]);
+                let mut input = item.fields(&["changes"]);
                 input.get_mut("changes").map(changes::in_run_form);
                 call(tool_kind, kind.to_owned(), input)
             }
@@ -290,7 +290,7 @@ impl Call {
                 }
             }
             "collab_tool_call" | "collab_agent_tool_call" => {
-                let mut input = fields(item, &["prompt", "receiver_thread_ids"]);
+                let mut input = item.fields(&["prompt", "receiver_thread_ids"]);
                 if let Some(input) = input.as_object_mut() {
                     input.retain(|_, value| *value != json!([]));
                 }
@@ -298,11 +298,11 @@ impl Call {
                 call(ToolKind::Task, name, input)
             }
             "sub_agent_activity" => {
-                let input = fields(item, agents::FIELDS);
+                let input = item.fields(agents::FIELDS);
                 call(ToolKind::Task, agents::tool(item)?.to_owned(), input)
             }
             "web_search" => {
-                let mut input = fields(item, &["query", "action"]);
+                let mut input = item.fields(&["query", "action"]);
                 input.get_mut("action").map(plain_action);
                 Self {
                     incomplete: input["query"].as_str().is_none_or(str::is_empty),
@@ -320,12 +320,6 @@ impl Call {
                 .parent_tool_id(parent),
         ))
     }
-}
-
-/// Returns the input of a tool: these fields of its item, if present.
-fn fields(item: &Object<'_>, names: &[&str]) -> Value {
-    let field = |name: &&str| Some(((*name).to_owned(), item.value(name)?));
-    Value::Object(names.iter().filter_map(field).collect::<Map<_, _>>())
 }
 
 /// Converts the action of a search to the form of a run. `codex app-server` also has absent fields, and other words.

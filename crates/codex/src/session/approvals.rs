@@ -100,12 +100,12 @@ impl Approvals {
         let kind = call.as_ref().map(|call| call.kind);
         let (name, kind, input) = match method {
             "item/commandExecution/requestApproval" => {
-                let input = fields(params, &["command", "cwd"]);
+                let input = params.fields(&["command", "cwd"]);
                 ("command_execution".to_owned(), ToolKind::Execute, input)
             }
             "item/fileChange/requestApproval" => {
                 let changes = asker.work.changes.get(&*item);
-                let mut input = fields(params, &["grant_root"]);
+                let mut input = params.fields(&["grant_root"]);
                 if let (Some(changes), Some(input)) = (changes, input.as_object_mut()) {
                     input.insert("changes".to_owned(), changes.clone());
                 }
@@ -113,7 +113,7 @@ impl Approvals {
                 ("file_change".to_owned(), kind, input)
             }
             "item/permissions/requestApproval" => {
-                let input = fields(params, &["permissions", "cwd"]);
+                let input = params.fields(&["permissions", "cwd"]);
                 ("request_permissions".to_owned(), ToolKind::Other, input)
             }
             _ => return self.request_of_mcp(number, params, asker),
@@ -198,12 +198,6 @@ impl Approvals {
 fn is_about_tool(params: &Object<'_>) -> bool {
     let about = params.object("_meta");
     about.is_some_and(|about| about.text("codex_approval_kind").as_deref() == Some("mcp_tool_call"))
-}
-
-/// Returns these fields of a request, if present.
-fn fields(params: &Object<'_>, names: &[&str]) -> Value {
-    let field = |name: &&str| Some(((*name).to_owned(), params.value(name)?));
-    Value::Object(names.iter().filter_map(field).collect())
 }
 
 impl Sort {

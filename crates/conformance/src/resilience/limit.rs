@@ -9,7 +9,7 @@ use super::answers::{ANSWER, EFFECTS, PROMPT, runs, text};
 use super::case::Case;
 use super::checks::{Findings, record};
 use super::facts::NO_SUB_AGENTS;
-use super::stage::{Stage, nothing, orchestrator, perform};
+use super::stage::{Ran, Stage, nothing, orchestrator, perform};
 use crate::bench::Bench;
 
 /// Usage of an answer, in tokens.
@@ -38,16 +38,22 @@ pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     let mut findings = Findings::default();
     findings.lifecycle(&ran);
     record(&mut findings, &ran, &[&stage]);
+    stopped(&mut findings, &ran, &stage, 4);
+    Ok(findings)
+}
+
+/// Checks the end of a run whose agents have run at least so many commands before its budget stopped them.
+fn stopped(findings: &mut Findings, ran: &Ran, stage: &Stage, least: usize) {
     let outcome = &ran.outcome;
     findings.same("the status", outcome.result.status, RunStatus::Failed);
     let error = outcome.error.as_ref().map(|error| error.kind);
     findings.same("the error", error, Some(ErrorKind::Budget));
     findings.same("attempts", outcome.attempts.len(), 1);
     let commands = stage.file(EFFECTS).lines().count();
-    findings.must((4..SOON).contains(&commands), || {
-        format!("the agent ran {commands} commands before it was stopped")
+    findings.must((least..SOON).contains(&commands), || {
+        format!("the agents ran {commands} commands before they were stopped")
     });
-    let usage = ran.outcome.result.usage.unwrap_or_default();
+    let usage = outcome.result.usage.unwrap_or_default();
     let used = usage.total_tokens().unwrap_or_default();
     findings.must(used > LIMIT, || format!("the result has {used} tokens"));
     // No usage counts twice, and all reported usage is in the result. That of the last request may be
@@ -56,7 +62,6 @@ pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     findings.must(used <= most, || {
         format!("the result has {used} tokens, and the model reported {most}")
     });
-    Ok(findings)
 }
 
 /// Prompt of the sub-agent.
@@ -97,29 +102,16 @@ pub(crate) async fn with_sub_agent(bench: &Bench, cli: Cli) -> anyhow::Result<Fi
     let ran = perform(&orchestrator()?, request, &[&stage], nothing()).await?;
     findings.lifecycle(&ran);
     record(&mut findings, &ran, &[&stage]);
-    let outcome = &ran.outcome;
-    let commands = stage.file(EFFECTS).lines().count();
-    let usage = ran.outcome.result.usage.unwrap_or_default();
-    let used = usage.total_tokens().unwrap_or_default();
     if none {
         // Its only call is denied.
-        findings.same("the status", outcome.result.status, RunStatus::Incomplete);
-        findings.same("commands", commands, 0);
-        findings.same("tokens", used, 2 * (INPUT + OUTPUT));
+        let result = &ran.outcome.result;
+        findings.same("the status", result.status, RunStatus::Incomplete);
+        findings.same("commands", stage.file(EFFECTS).lines().count(), 0);
+        let used = result.usage.unwrap_or_default().total_tokens();
+        findings.same("tokens", used, Some(2 * (INPUT + OUTPUT)));
         return Ok(findings);
     }
-    findings.same("the status", outcome.result.status, RunStatus::Failed);
-    let error = outcome.error.as_ref().map(|error| error.kind);
-    findings.same("the error", error, Some(ErrorKind::Budget));
-    findings.same("attempts", outcome.attempts.len(), 1);
-    findings.must((3..SOON).contains(&commands), || {
-        format!("the sub-agent ran {commands} commands before it was stopped")
-    });
-    findings.must(used > LIMIT, || format!("the result has {used} tokens"));
-    let most = ran.asked(0).len() as u64 * (INPUT + OUTPUT);
-    findings.must(used <= most, || {
-        format!("the result has {used} tokens, and the model reported {most}")
-    });
+    stopped(&mut findings, &ran, &stage, 3);
     Ok(findings)
 }
 

@@ -1,5 +1,6 @@
-//! Folders of a CLI, as its environment names them.
+//! Folders of a CLI and of the user, as the environment names them.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::ExecuteParams;
@@ -26,6 +27,21 @@ impl ExecuteParams {
         let in_home = || Some(self.path_in_variable("HOME")?.join(name));
         self.path_in_variable(variable).or_else(in_home)
     }
+}
+
+/// Returns the folder that a variable of the XDG base directory specification names, or else the one of this name in the
+/// user's home. A relative path counts as unset. `variable` returns the value of a variable.
+pub fn base_directory(
+    variable: impl Fn(&str) -> Option<OsString>,
+    name: &str,
+    in_home: &str,
+) -> Option<PathBuf> {
+    let folder = |name| {
+        variable(name)
+            .map(PathBuf::from)
+            .filter(|it| it.is_absolute())
+    };
+    folder(name).or_else(|| Some(folder("HOME")?.join(in_home)))
 }
 
 #[cfg(test)]

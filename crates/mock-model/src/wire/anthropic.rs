@@ -95,7 +95,9 @@ impl Wire for Anthropic {
                     out.event(Some("content_block_start"), &start);
                 }
             }
-            let breaks_off = breaks_off(&reply.say[at..]);
+            // The CLI keeps complete blocks; for others it repeats the request without a stream. Literal bytes end none.
+            let skips = |say: &Say| matches!(say, Say::Pause(_) | Say::Raw(_));
+            let breaks_off = breaks_off(&reply.say[at..], skips);
             match say {
                 Say::Text(texts) => {
                     for text in texts {
@@ -227,18 +229,6 @@ fn frame_of(reply: &Reply) -> Value {
         "stop_sequence": null,
         "usage": null,
     })
-}
-
-/// Returns whether the first part is a text that is unfinished when the stream breaks, ignoring literal bytes
-/// in between. The CLI keeps complete blocks; for others it repeats the request without a stream.
-fn breaks_off(say: &[Say]) -> bool {
-    let [Say::Text(_) | Say::Thinking(_), then @ ..] = say else {
-        return false;
-    };
-    let next = then
-        .iter()
-        .find(|say| !matches!(say, Say::Pause(_) | Say::Raw(_)));
-    matches!(next, Some(Say::Cut | Say::Stall | Say::Error(_)))
 }
 
 /// Returns the blocks of a search by the service itself: the query and its results, either as they begin in a

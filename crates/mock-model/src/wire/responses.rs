@@ -54,7 +54,8 @@ impl Wire for Responses {
                 return out.frames.into_vec();
             }
             if let Some(item) = Item::of(reply, output.len(), say) {
-                let is_whole = !breaks_off(&reply.say[at..]);
+                let is_pause = |say: &Say| matches!(say, Say::Pause(_));
+                let is_whole = !breaks_off(&reply.say[at..], is_pause);
                 item_events(&mut out, output.len(), &item, say, is_whole);
                 if is_whole {
                     output.push(item.complete());

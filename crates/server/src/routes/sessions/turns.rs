@@ -10,7 +10,7 @@ use axum::routing::post;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use teamster_api::{Command, Images, ProblemCode, Reply, RunEvent, RunHandle, RunLogEntry};
-use teamster_core::{AgentEvent, RunResult};
+use teamster_core::RunResult;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{COMMAND_PROBLEMS, SESSION_PROBLEMS, check_rights, find};
@@ -254,7 +254,7 @@ async fn turn(
         result: None,
     };
     if let Some(wait) = wait {
-        let ended = timeout(wait, result(&run, view.seq, &view.run_id));
+        let ended = timeout(wait, run.turn_result_after(view.seq, &view.run_id));
         tokio::select! {
             ended = ended => {
                 if let Ok(ended) = ended {
@@ -308,26 +308,6 @@ async fn find_turn(session: &RunHandle, key: &str) -> Result<Option<(Turn, Strin
                 known: true,
             };
             return Ok(Some((turn, text)));
-        }
-    }
-    Ok(None)
-}
-
-/// Waits for the end of a turn and returns its result.
-async fn result(
-    session: &RunHandle,
-    after: u64,
-    run_id: &str,
-) -> Result<Option<Box<RunResult>>, ApiError> {
-    let mut log = session.follow(after);
-    while let Some(line) = log.next().await {
-        let line = line?;
-        if line.type_name() == "done"
-            && let Ok(RunLogEntry::Agent(entry)) = line.entry()
-            && entry.run_id.as_deref() == Some(run_id)
-            && let AgentEvent::Done(done) = entry.event
-        {
-            return Ok(Some(done.result));
         }
     }
     Ok(None)
