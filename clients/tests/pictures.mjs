@@ -1,4 +1,4 @@
-// Makes the pictures of docs/page.md: each view in light, dark and at the width of a phone. What they show is made
+// Makes the pictures of docs/page.md: each view in light and dark, and both at the width of a phone. What they show is made
 // up, but it goes through the real program.
 
 import {execFileSync, spawn} from 'node:child_process';
@@ -71,7 +71,8 @@ try {
     await page.screenshot({path});
     execFileSync('pngquant', ['--force', '--strip', '--speed', '1', '--output', path, '128', path]);
   };
-  const forms = [['light', {}], ['dark', {dark: true}], ['phone', {width: 390, height: 844, scale: 2}]];
+  const phone = {width: 390, height: 844, scale: 2};
+  const forms = [['light', {}], ['dark', {dark: true}], ['phone', phone], ['phone-dark', {...phone, dark: true}]];
   const views = [
     ['agents', '#/agents', '.card.agent'],
     ['cost', '#/cost', '.chart'],

@@ -2,7 +2,9 @@
 //!
 //! Text is shown as it comes and never changed afterwards: what is held back is a word until its end, text between marks
 //! such as `**` until it is known whether they close, and a table until its last row. What only later text can tell is
-//! shown as it is written: the addresses of references, and the underline of a heading.
+//! shown as it is written: the underline of a heading, and a link whose address is defined elsewhere, `[text][label]`. Its
+//! definition, `[label]: https://example.com`, mostly follows: it is shown as it is written too, so that the address can be
+//! found and copied.
 
 mod inline;
 mod line;

@@ -87,7 +87,7 @@ pub(super) enum Line {
     Rule,
     /// A row of a table, which is complete.
     Row,
-    /// HTML, and what ends it unless this line does.
+    /// HTML or the definition of a link, and what ends it unless this line does.
     Html(Option<&'static [&'static str]>),
 }
 
@@ -260,6 +260,11 @@ pub(super) fn begin(
                 return new(line, &cursor, opened);
             }
         }
+        let may_define = text.rest().starts_with('[') && !in_paragraph && !is_lazy;
+        if may_define && definition(text.rest(), ends)? {
+            // As it is written: a mark in an address is a part of it.
+            return new(Line::Html(None), &text, opened);
+        }
         if let Some(found) = leaf_line(text.rest(), ends, indent, in_paragraph)? {
             let (line, skipped) = found;
             text.skip(skipped);
@@ -339,6 +344,26 @@ fn html(line: &str, in_paragraph: bool) -> Option<&'static [&'static str]> {
 fn ends_html(line: &str, ending: &[&str]) -> bool {
     let line = line.to_ascii_lowercase();
     ending.iter().any(|end| line.contains(end))
+}
+
+/// Returns whether the line is the definition of a link, such as `[label]: https://example.com`. Returns `None` if that is
+/// not decided yet.
+fn definition(line: &str, ends: bool) -> Option<bool> {
+    if line.len() > MOST_HELD {
+        return Some(false);
+    }
+    let mut is_escaped = false;
+    let end = line.find(|c| {
+        let is_end = c == ']' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        is_end
+    });
+    match end.map(|end| &line[end + 1..]) {
+        None | Some("") => ends.then_some(false),
+        // It has no event of its own.
+        Some(after) if after.starts_with(':') => ends.then(|| Parser::new(line).next().is_none()),
+        Some(_) => Some(false),
+    }
 }
 
 /// Skips the mark of a quote and one space.

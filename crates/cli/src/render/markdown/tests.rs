@@ -407,3 +407,27 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn definition_of_a_link_is_shown_as_it_is_written() {
+    let text = "See [the docs][1].\n\n[1]: https://e.com/__init__.py?a=*b*&c=`d` \"A *title*\"\n[x]: <https://e.com/a_b>\n";
+    assert_eq!(raw(text, 80).trim_end(), text.trim_end());
+    for (text, shown) in [
+        ("- [a]: /_b_", "• [a]: /_b_"),
+        ("> [a\\]]: /_b_", "│ [a\\]]: /_b_"),
+        // It is none in a paragraph, without an address, or with more text.
+        ("a\n[b]: /_c_", "a\n[b]: /c"),
+        ("> a\n[b]: /_c_", "│ a\n│ [b]: /c"),
+        ("[b]: /c and _more_", "[b]: /c and more"),
+        ("[^1]: a _note_", "[^1]: a note"),
+        ("[b]:", "[b]:"),
+        ("[b", "[b"),
+    ] {
+        assert_eq!(plain(text, 80), shown, "{text}");
+        let by_character = pieces(text.chars().map(String::from), 80);
+        assert_eq!(by_character, raw(text, 80), "{text}");
+    }
+    // What cannot be one is not held back.
+    let mut markdown = Markdown::new();
+    assert_eq!(markdown.push("[a] b c", Some(80)), "[a] b");
+}
