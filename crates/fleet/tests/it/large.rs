@@ -227,16 +227,17 @@ done
 #[test]
 fn reader_of_kept_log_waits_for_its_server_and_continues() {
     /// More than that time.
-    const DOWN: Duration = Duration::from_secs(8);
+    const DOWN: Duration = Duration::from_secs(6);
     let mut server = server_or_skip!();
     let shared = Shared::new();
-    fs::write(shared.0.path().join("large"), noise(700_000)).unwrap();
-    // Made by hand: as above, with twenty long messages, so that the file has many parts.
+    fs::write(shared.0.path().join("large"), noise(30 * 100_000)).unwrap();
+    // Made by hand: as above, with thirty long messages, so that the file has more parts than are read ahead.
     let long = r#"printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'
       n=0
-      while [ "$n" -lt 20 ]; do
+      while [ "$n" -lt 30 ]; do
+        printf '{"type":"assistant","session_id":"s","message":{"id":"m%s","role":"assistant","content":[{"type":"text","text":"' "$n"
+        dd if=SHARED/large bs=100000 skip="$n" count=1 2>/dev/null; printf '"}]}}\n'
         n=$((n + 1))
-        printf '{"type":"assistant","session_id":"s","message":{"id":"m%s","role":"assistant","content":[{"type":"text","text":"' "$n"; cat SHARED/large; printf '"}]}}\n'
       done
       printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"done","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' ;;
   esac
