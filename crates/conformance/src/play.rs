@@ -50,7 +50,9 @@ impl Stage {
     ) -> anyhow::Result<Self> {
         let agent = agent.into();
         let location = Location::new(bench, agent.id(), name)?;
-        for (name, content) in &scenario.test.files {
+        let has_hooks = scenario.test.run.iter().any(|run| run.hooks.is_some());
+        let has_files = !(has_hooks && agent.capabilities()?.hooks);
+        for (name, content) in scenario.test.files.iter().filter(|_| has_files) {
             let path = location.directory().join(name);
             if let Some(folder) = path.parent() {
                 std::fs::create_dir_all(folder)?;
@@ -198,11 +200,15 @@ pub(crate) fn params(
     };
     params.session_id = session;
     params.fork = run.fork;
-    if agent.capabilities()?.cli_retries {
+    let can = agent.capabilities()?;
+    if can.cli_retries {
         params.cli_retries = run.cli_retries;
     }
     params.include_native = true;
     params.output_schema.clone_from(&run.output_schema);
+    if can.hooks {
+        params.hooks.clone_from(&run.hooks);
+    }
     params.slash_commands = run.slash_commands;
     params.images = image::of_run(run);
     params.timeouts.idle = run.idle_timeout_ms.map(Duration::from_millis);

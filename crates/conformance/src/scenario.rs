@@ -112,6 +112,8 @@ pub(crate) struct Run {
     pub(crate) image: bool,
     /// The JSON Schema of the answer.
     pub(crate) output_schema: Option<Value>,
+    /// Hooks for the CLIs that take them with a run. Only the others then get the scenario's files, which have theirs.
+    pub(crate) hooks: Option<Value>,
     /// True if a prompt may be one of the CLI's commands.
     #[serde(default)]
     pub(crate) slash_commands: bool,
@@ -147,6 +149,7 @@ impl Run {
             answers_cold: false,
             image: false,
             output_schema: None,
+            hooks: None,
             slash_commands: false,
             idle_timeout_ms: None,
             abort: None,
