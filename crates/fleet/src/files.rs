@@ -4,7 +4,6 @@
 
 use async_nats::HeaderMap;
 use async_nats::jetstream::consumer::DeliverPolicy;
-use async_nats::jetstream::context::PublishError;
 use async_nats::jetstream::message::PublishMessage;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -194,11 +193,7 @@ impl Fleet {
         content: Vec<u8>,
     ) -> Result<(), ServiceError> {
         let message = PublishMessage::build().payload(content.into());
-        let subject = format!("{location}.{number}");
-        let stored = self.try_publish(&subject, message).await;
-        stored
-            .map(drop)
-            .map_err(|error| self.not_kept(&subject, &error))
+        self.keep(&format!("{location}.{number}"), message).await
     }
 
     async fn put_manifest(
@@ -212,23 +207,22 @@ impl Fleet {
         if let Files::Results(results) = files {
             message = message.header(CLAIM, &*results.nonce.to_string());
         }
-        let subject = format!("{location}.{MANIFEST}");
-        let stored = self.try_publish(&subject, message).await;
-        stored
-            .map(drop)
-            .map_err(|error| self.not_kept(&subject, &error))
+        self.keep(&format!("{location}.{MANIFEST}"), message).await
     }
 
-    fn not_kept(&self, subject: &str, error: &PublishError) -> ServiceError {
+    async fn keep(&self, subject: &str, message: PublishMessage) -> Result<(), ServiceError> {
+        let Err(error) = self.try_publish(subject, message).await else {
+            return Ok(());
+        };
         let error = error.to_string();
         if error.contains("maximum bytes exceeded") {
             let message = "the fleet has no more space for files: delete old runs, or let its operator give it more";
-            return ServiceError::new(ProblemCode::OverQuota, message);
+            return Err(ServiceError::new(ProblemCode::OverQuota, message));
         }
-        self.refusal(subject).unwrap_or_else(|| {
+        Err(self.refusal(subject).unwrap_or_else(|| {
             let message = format!("the fleet's server has not kept the file: {error}");
             ServiceError::unreachable(message)
-        })
+        }))
     }
 
     /// Removes the files that a run would have taken along.
@@ -245,8 +239,7 @@ impl Fleet {
     /// Replaces messages by empty ones, which anyone may do who may publish them.
     async fn empty(&self, subjects: &str) -> Result<(), ServiceError> {
         for subject in self.subjects(subjects).await? {
-            let stored = self.try_publish(&subject, PublishMessage::build()).await;
-            stored.map_err(|error| self.not_kept(&subject, &error))?;
+            self.keep(&subject, PublishMessage::build()).await?;
         }
         Ok(())
     }
@@ -315,16 +308,6 @@ impl Fleet {
             manifests.extend(manifest.filter(|manifest| !is_internal(&manifest.name)));
         }
         Ok(manifests)
-    }
-
-    /// Returns the manifest of a file of a run; `None` if there is none.
-    pub(crate) async fn manifest(
-        &self,
-        key: &RunKey,
-        files: Files,
-        name: &str,
-    ) -> Result<Option<FileManifest>, ServiceError> {
-        self.manifest_at(&files.location(key, name), files).await
     }
 
     /// Reads a part of a file that a run takes along.

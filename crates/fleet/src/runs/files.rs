@@ -75,7 +75,8 @@ impl FleetRuns {
         let manifest = match record.results() {
             Some(results) => {
                 let files = Files::Results(results);
-                self.fleet.manifest(&key, files, name).await?
+                let file = self.fleet.file_at(&key, files, name).await?;
+                file.map(|(_, manifest)| manifest)
             }
             None => None,
         };

@@ -77,8 +77,8 @@ async fn is_there(
     files: Files,
     name: &str,
 ) -> Result<bool, ServiceError> {
-    let manifest = shared.fleet.manifest(key, files, name).await?;
-    Ok(manifest.is_some())
+    let file = shared.fleet.file_at(key, files, name).await?;
+    Ok(file.is_some())
 }
 
 /// Brings the whole log, which is complete on this machine, block by block.

@@ -51,12 +51,7 @@ impl Shared {
         else {
             return;
         };
-        let login = {
-            let agents = lock(&self.agents);
-            let agent = agents.iter().find(|agent| agent.id == provider);
-            agent.and_then(|agent| agent.login.clone())
-        };
-        let Some(login) = login else {
+        let Some(login) = self.login_of(provider) else {
             return;
         };
         let hold = Hold {
@@ -65,17 +60,26 @@ impl Shared {
             limit,
             until,
         };
-        let is_new = {
-            let mut holds = lock(&self.holds);
-            let is_new = !holds.contains(&hold);
-            if is_new {
-                holds.push(hold.clone());
-            }
-            is_new
-        };
-        if is_new {
+        if self.remember(&hold) {
             self.fleet.hold(&hold).await;
         }
+    }
+
+    /// Returns the mark of the login of an agent of this machine, if it is known.
+    fn login_of(&self, provider: &str) -> Option<String> {
+        let agents = lock(&self.agents);
+        let agent = agents.iter().find(|agent| agent.id == provider)?;
+        agent.login.clone()
+    }
+
+    /// Remembers a hold. Returns whether it was not known.
+    fn remember(&self, hold: &Hold) -> bool {
+        let mut holds = lock(&self.holds);
+        let is_new = !holds.contains(hold);
+        if is_new {
+            holds.push(hold.clone());
+        }
+        is_new
     }
 
     /// Reads which agents are held back.
@@ -89,9 +93,7 @@ impl Shared {
     /// Returns until when an agent is held back here, in milliseconds since the Unix epoch.
     pub(super) async fn held_until(&self, provider: &str) -> Option<u64> {
         let now = self.fleet.now().await;
-        let agents = lock(&self.agents);
-        let agent = agents.iter().find(|agent| agent.id == provider)?;
-        let login = agent.login.as_deref()?;
+        let login = self.login_of(provider)?;
         let holds = lock(&self.holds);
         let holds = holds.iter().filter(|hold| hold.until > now);
         let of_login = holds.filter(|hold| hold.provider == provider && hold.login == login);
@@ -100,18 +102,10 @@ impl Shared {
 
     /// Refuses an agent that is held back, also by a report that was not read yet.
     pub(super) async fn check_hold(&self, provider: &str) -> Result<(), ServiceError> {
-        let login = {
-            let agents = lock(&self.agents);
-            let agent = agents.iter().find(|agent| agent.id == provider);
-            agent.and_then(|agent| agent.login.clone())
-        };
-        if let Some(login) = login
+        if let Some(login) = self.login_of(provider)
             && let Some(hold) = self.fleet.hold_of(provider, &login).await?
         {
-            let mut holds = lock(&self.holds);
-            if !holds.contains(&hold) {
-                holds.push(hold);
-            }
+            self.remember(&hold);
         }
         if self.held_until(provider).await.is_none() {
             return Ok(());
