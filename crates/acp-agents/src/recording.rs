@@ -19,7 +19,6 @@ pub(crate) fn opened(updates: &[Value]) -> String {
     begin.map(|line| format!("{line}\n")).concat() + &lines(updates)
 }
 
-/// Returns the lines of these updates.
 pub(crate) fn lines(updates: &[Value]) -> String {
     let line = |update: &Value| {
         let line = match update.get("method") {

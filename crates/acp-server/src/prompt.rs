@@ -122,7 +122,6 @@ fn image_of(media_type: String, data: &str) -> Result<Image, Error> {
     Ok(Image::bytes(media_type, bytes))
 }
 
-/// Appends to a text.
 fn append(text: &mut String, more: Arguments<'_>) {
     // Writing to a string cannot fail.
     let _ = text.write_fmt(more);

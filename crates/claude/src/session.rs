@@ -142,7 +142,6 @@ struct Question {
     tool_name: String,
     input: Value,
     suggestions: Vec<Value>,
-    /// The event of a hook.
     hook: Option<HookEvent>,
     /// True if an MCP server requests input.
     is_of_server: bool,

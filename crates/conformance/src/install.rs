@@ -16,7 +16,6 @@ use crate::say;
 pub(crate) struct Installed {
     /// The folder with their programs.
     pub(crate) programs: PathBuf,
-    /// Their versions.
     pub(crate) versions: BTreeMap<Cli, String>,
 }
 

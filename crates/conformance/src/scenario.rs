@@ -11,7 +11,6 @@ use teamster_mock_model::{Cli, Part, Script, Turn};
 /// The model's answers in the turns around a scenario in a session: before it, and after one that broke off.
 pub(crate) const ANSWERS_AROUND: [&str; 2] = ["Ready.", "I am."];
 
-/// One scenario.
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
     /// Its name, which is that of its file.
@@ -300,7 +299,6 @@ impl Scenario {
         found.map(|one| one.why.as_str())
     }
 
-    /// Returns its description.
     pub(crate) fn description(&self) -> &str {
         self.script.description.as_deref().unwrap_or_default()
     }

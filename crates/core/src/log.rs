@@ -123,7 +123,6 @@ impl LogEntry {
     }
 }
 
-/// Appends a string as JSON.
 fn append_string(text: &str, out: &mut Vec<u8>) -> serde_json::Result<()> {
     if !is_plain_json(text.as_bytes()) {
         return serde_json::to_writer(out, text);

@@ -87,7 +87,6 @@ pub(crate) struct Call {
     pub(crate) signature: Option<String>,
 }
 
-/// Result of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CallResult {
     pub(crate) id: String,

@@ -29,7 +29,6 @@ enum Line {
         created_ms: u64,
         directory: PathBuf,
     },
-    /// A message.
     #[serde(rename_all = "camelCase")]
     Message { at_ms: u64, message: Message },
     /// Usage of an answer.

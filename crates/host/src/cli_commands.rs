@@ -68,7 +68,6 @@ impl Search {
         }
     }
 
-    /// Adds the folders with a skill.
     fn skills_in(&mut self, folder: &Path) {
         for (name, path) in self.entries(folder) {
             if self.found.len() >= MAX_COMMANDS {

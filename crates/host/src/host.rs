@@ -20,7 +20,6 @@ pub struct Host {
     /// True until the user's own agents are added.
     wants_own_agents: bool,
     on_notice: Arc<dyn Fn(Notice) + Send + Sync>,
-    /// Observer of all runs.
     observer: Option<Arc<dyn RunObserver>>,
 }
 

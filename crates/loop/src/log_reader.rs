@@ -86,7 +86,6 @@ impl LogReader {
     }
 }
 
-/// Returns whether these are the same file.
 fn is_same(one: &File, other: &File) -> io::Result<bool> {
     let (one, other) = (one.metadata()?, other.metadata()?);
     Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))

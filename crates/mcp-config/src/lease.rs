@@ -145,7 +145,6 @@ pub enum Released {
 /// ```
 #[derive(Debug)]
 pub struct Lease {
-    /// The requested path.
     requested: PathBuf,
     /// `None` after the release.
     held: Option<Held>,

@@ -81,7 +81,6 @@ pub(crate) trait Wire: Sync {
 /// The protocol-specific parts of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ParsedRequest {
-    /// The model.
     pub(crate) model: String,
     /// True if the answer is streamed.
     pub(crate) stream: bool,

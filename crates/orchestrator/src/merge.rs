@@ -24,7 +24,6 @@ pub(crate) struct Merge {
     may_repeat: bool,
     tools: Ids,
     messages: Ids,
-    /// The provider.
     provider: String,
     /// Number of finished attempts that another one followed.
     made: u32,

@@ -64,7 +64,6 @@ const ALL_MAKERS: [Vendor; 8] = [
     Vendor::Zai,
 ];
 
-/// The table.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     /// The source packages and their versions.
@@ -172,7 +171,6 @@ pub(crate) fn without_size(name: &str) -> &str {
         .map_or(name, |(_, name)| name)
 }
 
-/// A model.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Model {
     names: Vec<String>,

@@ -13,7 +13,6 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use crate::reading::Reader;
 use crate::record::Record;
 
-/// Interval of the reads.
 const READ_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Reads the record files of one run. All blocking work is done on another thread.

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex};
 
-use teamster_core::provider::RunAssembler;
 use teamster_core::sync::lock;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentRuntime, AgentSession, Capabilities, ErrorCode,
@@ -301,15 +300,15 @@ impl AgentRuntime for AccountTurn {
         let (index, must_continue) = (self.index, self.must_continue);
         let stopped = abort.clone();
         let batches = async_stream::stream! {
-            match session.change_to(index, must_continue).await {
-                Ok(Some(notice)) => yield vec![LogEntry::from(notice)],
-                Ok(None) => {}
-                Err(error) => {
-                    yield Vec::from(RunAssembler::refuse(error).map(LogEntry::from));
-                    return;
+            let mut events = match session.change_to(index, must_continue).await {
+                Ok(notice) => {
+                    if let Some(notice) = notice {
+                        yield vec![LogEntry::from(notice)];
+                    }
+                    turns.execute(params)
                 }
-            }
-            let mut events = turns.execute(params);
+                Err(error) => EventStream::refused(error),
+            };
             let turn = events.abort_handle();
             let mut is_killed = false;
             loop {

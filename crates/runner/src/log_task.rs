@@ -114,7 +114,6 @@ impl LogTask {
         self.attempt = 1;
     }
 
-    /// Adds an entry.
     pub(crate) fn push(&mut self, entry: RunLogEntry) {
         if self.is_lost() {
             return;

@@ -143,7 +143,6 @@ impl SessionLocks {
     }
 }
 
-/// Locked session.
 #[derive(Debug)]
 struct SessionLock {
     session_id: String,

@@ -44,7 +44,6 @@ pub(crate) struct EventsQuery {
     pub(crate) wait: Option<Seconds>,
 }
 
-/// The format of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamFormat {
     /// `text/event-stream`.

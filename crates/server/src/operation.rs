@@ -38,7 +38,6 @@ pub(crate) struct Operation {
     has_own_authorization: bool,
 }
 
-/// The body of a request.
 pub(crate) struct RequestBody {
     pub(crate) media: &'static str,
     pub(crate) content: SchemaOf,

@@ -96,7 +96,6 @@ impl Triggers {
     }
 }
 
-/// Reads a file.
 fn read(file: &Path) -> Result<ReadTriggers, String> {
     let mut files = vec![ReadFile::of(file.to_owned())];
     let text = fs::read_to_string(file).map_err(|error| error.to_string())?;

@@ -119,7 +119,6 @@ impl Store<'_> {
     }
 }
 
-/// A session.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Session {
     parent: Option<String>,

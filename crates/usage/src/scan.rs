@@ -191,7 +191,6 @@ impl Scan {
     }
 }
 
-/// Reads a source.
 pub(crate) fn read(source: &Source, take: &mut dyn FnMut(Found)) -> Diagnostics {
     let mut sink = Sink::new(take);
     match Provider::read(source, &mut sink) {

@@ -46,7 +46,6 @@ struct Block {
     confirmed: bool,
 }
 
-/// Kind of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BlockKind {
     Text,

@@ -186,7 +186,6 @@ struct Request {
     requested_schema: Option<Value>,
 }
 
-/// Input of a hook.
 #[derive(Deserialize)]
 struct HookInput {
     hook_event_name: HookEvent,

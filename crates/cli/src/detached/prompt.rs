@@ -38,7 +38,6 @@ enum Style {
     },
 }
 
-/// An input of the user.
 pub(crate) enum UserInput {
     Message(String),
     Command(Command),

@@ -11,7 +11,6 @@ const CONTEXT: usize = 3;
 const LONGEST_COMPARISON: Duration = Duration::from_millis(300);
 const NO_NEWLINE: ChangeLine<'_> = ChangeLine::Note("No newline at end of file");
 
-/// A line of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ChangeLine<'a> {
     Added(&'a str),

@@ -23,7 +23,6 @@ const MAX_ARGUMENTS: usize = 12;
 /// Maximum number of lines shown of all changes together.
 const MAX_LINES: usize = 40;
 
-/// The text of a request.
 pub(crate) struct RequestText {
     /// The text, in which what is long is cut.
     pub(crate) short: String,

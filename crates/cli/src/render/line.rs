@@ -18,9 +18,7 @@ pub(crate) enum Tone {
     Ended,
     /// A remark.
     Aside,
-    /// A warning.
     Warning,
-    /// An error.
     Error,
     /// The next step after an error.
     Hint,

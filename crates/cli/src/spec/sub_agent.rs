@@ -8,7 +8,6 @@ use teamster_core::SubAgent;
 
 use super::input::read_text;
 
-/// Reads a sub-agent from its file.
 pub(super) fn read(file: &Path) -> anyhow::Result<SubAgent> {
     let text = read_text(file, "the sub-agent")?;
     parse(&text).with_context(|| format!("--agent-file {}", file.display()))

@@ -19,7 +19,6 @@ pub(crate) struct Sleeps {
     work: bool,
     /// It was before the last rest, in which it was answered.
     worked: bool,
-    /// Whether that is known.
     known: bool,
     /// The last sleep, in seconds.
     current: u64,

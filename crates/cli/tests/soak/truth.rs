@@ -66,7 +66,6 @@ pub(crate) struct Truth {
     reset: Option<Asked>,
     /// A clear may come: one was about to be requested.
     clear_may_come: bool,
-    /// A reset may come.
     reset_may_come: bool,
     /// When the last clear was.
     cleared_at: Option<u64>,

@@ -65,7 +65,6 @@ impl Reply {
         Self::raw(text)
     }
 
-    /// Adds bytes.
     pub(crate) fn and(mut self, bytes: &str) -> Self {
         self.bytes.extend_from_slice(bytes.as_bytes());
         self

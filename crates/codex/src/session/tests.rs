@@ -48,7 +48,6 @@ struct Peer {
     lines: VecDeque<String>,
     /// Written lines that were not inspected yet.
     written: Vec<Value>,
-    /// The settled commands.
     settled: Vec<(CommandId, Result<(), String>)>,
     unknown: u64,
     asked_for_models: u64,

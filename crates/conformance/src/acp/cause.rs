@@ -56,13 +56,11 @@ impl fmt::Display for Cause {
 /// A fact that differs from the expected one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Finding {
-    /// The fact.
     pub(crate) fact: String,
     /// The expected and the actual value.
     pub(crate) expected: Option<Value>,
     pub(crate) actual: Option<Value>,
     pub(crate) cause: Cause,
-    /// The evidence.
     pub(crate) evidence: String,
 }
 

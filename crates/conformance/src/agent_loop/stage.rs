@@ -200,7 +200,6 @@ impl Stage {
         Ok(!processes.is_empty())
     }
 
-    /// Kills only the loop.
     pub(crate) async fn kill_loop(&mut self) -> anyhow::Result<()> {
         kill(self.pid, Signal::SIGKILL)?;
         self.child.wait().await?;

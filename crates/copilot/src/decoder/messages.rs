@@ -85,7 +85,6 @@ impl Lane {
         self.say(id, text, out);
     }
 
-    /// Adds a delta of reasoning.
     pub(super) fn reasoning_delta(&mut self, id: &str, piece: &[u8], out: &mut Events) {
         let streamed = Streamed::in_list(&mut self.reasoning, id);
         let (id, text) = streamed.push(piece);

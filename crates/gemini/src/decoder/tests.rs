@@ -105,7 +105,6 @@ fn names(events: &[AgentEvent]) -> Vec<&'static str> {
     events.iter().map(AgentEvent::type_name).collect()
 }
 
-/// Returns the only error of a run.
 fn error(result: &RunResult) -> &AgentError {
     let [error] = result.errors.as_slice() else {
         panic!("{:?}", result.errors);

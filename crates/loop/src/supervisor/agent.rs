@@ -124,7 +124,6 @@ pub(crate) enum Phase {
     },
 }
 
-/// Stage of a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StopStage {
     /// SIGTERM has not been sent yet.

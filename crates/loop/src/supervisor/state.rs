@@ -34,7 +34,6 @@ struct Head {
     version: u32,
 }
 
-/// State of one agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AgentState {

@@ -69,7 +69,6 @@ fn error(name: &str, data: &Value) -> String {
     .to_string()
 }
 
-/// Returns an exit with only this code.
 fn exit(code: i32) -> Exit {
     Exit {
         code: Some(code),

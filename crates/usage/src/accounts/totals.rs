@@ -23,7 +23,6 @@ const SLACK: i64 = 5_000;
 /// Sums that a process reports of its session.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Totals {
-    /// The session.
     pub(crate) session: Arc<str>,
     /// Working directory of the session.
     pub(crate) directory: Option<Arc<str>>,

@@ -20,7 +20,6 @@ struct Report {
     providers: Vec<MachineAgent>,
 }
 
-/// An agent of a machine.
 #[derive(Debug, Serialize)]
 struct MachineAgent {
     machine: String,

@@ -47,7 +47,6 @@ struct Live {
     changed_at_ms: Option<u64>,
     /// Current status; `None` if the runner is of an older version.
     status: Option<LiveStatus>,
-    /// Pending requests.
     requests: Vec<PendingRequest>,
 }
 
