@@ -194,12 +194,12 @@ await check("answers `session/new`, ms", async () => {
   return Date.now() - at;
 });
 await check("commands before the first prompt, ms", async () => {
-  // Some come by themselves after the answer.
-  const first = () => zed.of("available_commands_update")[0];
+  // Some come by themselves after the answer. The two of teamster itself are there at once.
+  const first = () => zed.of("available_commands_update").find((it) => it.availableCommands.length > 2);
   for (let i = 0; i < 300 && !first(); i++) await sleep(100);
   await sleep(500);
   const commands = zed.of("available_commands_update").at(-1)?.availableCommands ?? [];
-  return commands.length ? `${commands.length}, ${first().at - began}` : 0;
+  return first() ? `${commands.length}, ${first().at - began}` : commands.length;
 });
 await check("models before the first prompt", () => described(latest("model")));
 await check("modes", () => described(option("mode")));
@@ -280,7 +280,7 @@ await check("an MCP server of an unknown type", async () => {
   return answer.error ? "fails" : "left out";
 });
 await check("images", () => yes(can.promptCapabilities?.image));
-await check("a command of the CLI", async () => {
+await check("a command that reports", async () => {
   const known = zed.of("available_commands_update").at(-1)?.availableCommands.map((it) => it.name) ?? [];
   // Those that only report something.
   const reports = ["context", "status", "about", "stats", "help", "usage", "session"];

@@ -95,6 +95,8 @@ export async function checkViews(chromium, server) {
   await check('a run whose end is in view has no button that goes there, and the pencil is in the line of its title', async () => {
     const id = await server.run('fail');
     await server.reaches(id, 'ended');
+    const long = await server.run('fail', {title: 'Explain the policy of retries and their delays'});
+    await server.reaches(long, 'ended');
     for (const form of [{}, {width: 390, height: 844}]) {
       const page = await open(chromium, server, form);
       await go(page, `#/run/${id}`);
@@ -105,9 +107,15 @@ export async function checkViews(chromium, server) {
           const {top, bottom} = one.getBoundingClientRect();
           return (top + bottom) / 2;
         };
-        return Math.abs(middle(document.querySelector('.rename svg')) - middle(document.querySelector('.rename + .condition')));
+        const title = document.querySelector('h1 b');
+        const {left} = document.querySelector('.rename').getBoundingClientRect();
+        return [Math.abs(middle(document.querySelector('.rename svg')) - middle(title)), Math.abs(left - title.getBoundingClientRect().right)];
       });
-      assert.ok(apart < 3, `${apart} px`);
+      assert.ok(apart.every((px) => px < 3), `${apart} px`);
+      await go(page, `#/run/${long}`);
+      await page.waitForSelector('h1 b:has-text("delays")');
+      const [title, pencil] = [await page.locator('h1 b').boundingBox(), await page.locator('.rename svg').boundingBox()];
+      assert.ok(pencil.y > title.y && pencil.y + pencil.height < title.y + title.height, 'the pencil is in the line of a title that takes the whole width');
       isClean(page);
       await page.context().close();
     }

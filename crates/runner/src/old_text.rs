@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 /// Maximum size of a file that is read, in bytes.
-const MAX_SIZE: u64 = 256 << 10;
+const MAX_SIZE: usize = 256 << 10;
 /// Time limit of the reading. A file system may hang.
 const READ_LIMIT: Duration = Duration::from_secs(2);
 
@@ -34,12 +34,9 @@ fn read_below(directory: &Path, file: &Path) -> Option<String> {
     let is_read = file.starts_with(&directory) && fs::symlink_metadata(&file).ok()?.is_file();
     let file = is_read.then(|| open_unlinked_file(File::options().read(true), &file))?;
     let mut text = String::new();
-    let size = file
-        .ok()?
-        .take(MAX_SIZE + 1)
-        .read_to_string(&mut text)
-        .ok()?;
-    (size as u64 <= MAX_SIZE).then_some(text)
+    let mut start = file.ok()?.take(MAX_SIZE as u64 + 1);
+    start.read_to_string(&mut text).ok()?;
+    (text.len() <= MAX_SIZE).then_some(text)
 }
 
 #[cfg(test)]
@@ -65,8 +62,8 @@ mod tests {
         let work = all.join("work");
         fs::create_dir(&work).unwrap();
         fs::write(work.join("a.txt"), "old\n").unwrap();
-        fs::write(work.join("large"), vec![b'x'; MAX_SIZE as usize + 1]).unwrap();
-        fs::write(work.join("most"), vec![b'x'; MAX_SIZE as usize]).unwrap();
+        fs::write(work.join("large"), vec![b'x'; MAX_SIZE + 1]).unwrap();
+        fs::write(work.join("most"), vec![b'x'; MAX_SIZE]).unwrap();
         fs::write(work.join("binary"), b"\xff\xfe").unwrap();
         fs::write(all.join("secret"), "secret").unwrap();
         symlink(all.join("secret"), work.join("out")).unwrap();
@@ -79,7 +76,7 @@ mod tests {
         for path in ["a.txt", "in", &absolute] {
             assert_eq!(of_edit(path).await.as_deref(), Some("old\n"), "{path}");
         }
-        assert_eq!(of_edit("most").await.map(|it| it.len()), Some(256 << 10));
+        assert_eq!(of_edit("most").await.map(|it| it.len()), Some(MAX_SIZE));
         for path in [
             "large",
             "binary",

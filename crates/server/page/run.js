@@ -161,7 +161,7 @@ export function run(main, id, whole) {
   const rename = h('button.quiet.rename', {type: 'button', 'aria-label': 'Change the title', title: 'Change the title', onclick: () => renaming()}, icon('edit'));
   const where = h('p.where');
   put(head, h('a.back', {href: '#/now', 'aria-label': 'Back to Now'}, icon('back')),
-    h('div.who', h('h1', name, provider, rename, condition), where), actions);
+    h('div.who', h('h1', h('span.named', name, rename), provider, condition), where), actions);
   const cancel = h('button', {type: 'button'}, 'Cancel');
   const kill = h('button.danger', {type: 'button', hidden: true, title: 'Without letting the CLI clean up'}, 'Stop by force');
   const stop = async (body, button) => {
