@@ -2,8 +2,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use teamster_core::{
-    Done, Id, Image, ImageSource, NoticeLevel, NoticeSource, PermissionMode, PermissionPolicy,
-    RunResult, RunStatus,
+    AbortHandle, Done, Id, Image, ImageSource, NoticeLevel, NoticeSource, PermissionMode,
+    PermissionPolicy, RunResult, RunStatus,
 };
 
 use super::*;
