@@ -6,8 +6,8 @@ mod tests;
 use serde_json::{Value, json};
 
 use super::{
-    Failure, Frame, Frames, ParsedRequest, Reply, RequestKind, Say, Speaker, Wire, kind_of, pieces,
-    turn,
+    Failure, Frame, Frames, ParsedRequest, Reply, RequestKind, Say, Speaker, Wire, breaks_off,
+    kind_of, pieces, turn,
 };
 use crate::cli::{self, ParsedBody};
 use crate::json::{items, text_of};
