@@ -10,8 +10,8 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use crate::text::is_plain_json;
-use crate::{AgentEvent, Id, RawJson, Text};
+use crate::text::plain_json_bytes;
+use crate::{AgentEvent, Id, RawJson, Text, ToolResult};
 
 pub use entry::{LifecycleEntry, RunLogEntry};
 pub use event::{Next, RunEvent};
@@ -85,33 +85,48 @@ impl LogEntry {
         serde_json::to_writer(&mut *out, &self.at_ms)?;
         if let Some(run_id) = &self.run_id {
             out.extend_from_slice(br#","runId":"#);
-            append_string(run_id, out)?;
+            append_string(run_id, out);
         }
         out.extend_from_slice(br#","attempt":"#);
         serde_json::to_writer(&mut *out, &self.attempt)?;
-        if let AgentEvent::Text(text) = &self.event {
-            // Most entries are text.
-            let Text {
-                text,
-                message_id,
-                parent_tool_id,
-            } = text;
-            out.extend_from_slice(br#","type":"text","text":"#);
-            append_string(text, out)?;
-            if let Some(id) = message_id {
-                out.extend_from_slice(br#","messageId":"#);
-                append_string(id, out)?;
+        // Most entries are text, and most bytes are results of tools.
+        match &self.event {
+            AgentEvent::Text(text) => {
+                let Text {
+                    text,
+                    message_id,
+                    parent_tool_id,
+                } = text;
+                out.extend_from_slice(br#","type":"text","text":"#);
+                append_string(text, out);
+                append_id("messageId", message_id.as_ref(), out);
+                append_id("parentToolId", parent_tool_id.as_ref(), out);
+                out.push(b'}');
             }
-            if let Some(id) = parent_tool_id {
-                out.extend_from_slice(br#","parentToolId":"#);
-                append_string(id, out)?;
+            AgentEvent::ToolResult(result) => {
+                let ToolResult {
+                    tool_id,
+                    output,
+                    is_error,
+                    parent_tool_id,
+                } = &**result;
+                out.extend_from_slice(br#","type":"tool_result","toolId":"#);
+                append_string(tool_id, out);
+                out.extend_from_slice(br#","output":"#);
+                append_string(output, out);
+                if let Some(is_error) = is_error {
+                    out.extend_from_slice(br#","isError":"#);
+                    out.extend_from_slice(if *is_error { b"true" } else { b"false" });
+                }
+                append_id("parentToolId", parent_tool_id.as_ref(), out);
+                out.push(b'}');
             }
-            out.push(b'}');
-        } else {
-            // Every event is an object that has at least its `type`.
-            let event = out.len();
-            serde_json::to_writer(&mut *out, &self.event)?;
-            out[event] = b',';
+            event => {
+                // Every event is an object that has at least its `type`.
+                let start = out.len();
+                serde_json::to_writer(&mut *out, event)?;
+                out[start] = b',';
+            }
         }
         if let Some(native) = &self.native {
             out.pop();
@@ -123,14 +138,43 @@ impl LogEntry {
     }
 }
 
-fn append_string(text: &str, out: &mut Vec<u8>) -> serde_json::Result<()> {
-    if !is_plain_json(text.as_bytes()) {
-        return serde_json::to_writer(out, text);
+fn append_id(name: &str, id: Option<&Id>, out: &mut Vec<u8>) {
+    if let Some(id) = id {
+        out.extend_from_slice(b",\"");
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b"\":");
+        append_string(id, out);
+    }
+}
+
+fn append_string(text: &str, out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    out.reserve(text.len() + 2);
+    out.push(b'"');
+    let mut rest = text.as_bytes();
+    loop {
+        let (plain, after) = rest.split_at(plain_json_bytes(rest));
+        out.extend_from_slice(plain);
+        let Some((byte, after)) = after.split_first() else {
+            break;
+        };
+        let short = match byte {
+            b'"' | b'\\' => *byte,
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            0x08 => b'b',
+            0x0c => b'f',
+            _ => b'u',
+        };
+        out.extend_from_slice(&[b'\\', short]);
+        if short == b'u' {
+            let digit = |at: u8| HEX[usize::from(at)];
+            out.extend_from_slice(&[b'0', b'0', digit(byte >> 4), digit(byte & 0xf)]);
+        }
+        rest = after;
     }
     out.push(b'"');
-    out.extend_from_slice(text.as_bytes());
-    out.push(b'"');
-    Ok(())
 }
 
 impl From<AgentEvent> for LogEntry {

@@ -30,7 +30,10 @@ impl<O: Write> Json<O> {
     fn write_pending(&mut self) -> io::Result<()> {
         self.out.write_all(&self.pending)?;
         self.pending.clear();
-        self.pending.shrink_to(FULL);
+        // After an entry that was longer than the others. Otherwise it would grow again at once.
+        if self.pending.capacity() > 4 * FULL {
+            self.pending.shrink_to(FULL);
+        }
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ fn events(text: &str, other: Option<&str>) -> Vec<AgentEvent> {
     let list = other.map(|it| vec![it, text]);
     let number = other.map(str::len);
     let figure = other.map(|_| 0.25);
-    let flag = other.map(|_| true);
+    let flag = other.map(|it| it.len() % 2 == 0);
     let usage = json!({"inputTokens": 7, "outputTokens": number});
     let error = json!({"message": text, "code": "INVALID_PARAMS", "kind": "invalid", "retryable": false,
         "retryAfterMs": number, "cause": other.map(|it|
