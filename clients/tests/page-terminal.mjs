@@ -11,7 +11,7 @@ import {examples} from './page-markdown.mjs';
 import {PROGRAM, check} from './server.mjs';
 
 /// Examples that a terminal shows in another way, by reason. With them are those in which an address is defined elsewhere:
-/// what a terminal has shown is never changed, so that a link there has its label.
+/// what a terminal has shown is never changed, so that a link there has its label, and the definition its address.
 const DIFFERENCES = {
   'the language of code has no escapes and entities': [24, 34],
   'a control character stays as it is written': [39, 40],
@@ -60,7 +60,12 @@ async function onPage(all) {
       default: return element.textContent.split('\n');
     }
   });
-  return all.map((text) => ({lines: lines(parse(text), formatted(text)), isDefined: definitions(parse(text)).size > 0}));
+  // Of a definition in several lines, the terminal has shown the first one before it is known.
+  const addresses = (all) => [...all.values()].filter(({source}) => !source.includes('\n')).map(({href}) => href);
+  return all.map((text) => {
+    const all = definitions(parse(text));
+    return {lines: lines(parse(text), formatted(text)), isDefined: all.size > 0, addresses: addresses(all)};
+  });
 }
 
 /// Without what is beside the words and their blocks: empty lines, widths, and how a browser writes an address. A mark of
@@ -80,15 +85,20 @@ export async function checkTerminal(chromium, server) {
     const wanted = await page.evaluate(onPage, all);
     const shown = await atTerminal(all);
     const others = new Set(Object.values(DIFFERENCES).flat());
-    let same = 0;
-    wanted.forEach(({lines, isDefined}, i) => {
+    let [same, defined] = [0, 0];
+    wanted.forEach(({lines, isDefined, addresses}, i) => {
       const {number, text} = examples[i];
       const isSame = compared(lines) === compared(shown[i]);
       same += isSame;
       if (others.has(number)) assert.ok(!isSame, `example ${number} has become the same`);
       else if (!isDefined) assert.equal(compared(shown[i]), compared(lines), `example ${number}: ${JSON.stringify(text)}`);
+      else for (const address of addresses) {
+        defined += 1;
+        assert.ok(shown[i].join(' ').includes(address), `example ${number} has ${address}: ${JSON.stringify(shown[i])}`);
+      }
     });
     assert.equal(same, 579);
+    assert.equal(defined, 75);
     await page.context().close();
   });
 }

@@ -3,8 +3,8 @@
 //! Text is shown as it comes and never changed afterwards: what is held back is a word until its end, text between marks
 //! such as `**` until it is known whether they close, and a table until its last row. What only later text can tell is
 //! shown as it is written: the underline of a heading, and a link whose address is defined elsewhere, `[text][label]`. Its
-//! definition, `[label]: https://example.com`, mostly follows: it is shown as it is written too, so that the address can be
-//! found and copied.
+//! definition, `[label]: https://example.com`, mostly follows: it is shown with the whole address, which can be found there
+//! and copied.
 
 mod inline;
 mod line;
@@ -248,6 +248,13 @@ impl Markdown {
                 let indent = " ".repeat(rest_of_tab + rest.len() - text.len());
                 self.paper.pieces(&[(Style::new(), indent)]);
                 text.clone_into(&mut self.line);
+                self.state = State::Html;
+            }
+            Line::Definition => {
+                self.leaf = Leaf::None;
+                let text = line::defined(&self.line.split_off(skipped));
+                self.prefix(kept, None);
+                self.line = text;
                 self.state = State::Html;
             }
             Line::Paragraph => {

@@ -4,6 +4,7 @@ use anstyle::Style;
 use pulldown_cmark::{Event, Parser, Tag};
 
 use super::paper::Piece;
+use crate::words;
 
 /// Maximum length of a line that is held back as a whole, in bytes.
 const MOST_HELD: usize = 2000;
@@ -87,7 +88,9 @@ pub(super) enum Line {
     Rule,
     /// A row of a table, which is complete.
     Row,
-    /// HTML or the definition of a link, and what ends it unless this line does.
+    /// The definition of a link, which is complete.
+    Definition,
+    /// HTML, and what ends it unless this line does.
     Html(Option<&'static [&'static str]>),
 }
 
@@ -262,8 +265,7 @@ pub(super) fn begin(
         }
         let may_define = text.rest().starts_with('[') && !in_paragraph && !is_lazy;
         if may_define && definition(text.rest(), ends)? {
-            // As it is written: a mark in an address is a part of it.
-            return new(Line::Html(None), &text, opened);
+            return new(Line::Definition, &text, opened);
         }
         if let Some(found) = leaf_line(text.rest(), ends, indent, in_paragraph)? {
             let (line, skipped) = found;
@@ -352,18 +354,36 @@ fn definition(line: &str, ends: bool) -> Option<bool> {
     if line.len() > MOST_HELD {
         return Some(false);
     }
-    let mut is_escaped = false;
-    let end = line.find(|c| {
-        let is_end = c == ']' && !is_escaped;
-        is_escaped = c == '\\' && !is_escaped;
-        is_end
-    });
+    let end = label_end(line);
     match end.map(|end| &line[end + 1..]) {
         None | Some("") => ends.then_some(false),
         // It has no event of its own.
         Some(after) if after.starts_with(':') => ends.then(|| Parser::new(line).next().is_none()),
         Some(_) => Some(false),
     }
+}
+
+/// Returns the place of the bracket after the label of a link.
+fn label_end(line: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    line.find(|c| {
+        let is_end = c == ']' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        is_end
+    })
+}
+
+/// Returns the definition of a link with its address as a link has it: a mark in it is a part of it, but an escape is none.
+pub(super) fn defined(line: &str) -> String {
+    let parser = Parser::new(line);
+    let found = parser.reference_definitions().iter().next();
+    let (Some((_, link)), Some(end)) = (found, label_end(line)) else {
+        return line.to_owned();
+    };
+    let plain = |text: &str| words::printable(text).replace(char::is_control, "");
+    let title = link.title.as_deref().map(plain);
+    let title = title.map_or_else(String::new, |title| format!(" \"{title}\""));
+    format!("{}: {}{title}", &line[..=end], plain(&link.dest))
 }
 
 /// Skips the mark of a quote and one space.

@@ -409,10 +409,12 @@ proptest! {
 }
 
 #[test]
-fn definition_of_a_link_is_shown_as_it_is_written() {
-    let text = "See [the docs][1].\n\n[1]: https://e.com/__init__.py?a=*b*&c=`d` \"A *title*\"\n[x]: <https://e.com/a_b>\n";
+fn definition_of_a_link_has_its_whole_address() {
+    let text = "See [the docs][1].\n\n[1]: https://e.com/__init__.py?a=*b*&c=`d` \"A *title*\"\n[x]: https://e.com/a_b\n";
     assert_eq!(raw(text, 80).trim_end(), text.trim_end());
     for (text, shown) in [
+        ("[a]: <e.com/\\_b\\_?c&amp;d>", "[a]: e.com/_b_?c&d"),
+        ("[a]: /b&#27;[2J&#x202e;", "[a]: /b[2J"),
         ("- [a]: /_b_", "• [a]: /_b_"),
         ("> [a\\]]: /_b_", "│ [a\\]]: /_b_"),
         // It is none in a paragraph, without an address, or with more text.
