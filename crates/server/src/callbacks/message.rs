@@ -44,6 +44,7 @@ pub(super) struct Message {
 /// Returns the messages due for the run's current state, each with its key. `rested` is the number of turns of a session
 /// that waits for a prompt after a long turn.
 pub(super) fn due(run: &Arc<Run>, rested: Option<u64>) -> Vec<(String, Message)> {
+    let run = without_files(run);
     let message = |r#type, request| Message {
         r#type,
         at_ms: epoch_ms(),
@@ -58,14 +59,23 @@ pub(super) fn due(run: &Arc<Run>, rested: Option<u64>) -> Vec<(String, Message)>
         return vec![(END.to_owned(), message(kind, None))];
     }
     let requests = run.requests.iter().cloned();
-    let messages = requests.map(|mut request| {
-        // It is shown beside the new text by those who may read the run.
-        request.old_text = None;
+    let messages = requests.map(|request| {
         let key = request.request_id.clone();
         (key, message("run.needs_answer", Some(request)))
     });
     let turn = rested.map(|count| (format!("{TURN}{count}"), message(AT_REST, None)));
     messages.chain(turn).collect()
+}
+
+/// Leaves out the texts of files: they are for those who may read the run here.
+fn without_files(run: &Arc<Run>) -> Arc<Run> {
+    let mut run = run.clone();
+    if run.requests.iter().any(|it| it.old_text.is_some()) {
+        for request in &mut Arc::make_mut(&mut run).requests {
+            request.old_text = None;
+        }
+    }
+    run
 }
 
 impl Message {
@@ -190,6 +200,19 @@ mod tests {
             (&untitled["title"], &untitled["text"]),
             (&json!("claude"), &json!("asks for permission"))
         );
+    }
+
+    #[test]
+    fn callback_has_no_text_of_a_file() {
+        let input = json!({"file_path": "a", "content": "new"});
+        let mut request = PermissionRequest::new(1, "Write", ToolKind::Edit, input);
+        request.old_text = Some("secret".to_owned());
+        let mut run = Run::new(RunInfo::new("r", "claude"), ViewState::Waiting);
+        waiting(request)(&mut run);
+        let (_, message) = due(&Arc::new(run), None).remove(0);
+        let body = serde_json::to_string(&message).unwrap();
+        assert!(body.contains(r#""content":"new""#), "{body}");
+        assert!(!body.contains("secret"), "{body}");
     }
 
     #[test]
