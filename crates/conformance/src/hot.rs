@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use teamster::{
-    AgentSession, ErrorCode, EventStream, ExecuteParams, RunResult, RunStatus, SessionOptions, Turn,
+    AgentSession, ErrorCode, EventStream, ExecuteParams, RunResult, RunStatus, RuntimeConfig,
+    SessionOptions, Turn,
 };
 use teamster_mock_model::{Part, Script, Tokens, Turn as Answer};
 use teamster_process::ProcessIdentity;
@@ -62,7 +63,9 @@ pub(crate) async fn play(
     // Only for the scenario's turns: the process may take longer to start.
     let timeouts = std::mem::take(&mut params.timeouts);
     params.images.clear();
-    let session = open(bench, agent, params, first.answer.as_deref())?;
+    let mut config = play::config(bench, agent);
+    config.record_to = stage.record_to();
+    let session = open(agent, config, params, first.answer.as_deref())?;
     let mut played: Vec<Played> = Vec::new();
     if !resumes {
         let ready = ready()?;
@@ -101,13 +104,12 @@ pub(crate) async fn play(
 
 /// Opens a session with a CLI. Its process starts with its first turn. `answer`, if any, answers all questions.
 pub(crate) fn open(
-    bench: &Bench,
     agent: impl Into<Agent>,
+    config: RuntimeConfig,
     params: ExecuteParams,
     answer: Option<&str>,
 ) -> anyhow::Result<Box<dyn AgentSession>> {
-    let agent = agent.into();
-    let runtime = agent.sessions(play::config(bench, agent))?;
+    let runtime = agent.into().sessions(config)?;
     let mut options = SessionOptions::new(params);
     if let Some(answer) = answer {
         options.permissions = answering(answer);
@@ -157,6 +159,7 @@ async fn one(
         asked: stage.asked(),
         prompt: turn.prompt.clone(),
         session: session_id.map(str::to_owned),
+        record_to: stage.record_to(),
     };
     let stream = session.send(turn);
     let run = &scenario.test.run[number];

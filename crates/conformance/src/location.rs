@@ -37,6 +37,11 @@ impl Location {
         self.folder.path().join("ws")
     }
 
+    /// Returns the folder for recordings of its output.
+    pub(crate) fn recordings(&self) -> PathBuf {
+        self.folder.path().join("recordings")
+    }
+
     pub(crate) fn temporary(&self) -> PathBuf {
         self.folder.path().join("tmp")
     }

@@ -1,14 +1,18 @@
 //! Plays a scenario with a real CLI, through the public API.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use teamster::process::RecordTo;
 use teamster::{
     EnvPolicy, EventStream, ExecuteParams, LogEntry, McpServer, PermissionMode, RuntimeConfig,
 };
+use teamster_core::sync::lock;
 use teamster_mock_model::{Cli, MockModel, MockModelSettings, Part, Pointing, Request, Script};
+use teamster_testkit::fixture::STDOUT;
 
 use crate::accounts;
 use crate::agent::Agent;
@@ -37,6 +41,8 @@ pub(crate) struct Stage {
     pub(crate) pointing: Pointing,
     /// Host and port of the service that the CLI uses.
     service: String,
+    /// Number of lines of each recording that were taken.
+    taken: Mutex<BTreeMap<PathBuf, usize>>,
 }
 
 impl Stage {
@@ -77,7 +83,40 @@ impl Stage {
             model: Some(model),
             pointing,
             service: url.trim_start_matches("http://").to_owned(),
+            taken: Mutex::default(),
         })
+    }
+
+    /// Returns where the output of an ACP agent is recorded, as evidence.
+    pub(crate) fn record_to(&self) -> Option<RecordTo> {
+        let is_any = matches!(self.agent, Agent::Acp(_));
+        is_any.then(|| RecordTo::Each(self.location.recordings()))
+    }
+
+    /// Takes the lines that were recorded there since the last call.
+    fn printed(&self, record_to: Option<&RecordTo>) -> Vec<String> {
+        let folders = match record_to {
+            Some(RecordTo::Run(folder)) => vec![folder.clone()],
+            Some(RecordTo::Each(folder)) => (1..)
+                .map(|number: u32| folder.join(number.to_string()))
+                .take_while(|folder| folder.exists())
+                .collect(),
+            _ => Vec::new(),
+        };
+        let mut taken = lock(&self.taken);
+        let mut printed = Vec::new();
+        for folder in folders {
+            let bytes = std::fs::read(folder.join(STDOUT)).unwrap_or_default();
+            let text = String::from_utf8_lossy(&bytes);
+            // A last line without an end is still being written.
+            let lines = text.split_inclusive('\n');
+            let lines = lines.filter_map(|line| line.strip_suffix('\n'));
+            let before = printed.len();
+            let taken = taken.entry(folder).or_default();
+            printed.extend(lines.skip(*taken).map(str::to_owned));
+            *taken += printed.len() - before;
+        }
+        printed
     }
 
     /// Returns the requests to the model after the first `asked`.
@@ -122,6 +161,7 @@ pub(crate) async fn play(
         };
         let mut params = params(bench, agent, run, &stage.location, &stage.pointing, session)?;
         let mut config = config(bench, agent);
+        config.record_to = stage.record_to();
         if let Some(answer) = run.answer.as_deref().filter(|_| run.answers_cold) {
             params.permissions = Some(answering(answer));
         } else if let Some(folder) = &bench.record {
@@ -237,6 +277,7 @@ async fn one(
         asked: stage.asked(),
         prompt: params.prompt.clone(),
         session: params.session_id.clone(),
+        record_to: config.record_to.clone(),
     };
     let runtime = stage.agent.runtime(config)?;
     let stream = runtime.execute(params);
@@ -253,6 +294,7 @@ pub(crate) struct Before {
     pub(crate) asked: usize,
     pub(crate) prompt: String,
     pub(crate) session: Option<String>,
+    pub(crate) record_to: Option<RecordTo>,
 }
 
 /// Reads a stream to its end, and aborts it or kills the CLI's process if the run requires that.
@@ -352,7 +394,7 @@ pub(crate) fn played(
         requests,
         time,
         service: stage.service.clone(),
-        printed: stage.agent.printed(&stage.location.directory()),
+        printed: stage.printed(before.record_to.as_ref()),
         has_no_listener: stage.model.is_none(),
     })
 }

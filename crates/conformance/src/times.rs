@@ -91,7 +91,7 @@ async fn measure(bench: &Bench, cli: Cli, scenario: &Scenario) -> anyhow::Result
             let run = &scenario.test.run[0];
             let params = play::params(bench, cli, run, &stage.location, &stage.pointing, None)?;
             let prompt = params.prompt.clone();
-            let session = hot::open(bench, cli, params, None)?;
+            let session = hot::open(cli, play::config(bench, cli), params, None)?;
             for time in &mut round[2..] {
                 let begun = Instant::now();
                 let (took, turn) = timed(begun, session.send(Turn::new(prompt.as_str()))).await?;
