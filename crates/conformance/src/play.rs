@@ -97,8 +97,8 @@ impl Stage {
     fn printed(&self, record_to: Option<&RecordTo>) -> Vec<String> {
         let folders = match record_to {
             Some(RecordTo::Run(folder)) => vec![folder.clone()],
-            Some(RecordTo::Each(folder)) => (1..)
-                .map(|number: u32| folder.join(number.to_string()))
+            Some(RecordTo::Each(folder)) => (1..=u16::MAX)
+                .map(|number| folder.join(number.to_string()))
                 .take_while(|folder| folder.exists())
                 .collect(),
             _ => Vec::new(),

@@ -6,7 +6,7 @@ use async_nats::datetime;
 use bytes::Bytes;
 use serde::Deserialize;
 use teamster_core::sync::lock;
-use teamster_core::time::epoch_ms;
+use teamster_core::time::{epoch_ms, millis};
 use tokio::time::{Instant, timeout};
 
 use crate::Fleet;
@@ -48,10 +48,6 @@ impl Reading {
         }
         Some(own.saturating_add_signed(-self.ahead.unwrap_or_default()))
     }
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The server's report about a user, of which its time is needed.

@@ -3,7 +3,7 @@
 //! A part is complete or not there, so an interrupted transfer continues with those that are missing.
 
 use async_nats::HeaderMap;
-use async_nats::jetstream::consumer::DeliverPolicy;
+use async_nats::jetstream::Message;
 use async_nats::jetstream::message::PublishMessage;
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
@@ -246,14 +246,8 @@ impl Fleet {
 
     /// Returns the subjects that have messages. Not by `STREAM.INFO`: who may use that sees the names of all owners' runs.
     async fn subjects(&self, subjects: &str) -> Result<Vec<String>, ServiceError> {
-        let mut messages = self
-            .messages(FILE, subjects, DeliverPolicy::LastPerSubject, true)
-            .await?;
-        let mut all = Vec::new();
-        while let Some(message) = messages.next_pending().await? {
-            all.push(message.subject.to_string());
-        }
-        Ok(all)
+        let read = |message: &Message| Some(message.subject.to_string());
+        self.last_of_each(FILE, subjects, true, read).await
     }
 
     async fn manifest_at(

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use async_nats::jetstream::consumer::DeliverPolicy;
+use async_nats::jetstream::Message;
 use async_nats::jetstream::message::PublishMessage;
 use serde::{Deserialize, Serialize};
 use teamster_api::ServiceError;
+use teamster_core::time::millis;
 
 use crate::Fleet;
 use crate::names::HOLDS;
@@ -42,18 +43,9 @@ pub struct Hold {
 impl Fleet {
     /// Returns the agents that are held back now.
     pub async fn holds(&self) -> Result<Vec<Hold>, ServiceError> {
-        let mut messages = self
-            .messages(
-                HOLDS,
-                "$KV.tm_holds.>",
-                DeliverPolicy::LastPerSubject,
-                false,
-            )
-            .await?;
-        let mut holds: Vec<Hold> = Vec::new();
-        while let Some(message) = messages.next_pending().await? {
-            holds.extend(serde_json::from_slice(&message.payload).ok());
-        }
+        let read = |message: &Message| serde_json::from_slice(&message.payload).ok();
+        let holds = self.last_of_each(HOLDS, "$KV.tm_holds.>", false, read);
+        let mut holds: Vec<Hold> = holds.await?;
         let now = self.now().await;
         holds.retain(|hold| hold.until > now);
         Ok(holds)
@@ -70,7 +62,6 @@ impl Fleet {
     /// Holds an agent back, unless it is held back for longer. Without an answer, the next report does it.
     pub(crate) async fn hold(&self, hold: &Hold) {
         let subject = subject(&hold.provider, &hold.login);
-        let longest = u64::try_from(LONGEST.as_millis()).unwrap_or(u64::MAX);
         let Some(left) = hold
             .until
             .checked_sub(self.now().await)
@@ -79,7 +70,7 @@ impl Fleet {
             return;
         };
         // Rounded up: the server counts seconds.
-        let seconds = left.min(longest).div_ceil(1000);
+        let seconds = left.min(millis(LONGEST)).div_ceil(1000);
         let json = serde_json::to_vec(hold).unwrap_or_default();
         for _ in 0..TRIES {
             let Ok(last) = self.last(HOLDS, &subject).await else {

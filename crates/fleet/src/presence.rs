@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_nats::Request;
 use async_nats::client::RequestErrorKind;
-use async_nats::jetstream::consumer::DeliverPolicy;
+use async_nats::jetstream::Message;
 use async_nats::jetstream::message::PublishMessage;
 use serde::{Deserialize, Serialize};
 use teamster_api::{FleetAgent, FleetWorker, ProblemCode, ServiceError, Spec, either};
@@ -192,15 +192,11 @@ impl Fleet {
     /// Returns the workers that are there.
     pub async fn workers(&self) -> Result<Vec<PresentWorker>, ServiceError> {
         let subjects = format!("{PRESENCES}*");
-        let mut messages = self
-            .messages(WORKERS, &subjects, DeliverPolicy::LastPerSubject, false)
-            .await?;
-        let mut workers: Vec<PresentWorker> = Vec::new();
-        while let Some(message) = messages.next_pending().await? {
-            // A marker of one that is gone has no content.
-            workers.extend(serde_json::from_slice(&message.payload).ok());
-        }
-        workers.sort_by(|a: &PresentWorker, b| a.worker.cmp(&b.worker));
+        // A marker of one that is gone has no content.
+        let read = |message: &Message| serde_json::from_slice(&message.payload).ok();
+        let workers = self.last_of_each(WORKERS, &subjects, false, read);
+        let mut workers: Vec<PresentWorker> = workers.await?;
+        workers.sort_by(|a, b| a.worker.cmp(&b.worker));
         Ok(workers)
     }
 }
@@ -230,17 +226,14 @@ impl Fleet {
     /// Returns the runs of the owner that workers have refused a short while ago.
     pub(crate) async fn refusals(&self) -> Result<Vec<(RunKey, Refusal)>, ServiceError> {
         let subjects = format!("{REFUSALS}{}.>", self.owner);
-        let mut messages = self
-            .messages(WORKERS, &subjects, DeliverPolicy::LastPerSubject, false)
-            .await?;
-        let mut refusals = Vec::new();
-        while let Some(message) = messages.next_pending().await? {
-            let subject = message.subject.strip_prefix(REFUSALS);
-            let key = subject.and_then(|subject| RunKey::parse(subject.rsplit_once('.')?.0));
-            let refusal = serde_json::from_slice(&message.payload).ok();
-            refusals.extend(key.zip(refusal));
-        }
-        Ok(refusals)
+        let read = |message: &Message| {
+            let (key, _) = message.subject.strip_prefix(REFUSALS)?.rsplit_once('.')?;
+            Some((
+                RunKey::parse(key)?,
+                serde_json::from_slice(&message.payload).ok()?,
+            ))
+        };
+        self.last_of_each(WORKERS, &subjects, false, read).await
     }
 
     /// Reports that a worker has refused a run.

@@ -258,19 +258,29 @@ impl Fleet {
         })
     }
 
+    /// Returns what is read from the last message of each of these subjects.
+    pub(crate) async fn last_of_each<T>(
+        &self,
+        stream: &str,
+        subjects: &str,
+        headers_only: bool,
+        read: impl Fn(&Message) -> Option<T>,
+    ) -> Result<Vec<T>, ServiceError> {
+        let from = DeliverPolicy::LastPerSubject;
+        let mut messages = self.messages(stream, subjects, from, headers_only).await?;
+        let mut found = Vec::new();
+        while let Some(message) = messages.next_pending().await? {
+            found.extend(read(&message));
+        }
+        Ok(found)
+    }
+
     /// Returns all records with these subjects, which no other one can follow.
     pub(crate) async fn records(
         &self,
         subjects: &str,
     ) -> Result<Vec<(RunKey, Found)>, ServiceError> {
-        let mut messages = self
-            .messages(RUNS, subjects, DeliverPolicy::LastPerSubject, false)
-            .await?;
-        let mut records = Vec::new();
-        while let Some(message) = messages.next_pending().await? {
-            records.extend(record_of(&message));
-        }
-        Ok(records)
+        self.last_of_each(RUNS, subjects, false, record_of).await
     }
 
     /// Returns the record of a run with what its complete log tells of its end.

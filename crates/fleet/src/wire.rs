@@ -9,6 +9,7 @@ use teamster_api::{
     AppliedChanges, Command, DiffQuery, DiscardedChanges, ProblemCode, Reply, RunView,
     ServiceError, WorkspaceDiff,
 };
+use teamster_core::time::millis;
 use teamster_core::{AgentError, ErrorKind};
 
 use crate::Fleet;
@@ -82,8 +83,7 @@ impl From<ServiceError> for Failure {
             run_id: error.run_id,
             message: error.message,
             retryable: error.retryable,
-            retry_after: (error.retry_after)
-                .map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+            retry_after: error.retry_after.map(millis),
         }
     }
 }

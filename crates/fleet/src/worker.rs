@@ -42,7 +42,7 @@ use crate::protocol::{Carrier, Effect, Tag};
 use crate::{Fleet, Hold};
 use carry::Carry;
 use control::Control;
-use folder::Folders;
+use folder::{Folders, is_damaged};
 pub use policy::WorkerPolicy;
 use refusals::Refusals;
 use secrets::Secrets;
@@ -332,6 +332,26 @@ impl Shared {
     /// Reports something about a run to the person who looks after the worker.
     fn notice(&self, key: &RunKey, text: impl fmt::Display) {
         (self.on_notice)(format!("run {} of {}: {text}", key.run, key.owner));
+    }
+
+    /// Reports that the state of a run cannot be read, and waits for a moment.
+    async fn unreadable(&self, key: &RunKey, error: &impl fmt::Display) {
+        self.notice(key, format!("its state cannot be read: {error}"));
+        sleep(RETRY).await;
+    }
+
+    /// Reads from a run's folder until that succeeds. The error is that of a damaged file.
+    async fn until_read<T>(
+        &self,
+        key: &RunKey,
+        read: impl Fn(&Folders, &RunKey) -> std::io::Result<T>,
+    ) -> std::io::Result<T> {
+        loop {
+            match read(&self.folders, key) {
+                Err(error) if !is_damaged(&error) => self.unreadable(key, &error).await,
+                done => return done,
+            }
+        }
     }
 
     /// Does something on the disk of this machine until it succeeds: a full disk may have space again.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use teamster::ErrorKind;
 use teamster::RunStatus;
 use teamster_api::RunEvent;
+use teamster_core::time::millis;
 use teamster_mock_model::{Cli, Turn};
 use teamster_orchestrator::{Clock, Orchestrator, OrchestratorConfig, RunPhase, RunRequest};
 
@@ -258,8 +259,4 @@ fn shifted(clock: Clock, shift: Arc<AtomicI64>) -> Clock {
 
 fn signed(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -165,7 +165,7 @@ fn nothing_left(run: &str) -> ServiceError {
     ServiceError::new(ProblemCode::NoWorkspace, message)
 }
 
-fn other_version(run: &str) -> ServiceError {
+pub(super) fn other_version(run: &str) -> ServiceError {
     let message = format!("the worker of run {run} has another version of teamster");
     ServiceError::new(ProblemCode::Internal, message)
 }

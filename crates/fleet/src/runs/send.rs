@@ -7,6 +7,7 @@ use teamster_api::{Command, LiveState, LiveStatus, ProblemCode, Reply, ServiceEr
 use tokio::time::{Instant, sleep};
 
 use super::FleetRuns;
+use super::files::other_version;
 use crate::names::RunKey;
 use crate::protocol::{Change, Seen, State};
 use crate::record::{Record, Stop};
@@ -58,7 +59,7 @@ impl FleetRuns {
                     let is_cancel = matches!(command, Command::Cancel { .. });
                     match self.fleet.ask(&key, question).await {
                         Ok(Some(Answered::Reply(reply))) => return Ok(*reply),
-                        Ok(Some(_)) => return Err(unexpected(run)),
+                        Ok(Some(_)) => return Err(other_version(run)),
                         Ok(None) => {}
                         // Its agent is not started yet: the machine reads the record again.
                         Err(error)
@@ -110,9 +111,4 @@ fn silent(run: &str, record: &Record) -> ServiceError {
         "the machine of run {run}, worker {worker}, does not report: try again when it is back, or give the run up"
     );
     ServiceError::new(ProblemCode::RunnerNotResponding, message)
-}
-
-fn unexpected(run: &str) -> ServiceError {
-    let message = format!("the machine of run {run} has another version of teamster");
-    ServiceError::new(ProblemCode::Internal, message)
 }

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep};
 
 use super::control::Control;
 use super::copy::{Copy, release};
-use super::folder::{Brought, is_damaged};
+use super::folder::{Brought, Folders, is_damaged};
 use super::hold::has_own_logins;
 use super::home::Held;
 use super::outside::Outside;
@@ -203,7 +203,7 @@ impl Carry {
             let mut folder = match found {
                 Ok(folder) => folder?,
                 Err(error) => {
-                    self.unreadable(&error).await;
+                    self.shared.unreadable(&self.key, &error).await;
                     continue;
                 }
             };
@@ -215,7 +215,7 @@ impl Carry {
                 Ok(false) => return Some(folder),
                 Ok(true) => {}
                 Err(error) => {
-                    self.unreadable(&error).await;
+                    self.shared.unreadable(&self.key, &error).await;
                     continue;
                 }
             }
@@ -231,7 +231,7 @@ impl Carry {
                 Ok(()) => folder.has_begun = true,
                 Err(error) if error.code.is_some_and(is_another) => {}
                 Err(error) => {
-                    self.unreadable(&error).await;
+                    self.shared.unreadable(&self.key, &error).await;
                     continue;
                 }
             }
@@ -244,13 +244,6 @@ impl Carry {
         let record = self.shared.fleet.read(&self.key).await.ok()?.record?;
         let claim = record.claim?;
         (record.worker_machine == Some(self.shared.machine_tag)).then_some(claim.nonce)
-    }
-
-    /// Reports that the state of the run cannot be read, and waits for a moment.
-    async fn unreadable(&self, error: &impl std::fmt::Display) {
-        let text = format!("its state cannot be read: {error}");
-        self.shared.notice(&self.key, text);
-        sleep(RETRY).await;
     }
 
     async fn read(&mut self) -> Outcome {
@@ -373,13 +366,8 @@ impl Carry {
 
     /// Returns what was brought to the fleet before the end of the log.
     async fn brought(&self) -> Brought {
-        loop {
-            match self.shared.folders.brought(&self.key) {
-                Ok(brought) => return brought.unwrap_or_default(),
-                Err(error) if is_damaged(&error) => return Brought::default(),
-                Err(error) => self.unreadable(&error).await,
-            }
-        }
+        let brought = self.shared.until_read(&self.key, Folders::brought);
+        brought.await.ok().flatten().unwrap_or_default()
     }
 
     /// Lets the log be pruned, and removes the folder: the record has the end.

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::bring;
 use super::carry::refused_result;
-use super::folder::{Brought, is_damaged};
+use super::folder::{Brought, Folders};
 use super::home::keep_session;
 use super::outside::Outside;
 use super::{RETRY, Shared};
@@ -281,17 +281,9 @@ impl<'a> Copy<'a> {
     /// Brings the results to the fleet, unless that was done for this claim: what its log tells of them at its end, a reader
     /// may have seen, and what was left out is not brought later.
     async fn brought(&mut self) -> Brought {
-        loop {
-            match self.shared.folders.brought(self.key) {
-                Ok(Some(brought)) => return brought,
-                Ok(None) => break,
-                Err(error) if is_damaged(&error) => break,
-                Err(error) => {
-                    let text = format!("its state cannot be read: {error}");
-                    self.shared.notice(self.key, text);
-                    sleep(RETRY).await;
-                }
-            }
+        let known = self.shared.until_read(self.key, Folders::brought).await;
+        if let Ok(Some(brought)) = known {
+            return brought;
         }
         let missing = self.bring_results().await;
         let brought = Brought { missing };

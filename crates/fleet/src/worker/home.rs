@@ -154,22 +154,9 @@ pub(super) async fn take(
         let (settled, directory) = look(shared, key, &conversation, wants).await?;
         match settled {
             Settle::Take(expected) => {
-                let home = Home {
-                    worker: shared.config.name.clone(),
-                    run: key.run.clone(),
-                };
-                let fleet = &shared.fleet;
-                let own = shared.machine_tag;
-                if fleet
-                    .take_home(&conversation, home, own, directory, expected)
-                    .await
-                {
+                if try_take(shared, key, &conversation, directory, expected).await? {
                     return Ok(Location::Here);
                 }
-                if let Some(refusal) = fleet.refusal("$KV.tm_sessions") {
-                    return Err(refusal);
-                }
-                sleep(PAUSE).await;
             }
             Settle::Forward(other) => return Ok(Location::Elsewhere(reachable(other, wants)?)),
             other => return Err(refused(other)),
@@ -277,23 +264,35 @@ pub(super) async fn keep_session(
             Some(home) if home.worker != *own || home.run == key.run => return Ok(()),
             _ => {}
         }
-        let home = Home {
-            worker: own.clone(),
-            run: key.run.clone(),
-        };
         let directory = directory.cloned();
-        let machine = shared.machine_tag;
-        if fleet
-            .take_home(&conversation, home, machine, directory, seen.revision)
-            .await
-        {
+        if try_take(shared, key, &conversation, directory, seen.revision).await? {
             return Ok(());
         }
-        if let Some(refusal) = fleet.refusal("$KV.tm_sessions") {
-            return Err(refusal);
-        }
-        sleep(PAUSE).await;
     }
+}
+
+/// Writes that a conversation is on this machine. Returns whether that was done; if not, after a pause.
+async fn try_take(
+    shared: &Shared,
+    key: &RunKey,
+    conversation: &ConversationKey,
+    directory: Option<PathBuf>,
+    expected: u64,
+) -> Result<bool, ServiceError> {
+    let home = Home {
+        worker: shared.config.name.clone(),
+        run: key.run.clone(),
+    };
+    let (fleet, machine) = (&shared.fleet, shared.machine_tag);
+    let taken = fleet.take_home(conversation, home, machine, directory, expected);
+    if taken.await {
+        return Ok(true);
+    }
+    if let Some(refusal) = fleet.refusal("$KV.tm_sessions") {
+        return Err(refusal);
+    }
+    sleep(PAUSE).await;
+    Ok(false)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use async_nats::jetstream::AckKind;
 use teamster_api::{ProblemCode, ServiceError, Spec, Workspace, either};
 use teamster_core::text::one_line;
+use teamster_core::time::millis;
 use tokio::time::{sleep, timeout};
 
 use super::{Carry, RETRY};
@@ -198,10 +199,9 @@ impl Carry {
 
     /// Returns what this machine decides about a run that it claims now.
     pub(super) fn decide(&self) -> Decided {
-        let limit = self.shared.config.policy.max_time;
         Decided {
             directory: self.directory.clone(),
-            max_time_ms: limit.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+            max_time_ms: self.shared.config.policy.max_time.map(millis),
         }
     }
 

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{Carry, Outside, RETRY};
 use crate::protocol::{Folder, Outcome, Reason};
-use crate::worker::folder::is_damaged;
+use crate::worker::folder::Folders;
 
 /// Time in which the agent of a run that was given up must end until it is killed, and in which its runner must begin.
 const GRACE: Duration = Duration::from_secs(15);
@@ -33,7 +33,7 @@ impl Carry {
                 Ok(spec) => break spec,
                 // Of this machine's disk: it may pass.
                 Err(error) if error.code == Some(ProblemCode::Internal) => {
-                    self.unreadable(&error).await;
+                    self.shared.unreadable(&self.key, &error).await;
                 }
                 Err(error) => return Err(agent_error(error)),
             }
@@ -107,21 +107,11 @@ impl Carry {
         if folder.has_begun || !folder.is_refused {
             return None;
         }
-        loop {
-            match self.shared.folders.refusal(&self.key) {
-                Ok(error) => return error,
-                Err(error) if is_damaged(&error) => {
-                    let message =
-                        format!("the run was not started; the reason cannot be read: {error}");
-                    return Some(AgentError::new(ErrorCode::Io, ErrorKind::Internal, message));
-                }
-                Err(error) => {
-                    let text = format!("its state cannot be read: {error}");
-                    self.shared.notice(&self.key, text);
-                    sleep(RETRY).await;
-                }
-            }
-        }
+        let refusal = self.shared.until_read(&self.key, Folders::refusal);
+        refusal.await.unwrap_or_else(|error| {
+            let message = format!("the run was not started; the reason cannot be read: {error}");
+            Some(AgentError::new(ErrorCode::Io, ErrorKind::Internal, message))
+        })
     }
 
     async fn begun(&self) {
