@@ -89,6 +89,23 @@ export async function checkForms(chromium, server) {
     assert.deepEqual((await parts(page)).diff, ['@@ -6,7 +6,7 @@', ' 6', ' 7', ' 8', '-9', '+nine', ' 10', ' 11', ' 12', '@@ -18,6 +18,7 @@', ' 18', ' 19', ' 20', '+x', ' 21', ' 22', ' 23']);
     await card(page, {input: {path: '/a', content: 'one\nTWO\n'}, oldText: 'one\ntwo\n'});
     assert.deepEqual((await parts(page)).diff, [' one', '-two', '+TWO']);
+    // So has the card of its call.
+    const ofCall = await page.evaluate(async () => {
+      const {Entries} = await import('/page/entries.js');
+      const list = document.createElement('div');
+      document.querySelector('main').before(list);
+      const entries = new Entries(list, '/', () => {});
+      entries.take({seq: 1, atMs: Date.now(), type: 'tool_use', toolName: 'Write', toolId: 't', kind: 'edit', input: {file_path: '/a', content: 'one\nTWO\n'}});
+      const card = list.querySelector('details');
+      const opened = new Promise((resolve) => card.addEventListener('toggle', resolve, {once: true}));
+      card.open = true;
+      await opened;
+      entries.requested([{toolId: 't', oldText: 'one\ntwo\n'}, {toolId: 'other', oldText: ''}, {}]);
+      const lines = [...list.querySelectorAll('.hunks pre > code')].map(({className, textContent}) => `${className} ${textContent}`);
+      list.remove();
+      return lines;
+    });
+    assert.deepEqual(ofCall, ['same one', 'deleted two', 'added TWO']);
     await card(page, {input: {path: '/a', content: 'new\n'}, oldText: ''});
     assert.deepEqual((await parts(page)).diff, ['+new']);
     // What is the same in both is right for any two texts, and large ones take no second.

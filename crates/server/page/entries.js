@@ -33,6 +33,8 @@ export class Entries {
     this.showChanges = showChanges;
     this.seq = 0;
     this.tools = new Map();
+    /// Texts of files that calls write whole, by the id of the call, as their requests have them.
+    this.before = new Map();
     this.texts = new Map();
     this.files = new Map();
     this.plan = [];
@@ -166,7 +168,7 @@ export class Entries {
     const tool = {card, state, body, inside, entry, output: undefined};
     const show = () => {
       if (!card.open || body.childElementCount > 0) return;
-      fill(body, line !== '' && h('div.copied', h('pre', line), copier('this line', () => line)), attempt(entry.input, () => details(entry.input, name)), tool.output !== undefined && [h('p.label', 'Output'), h('div.copied', block(tool.output || '(nothing)'), copier('the output', () => tool.output))]);
+      fill(body, line !== '' && h('div.copied', h('pre', line), copier('this line', () => line)), attempt(entry.input, () => details(entry.input, name, this.before.get(entry.toolId))), tool.output !== undefined && [h('p.label', 'Output'), h('div.copied', block(tool.output || '(nothing)'), copier('the output', () => tool.output))]);
     };
     tool.show = () => {
       body.replaceChildren();
@@ -175,6 +177,15 @@ export class Entries {
     card.addEventListener('toggle', show);
     this.tools.set(entry.toolId, tool);
     this.add(card, entry, 'tool');
+  }
+
+  /// Takes the texts of files that open requests have: their calls show the difference, too.
+  requested(requests) {
+    for (const {toolId, oldText} of requests) {
+      if (oldText === undefined || this.before.has(toolId)) continue;
+      this.before.set(toolId, oldText);
+      this.tools.get(toolId)?.show();
+    }
   }
 
   /// Output of a call that runs: the end of it is in the call's card until the result replaces it.

@@ -222,6 +222,7 @@ export function run(main, id, whole) {
     next.update(current);
     const follows = isAtEnd();
     left.update(current);
+    entries.requested(current.requests);
     keyed(asks, current.requests, (request) => request.requestId, (request) => requestCard(request, current, {short: true}));
     about_();
     if (follows && !isFirst) toEnd();
