@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use teamster_core::provider::RunAssembler;
 use teamster_core::{AbortHandle, AgentError, ContainerEngine, ErrorCode, ErrorKind};
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
-use tokio::process::Command;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
+use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
 use crate::engine::engine_of_run;
@@ -172,42 +172,41 @@ async fn pull(
     image: &str,
     observer: Option<&LineObserver>,
 ) -> io::Result<Option<String>> {
+    let (mut child, _group) = spawn(client, &["pull", image])?;
+    // Podman shows its progress on stderr.
+    let stdout = show(child.stdout.take(), observer);
+    let stderr = show(child.stderr.take(), observer);
+    let (_, last, status) = tokio::join!(stdout, stderr, child.wait());
+    Ok((!status?.success()).then(|| reason(&last).to_owned()))
+}
+
+/// Shows the lines of a pipe to an observer. Returns the last one that is not blank.
+async fn show(pipe: Option<impl AsyncRead + Unpin>, observer: Option<&LineObserver>) -> String {
+    let mut last = String::new();
+    let Some(pipe) = pipe else {
+        return last;
+    };
+    let mut lines = BufReader::new(pipe).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        if let Some(observer) = observer {
+            observer.observe(&line);
+        }
+        if !line.trim().is_empty() {
+            last = line;
+        }
+    }
+    last
+}
+
+/// Starts the client with pipes for what it prints.
+fn spawn(client: &Path, args: &[&str]) -> io::Result<(Child, ProcessGroup)> {
     let mut command = Command::new(client);
     command
-        .args(["pull", image])
+        .args(args)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let (mut child, _group) = ProcessGroup::spawn(&mut command)?;
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let show = async {
-        if let Some(stdout) = stdout {
-            let mut lines = BufReader::new(stdout).lines();
-            while let Ok(Some(line)) = lines.next_line().await {
-                if let Some(observer) = observer {
-                    observer.observe(&line);
-                }
-            }
-        }
-    };
-    // Podman shows its progress there.
-    let collect = async {
-        let mut last = String::new();
-        if let Some(stderr) = stderr {
-            let mut lines = BufReader::new(stderr).lines();
-            while let Ok(Some(line)) = lines.next_line().await {
-                if let Some(observer) = observer {
-                    observer.observe(&line);
-                }
-                if !line.trim().is_empty() {
-                    last = line;
-                }
-            }
-        }
-        last
-    };
-    let ((), last, status) = tokio::join!(show, collect, child.wait());
-    Ok((!status?.success()).then(|| reason(&last).to_owned()))
+    ProcessGroup::spawn(&mut command)
 }
 
 /// Runs a command of the client to its end, for 30 s at most. Returns whether it succeeded, and its output.
@@ -220,13 +219,7 @@ async fn ask(client: &Path, args: &[&str]) -> io::Result<(bool, String, String)>
 }
 
 async fn answer(client: &Path, args: &[&str]) -> io::Result<(bool, String, String)> {
-    let mut command = Command::new(client);
-    command
-        .args(args)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let (mut child, _group) = ProcessGroup::spawn(&mut command)?;
+    let (mut child, _group) = spawn(client, args)?;
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let pipes = (child.stdout.take(), child.stderr.take());
     let read = async {
