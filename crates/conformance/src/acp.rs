@@ -22,7 +22,7 @@ use crate::isolation::Network;
 use crate::play;
 use crate::played::{Played, Which};
 use crate::scenario::{Permission, Scenario};
-use crate::{hot, say, schedule, story};
+use crate::{hot, say, say_played, schedule, story};
 use cause::{Cause, Finding};
 use row::Row;
 use served::Served;
@@ -320,13 +320,9 @@ fn about(lines: &[String]) -> Option<Value> {
 }
 
 fn report(one: &One, verbose: bool) {
-    say(format_args!(
-        "{:<24} {:<5} {:>6.1} s  {}",
-        one.scenario.name,
-        if one.hot { "hot" } else { "cold" },
-        one.time.as_secs_f64(),
-        row::summary(&one.findings)
-    ));
+    let way = if one.hot { "hot" } else { "cold" };
+    let summary = row::summary(&one.findings);
+    say_played(&one.scenario.name, way, one.time, &summary);
     for finding in &one.findings {
         say(format_args!(
             "    {:<10} {}: expected {}, got {}",

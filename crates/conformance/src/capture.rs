@@ -21,7 +21,7 @@ use crate::isolation::Network;
 use crate::played::Played;
 use crate::scenario::{self, Scenario};
 use crate::schedule;
-use crate::{acp, install, say};
+use crate::{acp, install, say, say_played};
 use neutral::Neutral;
 
 /// Prefix of fixtures that are made by this task.
@@ -148,12 +148,7 @@ fn record(
                 });
                 let found = found.unwrap_or_else(|error| vec![format!("{error:#}")]);
                 let verdict = if found.is_empty() { "ok" } else { "DIFFERS" };
-                say(format_args!(
-                    "{:<24} {:<9} {:>6.1} s  {verdict}",
-                    done.scenario.name,
-                    cli.id(),
-                    done.time.as_secs_f64()
-                ));
+                say_played(&done.scenario.name, cli, done.time, verdict);
                 for found in &found {
                     problems += 1;
                     say(format_args!("{found}"));

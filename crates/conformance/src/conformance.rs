@@ -17,7 +17,7 @@ use crate::played::{Played, Which};
 use crate::results::{self, Cells, Results};
 use crate::scenario::{self, Scenario};
 use crate::schedule::{self, Done};
-use crate::{acp, conversation, given_or, hot, install, matrix, say, story, times};
+use crate::{acp, conversation, given_or, hot, install, matrix, say, say_played, story, times};
 
 /// Play every scenario with the real CLIs and compare their stories.
 ///
@@ -293,13 +293,8 @@ fn report(done: &Done, verdict: &Verdict) {
         let names: Vec<_> = verdict.declared.iter().map(String::as_str).collect();
         names.join(", ")
     };
-    say(format_args!(
-        "{:<24} {:<12} {:>6.1} s  {}{what}",
-        done.scenario.name,
-        done.column,
-        done.time.as_secs_f64(),
-        turns(done)
-    ));
+    let what = turns(done) + &what;
+    say_played(&done.scenario.name, done.column, done.time, &what);
     for found in &verdict.undeclared {
         say(format_args!("    {found}"));
     }

@@ -14,10 +14,12 @@ mod versions;
 mod writing;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::fs;
 use std::io::Write as _;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 use teamster_mock_model::Cli;
@@ -33,7 +35,7 @@ use crate::play::recorded_name;
 use crate::played::Played;
 use crate::scenario::{self, Scenario};
 use crate::schedule::{self, Done};
-use crate::{conformance, say};
+use crate::{conformance, say, say_played};
 use followed::Followed;
 use report::State;
 use results::{Cell, Results, Row, Schema, ShapeChanges, Version};
@@ -284,30 +286,14 @@ fn of_matrix(
     schedule::play_all(bench, &columns, &versions, scenarios, jobs, |done| {
         let name = done.scenario.name.clone();
         let row = rows.entry(name.clone()).or_default();
-        let cell = note(bench, &done, &differences, known, row);
+        let cell = note(&done, &differences, known, row);
         let is_new = !done.column.hot && !row.shapes.new.is_empty();
         if args.write && is_new && cell.differs.is_empty() {
             let played = done.played.as_deref().unwrap_or_default();
             write_fixtures(recording, &done.scenario, played);
         }
-        let what = if cell.differs.is_empty() {
-            "same"
-        } else {
-            "DIFFERS"
-        };
-        say(format_args!(
-            "{name:<24} {:<12} {:>6.1} s  {what}",
-            done.column,
-            done.time.as_secs_f64()
-        ));
-        for fact in &cell.differs {
-            say(format_args!("    {fact}"));
-        }
-        *(if done.column.hot {
-            &mut row.live
-        } else {
-            &mut row.cold
-        }) = Some(cell);
+        report(&name, done.column, done.time, &cell);
+        row.put(done.column.hot, cell);
     })?;
     Ok(rows)
 }
@@ -321,13 +307,7 @@ fn write_fixtures(recording: &Recording<'_>, scenario: &Scenario, played: &[Play
 }
 
 /// Records the shapes of a played run and the comparison of its story.
-fn note(
-    bench: &Bench,
-    done: &Done,
-    differences: &Differences,
-    known: &Known,
-    row: &mut Row,
-) -> Cell {
+fn note(done: &Done, differences: &Differences, known: &Known, row: &mut Row) -> Cell {
     let judged = done
         .played
         .as_ref()
@@ -335,7 +315,7 @@ fn note(
         .and_then(|played| {
             row.shapes.unknown.append(&mut unknown(played));
             if !done.column.hot && done.scenario.is_recorded() {
-                row.shapes.append(changes(bench, done, known)?);
+                row.shapes.append(changes(&done.scenario, played, known));
             }
             conformance::judge(differences, done.column, &done.scenario, played, false)
         });
@@ -374,22 +354,33 @@ fn unknown(played: &[Played]) -> BTreeSet<String> {
         .collect()
 }
 
-/// Returns the differences between the output of a scenario's runs and the reference's.
-fn changes(bench: &Bench, done: &Done, known: &Known) -> anyhow::Result<ShapeChanges> {
-    let (played, raw) = done.recorded(bench)?;
+/// Returns the differences between what a scenario's runs have printed and the fixtures.
+fn changes(scenario: &Scenario, played: &[Played], known: &Known) -> ShapeChanges {
     let mut now = Shapes::default();
     let mut same = Shapes::default();
-    for number in 0..played.len() {
-        let name = recorded_name(&done.scenario.name, number);
-        let path = raw.join(&name).join(STDOUT);
-        now.append(Shapes::of(
-            &fs::read(&path).with_context(|| path.display().to_string())?,
-        ));
+    for (number, played) in played.iter().enumerate() {
+        for line in &played.printed {
+            now.append(Shapes::of(line.as_bytes()));
+        }
+        let name = recorded_name(&scenario.name, number);
         if let Some(shapes) = known.by_scenario.get(&name) {
             same.append(shapes.clone());
         }
     }
-    Ok(compare(&now, &known.all, &same).into())
+    compare(&now, &known.all, &same).into()
+}
+
+/// Prints the result of a scenario.
+fn report(name: &str, way: impl Display, time: Duration, cell: &Cell) {
+    let what = match (cell.differs.is_empty(), cell.otherwise.is_empty()) {
+        (true, true) => "same",
+        (true, false) => "otherwise",
+        (false, _) => "DIFFERS",
+    };
+    say_played(name, way, time, what);
+    for fact in cell.differs.iter().chain(&cell.otherwise) {
+        say(format_args!("    {fact}"));
+    }
 }
 
 /// The shapes of the fixtures.

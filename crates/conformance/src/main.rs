@@ -39,6 +39,7 @@ mod times;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Context;
 use clap::{Parser, Subcommand};
@@ -178,6 +179,14 @@ fn cli(name: &str) -> Result<Cli, String> {
 /// Prints progress and findings on stderr. Without a reader, the exit code suffices.
 fn say(message: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr(), "{message}");
+}
+
+/// Prints what has come of a scenario, or a case, that someone has played.
+fn say_played(name: &str, who: impl std::fmt::Display, time: Duration, what: &str) {
+    let (who, seconds) = (who.to_string(), time.as_secs_f64());
+    say(format_args!(
+        "{name:<24} {who:<12} {seconds:>6.1} s  {what}"
+    ));
 }
 
 fn main() -> ExitCode {

@@ -23,7 +23,7 @@ use teamster_mock_model::Cli;
 use crate::bench::Bench;
 use crate::isolation::Network;
 use crate::results::{self, Cells, Results};
-use crate::{given_or, install, say, schedule};
+use crate::{given_or, install, say, say_played, schedule};
 use case::Case;
 use checks::Findings;
 
@@ -155,14 +155,7 @@ async fn play(bench: &Bench, cli: Cli, case: Case) -> anyhow::Result<Findings> {
 
 /// Prints the result of a case.
 fn report(args: &Args, cli: Cli, case: Case, findings: &anyhow::Result<Findings>, time: Duration) {
-    let line = |what: &str| {
-        say(format_args!(
-            "{:<24} {:<9} {:>6.1} s  {what}",
-            case.name(),
-            cli.id(),
-            time.as_secs_f64()
-        ));
-    };
+    let line = |what: &str| say_played(case.name(), cli, time, what);
     let findings = match findings {
         Ok(findings) => findings,
         Err(error) => {

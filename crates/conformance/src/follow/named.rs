@@ -5,12 +5,10 @@ use std::sync::Arc;
 
 use super::Known;
 use super::results::{Cell, Row, ShapeChanges};
-use super::shape::{Shapes, compare};
 use crate::acp::cause::{Cause, Finding};
-use crate::acp::{self, AcpArgs, One, Ways, row};
+use crate::acp::{self, AcpArgs, Ways, row};
 use crate::bench::Bench;
 use crate::capture::Recording;
-use crate::say;
 use crate::scenario::Scenario;
 
 /// What a version is compared with, beside the agent's row.
@@ -51,7 +49,8 @@ pub(super) fn play(
     acp::play_all(bench, agent, None, both, jobs, &scenarios, |one| {
         let name = &one.scenario.name;
         let cell = cell(&one.findings, reference.findings(name, one.hot));
-        report(&one, &cell);
+        let way = if one.hot { "live" } else { "cold" };
+        super::report(name, way, one.time, &cell);
         let row = rows.entry(name.clone()).or_default();
         let mut changes = ShapeChanges {
             unknown: super::unknown(&one.played),
@@ -60,7 +59,7 @@ pub(super) fn play(
         if let With::Fixtures(known, recording) = with
             && !one.hot
         {
-            changes.append(compared(&one, known));
+            changes.append(super::changes(&one.scenario, &one.played, known));
             if let Some(recording) = recording
                 && cell.differs.is_empty()
                 && !changes.new.is_empty()
@@ -69,11 +68,7 @@ pub(super) fn play(
             }
         }
         row.shapes.append(changes);
-        *(if one.hot {
-            &mut row.live
-        } else {
-            &mut row.cold
-        }) = Some(cell);
+        row.put(one.hot, cell);
     })?;
     Ok(rows)
 }
@@ -114,33 +109,6 @@ fn text(finding: &Finding) -> String {
         row::shown(finding.actual.as_ref()),
         finding.evidence
     )
-}
-
-/// Returns the differences between the lines of a scenario and those of the fixtures.
-fn compared(one: &One, known: &Known) -> ShapeChanges {
-    let mut now = Shapes::default();
-    for line in one.played.iter().flat_map(|played| &played.printed) {
-        now.append(Shapes::of(line.as_bytes()));
-    }
-    let same = known.by_scenario.get(&one.scenario.name).cloned();
-    compare(&now, &known.all, &same.unwrap_or_default()).into()
-}
-
-fn report(one: &One, cell: &Cell) {
-    let what = match (cell.differs.is_empty(), cell.otherwise.is_empty()) {
-        (true, true) => "same",
-        (true, false) => "otherwise",
-        (false, _) => "DIFFERS",
-    };
-    say(format_args!(
-        "{:<24} {:<5} {:>6.1} s  {what}",
-        one.scenario.name,
-        if one.hot { "live" } else { "cold" },
-        one.time.as_secs_f64()
-    ));
-    for fact in cell.differs.iter().chain(&cell.otherwise) {
-        say(format_args!("    {fact}"));
-    }
 }
 
 #[cfg(test)]

@@ -39,6 +39,11 @@ impl Row {
         let mut cells = self.cold.iter().chain(&self.live);
         cells.any(|cell| !cell.differs.is_empty())
     }
+
+    /// Puts in how it was, live or cold.
+    pub(super) fn put(&mut self, live: bool, cell: Cell) {
+        *(if live { &mut self.live } else { &mut self.cold }) = Some(cell);
+    }
 }
 
 /// Differences between the shapes of the output and the reference's.
