@@ -4,6 +4,7 @@
 //! broke resumes with the parts that are missing.
 
 use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -107,6 +108,29 @@ impl FileManifest {
         hasher.finish()
     }
 
+    /// Creates the manifest of a file with the content of this reader.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the content cannot be read.
+    pub fn read(name: impl Into<String>, content: impl io::Read) -> io::Result<Self> {
+        let mut hasher = FileHasher::new(name);
+        let mut content = BufReader::with_capacity(1 << 20, content);
+        loop {
+            let piece = match content.fill_buf() {
+                Ok(piece) => piece,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if piece.is_empty() {
+                return Ok(hasher.finish());
+            }
+            hasher.update(piece);
+            let size = piece.len();
+            content.consume(size);
+        }
+    }
+
     /// Returns the first byte and the size of a part, in bytes. Parts are numbered from 0.
     pub fn range(&self, number: u32) -> Option<(u64, u64)> {
         let start = u64::from(number).checked_mul(self.part_bytes)?;
@@ -153,7 +177,7 @@ impl FileManifest {
             let message = format!("\"{name}\" has no part {number}");
             return Err(ServiceError::new(ProblemCode::FileNotFound, message));
         };
-        if content.len() as u64 != size || hex(&Sha256::digest(content)) != *hash {
+        if content.len() as u64 != size || format!("{:x}", Sha256::digest(content)) != *hash {
             let message = format!("part {number} of \"{name}\" arrived damaged: transfer it again");
             return Err(ServiceError::new(ProblemCode::FileDamaged, message));
         }
@@ -210,14 +234,15 @@ impl FileHasher {
         FileManifest {
             name: self.name,
             bytes: self.bytes,
-            sha256: hex(&self.whole.finalize()),
+            sha256: format!("{:x}", self.whole.finalize()),
             part_bytes: PART_BYTES,
             parts: self.parts,
         }
     }
 
     fn end_part(&mut self) {
-        self.parts.push(hex(&self.part.finalize_reset()));
+        let hash = format!("{:x}", self.part.finalize_reset());
+        self.parts.push(hash);
         self.in_part = 0;
     }
 }
@@ -240,16 +265,6 @@ pub fn file_name(path: &Path) -> String {
 /// Returns the path for which [`file_name`] returns this name.
 pub fn file_path(name: &str) -> PathBuf {
     PathBuf::from(OsString::from_vec(percent_decode_str(name).collect()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing into a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

@@ -142,6 +142,18 @@ pub(crate) fn run_with_input_or(
     checked(output)
 }
 
+/// Runs a git command whose output goes to a new file, which is returned.
+pub(crate) fn run_to_file(command: &mut Command, to: &Path) -> anyhow::Result<File> {
+    let cannot = || format!("cannot write {}", to.display());
+    let file = File::create(to).with_context(cannot)?;
+    let output = command
+        .stdout(file.try_clone().with_context(cannot)?)
+        .stderr(Stdio::piped())
+        .output();
+    checked(output.map_err(not_started)?)?;
+    Ok(file)
+}
+
 /// Keeps a command from running hooks, a file system monitor and maintenance.
 pub(crate) fn without_side_effects(command: &mut Command) {
     for setting in [

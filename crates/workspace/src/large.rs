@@ -5,15 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail};
 use sha2::{Digest, Sha256};
-use teamster_process::with_advice;
 
 use crate::bundle;
 use crate::git::{self, git, git_bytes, git_path};
@@ -176,17 +174,9 @@ pub(crate) fn named_by_patch(patch: &[u8]) -> BTreeSet<String> {
 
 /// Makes a commit with this content in a repository, which is named by the ref of it.
 pub(crate) fn commit(repository: &Path, contents: &Contents) -> anyhow::Result<()> {
-    let mut names = Vec::new();
-    for path in contents.values() {
-        names.extend_from_slice(&quoted(path.as_os_str()));
-        names.push(b'\n');
-    }
-    let mut hash = git::command(repository);
-    hash.args(["hash-object", "-w", "--no-filters", "--stdin-paths"]);
     before_change();
-    let ids = git::run_with_input(hash, &names)?;
-    let ids = String::from_utf8(ids)?;
-    let entries = ids.lines().zip(contents.keys());
+    let ids = object_ids(repository, "blob", contents.values(), true)?;
+    let entries = ids.iter().zip(contents.keys());
     let entries = entries.map(|(id, oid)| format!("100644 blob {id}\t{oid}\0"));
     let entries = entries.collect::<Vec<_>>().concat();
     let mut tree = git::command(repository);
@@ -258,7 +248,8 @@ pub(crate) fn take_out(
             bail!("the large files of the bundle cannot be used: one has no hash as its name");
         };
         if !store.has(&name) {
-            write_object(&scratch, id, &file)?;
+            let mut content = git::command(&scratch);
+            git::run_to_file(content.args(["cat-file", "blob", id]), &file)?;
             if sha256(&file)? != name {
                 bail!("the large file {name} of the bundle is damaged");
             }
@@ -287,39 +278,32 @@ pub(crate) fn make_beside(known: &Path, scratch: &Path) -> anyhow::Result<()> {
     Ok(git::share_objects(&objects, &scratch.join("objects"))?)
 }
 
-/// Writes an object to a file.
-fn write_object(repository: &Path, id: &str, to: &Path) -> anyhow::Result<()> {
-    let cannot = || format!("cannot write {}", to.display());
-    let mut command = git::command(repository);
-    let output = command
-        .args(["cat-file", "blob", id])
-        .stdout(File::create(to).with_context(cannot)?)
-        .stderr(Stdio::piped())
-        .output();
-    let output = output.map_err(with_advice).context("cannot run git")?;
-    if !output.status.success() {
-        bail!(
-            "{}: {}",
-            cannot(),
-            String::from_utf8_lossy(&output.stderr).trim()
-        );
+/// Returns the ids of files as objects of this kind. `keep` makes the objects.
+fn object_ids<'a>(
+    repository: &Path,
+    kind: &str,
+    files: impl IntoIterator<Item = &'a PathBuf>,
+    keep: bool,
+) -> anyhow::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for file in files {
+        names.extend_from_slice(&quoted(file.as_os_str()));
+        names.push(b'\n');
     }
-    Ok(())
+    let mut hash = git::command(repository);
+    hash.args(["hash-object", "-t", kind])
+        .args(keep.then_some("-w"))
+        .args(["--no-filters", "--stdin-paths"]);
+    let ids = String::from_utf8(git::run_with_input(hash, &names)?)?;
+    Ok(ids.lines().map(str::to_owned).collect())
 }
 
 /// Returns the hash of the content of a file, as pointers name it.
 pub(crate) fn sha256(file: &Path) -> io::Result<String> {
-    let mut file = File::open(file)?;
     let mut hasher = Sha256::new();
-    let mut piece = vec![0; 1 << 20];
-    loop {
-        match file.read(&mut piece) {
-            Ok(0) => return Ok(format!("{:x}", hasher.finalize())),
-            Ok(count) => hasher.update(&piece[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+    let file = File::open(file)?;
+    io::copy(&mut BufReader::with_capacity(1 << 20, file), &mut hasher)?;
+    Ok(format!("{:x}", hasher.finalize()))
 }
 
 /// Returns, by hash, the ids of commits that stand for content: each names its hash, and has no files. A machine that has
@@ -330,19 +314,6 @@ pub(crate) fn marks<'a>(
     oids: impl Iterator<Item = &'a String>,
     keep: bool,
 ) -> anyhow::Result<BTreeMap<String, String>> {
-    let ids = |kind: &str, files: &[PathBuf]| {
-        let mut names = Vec::new();
-        for file in files {
-            names.extend_from_slice(&quoted(file.as_os_str()));
-            names.push(b'\n');
-        }
-        let mut hash = git::command(repository);
-        hash.args(["hash-object", "-t", kind])
-            .args(keep.then_some("-w"))
-            .args(["--no-filters", "--stdin-paths"]);
-        let ids = String::from_utf8(git::run_with_input(hash, &names)?)?;
-        anyhow::Ok(ids.lines().map(str::to_owned).collect::<Vec<_>>())
-    };
     let oids: Vec<_> = oids.cloned().collect();
     if oids.is_empty() {
         return Ok(BTreeMap::new());
@@ -351,7 +322,7 @@ pub(crate) fn marks<'a>(
     fs::create_dir_all(&drafts)?;
     let none = drafts.join("none");
     fs::write(&none, "")?;
-    let tree = ids("tree", &[none])?.concat();
+    let tree = object_ids(repository, "tree", [&none], keep)?.concat();
     let by = "teamster <teamster@localhost> 0 +0000";
     let mut files = Vec::new();
     for oid in &oids {
@@ -360,7 +331,7 @@ pub(crate) fn marks<'a>(
         fs::write(&file, text)?;
         files.push(file);
     }
-    let marks = ids("commit", &files)?;
+    let marks = object_ids(repository, "commit", &files, keep)?;
     fs::remove_dir_all(&drafts)?;
     Ok(oids.into_iter().zip(marks).collect())
 }

@@ -1,13 +1,12 @@
 //! Submitting a repository: to a service of runs, which may be that of another machine.
 
 use std::fs::File;
-use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
 use teamster_api::{
-    BUNDLE, FileHasher, FileManifest, INCLUDED, ProblemCode, RunService, ServiceError, Workspace,
+    BUNDLE, FileManifest, INCLUDED, ProblemCode, RunService, ServiceError, Workspace,
 };
 use teamster_core::AgentError;
 use tokio::task::{JoinSet, spawn_blocking};
@@ -129,20 +128,10 @@ struct BundleFile {
 
 impl BundleFile {
     fn open(name: &str, path: &Path) -> anyhow::Result<Self> {
-        let mut file = File::open(path)?;
-        let mut hasher = FileHasher::new(name);
-        let mut piece = vec![0; 1 << 20];
-        loop {
-            match file.read(&mut piece) {
-                Ok(0) => break,
-                Ok(count) => hasher.update(&piece[..count]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+        let file = File::open(path)?;
         Ok(Self {
+            manifest: FileManifest::read(name, &file)?,
             file: Arc::new(file),
-            manifest: hasher.finish(),
         })
     }
 }

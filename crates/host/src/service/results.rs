@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use teamster_api::{
-    ARTIFACTS, BUNDLE, DiffQuery, FileHasher, FileList, FileManifest, PART_BYTES, PATCH,
-    ProblemCode, RunFile, ServiceError, ViewState, WorkspaceDiff, is_file_name, is_run_id,
+    ARTIFACTS, BUNDLE, DiffQuery, FileList, FileManifest, PART_BYTES, PATCH, ProblemCode, RunFile,
+    ServiceError, ViewState, WorkspaceDiff, is_file_name, is_run_id,
 };
 use teamster_core::WorkspaceResult;
 use teamster_core::time::{epoch_ms, millis};
@@ -156,16 +156,8 @@ impl LocalRuns {
         let results = self.ended_results(id).await?;
         let name = name.to_owned();
         unlimited(move || {
-            let mut file = results.open(&name)?;
-            let mut hasher = FileHasher::new(name);
-            let mut piece = vec![0; 64 * 1024];
-            loop {
-                let size = file.read(&mut piece).map_err(internal)?;
-                if size == 0 {
-                    return Ok(hasher.finish());
-                }
-                hasher.update(&piece[..size]);
-            }
+            let file = results.open(&name)?;
+            FileManifest::read(name, file).map_err(internal)
         })
         .await
     }

@@ -1,16 +1,13 @@
 //! The worktree of a run, for those who come later: its changes as data, as a patch and as a bundle.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use teamster_api::{DiffQuery, WorkspaceDiff};
 use teamster_core::WorkspaceResult;
 use teamster_core::text::{one_line, printable};
-use teamster_process::with_advice;
 
 use super::folder::Kind;
 use super::forgotten::remove_branch;
@@ -103,21 +100,8 @@ impl Kept {
     /// Fails if git does, if the repository is gone, or if the file cannot be written.
     pub fn write_patch(&self, to: &Path) -> anyhow::Result<()> {
         let end = self.end().context("the run has not ended")?;
-        let cannot = || format!("cannot write {}", to.display());
-        let file = File::create(to).with_context(cannot)?;
-        let mut command = self.range(end)?.patch();
-        let output = command
-            .stdout(file.try_clone().with_context(cannot)?)
-            .stderr(Stdio::piped())
-            .output();
-        let output = output.map_err(with_advice).context("cannot run git")?;
-        if !output.status.success() {
-            bail!(
-                "git: {}",
-                one_line(String::from_utf8_lossy(&output.stderr).trim())
-            );
-        }
-        file.sync_all().with_context(cannot)
+        let file = git::run_to_file(&mut self.range(end)?.patch(), to)?;
+        (file.sync_all()).with_context(|| format!("cannot write {}", to.display()))
     }
 
     /// Writes a git bundle of what the run has left: the refs `refs/teamster/RUN/head` and `refs/teamster/RUN/wip`, without
