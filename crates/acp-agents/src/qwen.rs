@@ -3,6 +3,8 @@
 //! Qwen Code is a fork of Gemini CLI, but its ACP output differs. The tool's name and each request's tokens are in
 //! `_meta`.
 
+mod tokens;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -23,6 +25,7 @@ use teamster_core::{
 use crate::agent::{ASKING, HooksFile, NamedAgent, capabilities, is_plain};
 use crate::mcp_name::Servers;
 use crate::words::known_by;
+use tokens::{Counted, Source};
 
 /// Its words about the model's answers. The second is the JavaScript engine's.
 const PHRASES: &[(&str, ErrorKind)] = &[
@@ -151,32 +154,13 @@ struct QwenDialect {
     servers: Servers,
     /// The folder of the CLI's projects.
     projects: Option<PathBuf>,
-    /// Usage of the main agent in the active turn, and of its sub-agents. What these use after a turn is in the next one,
-    /// which has little of the main agent's.
+    /// Usage of the main agent in the active turn, and of its sub-agents. What these use after a turn is in the next one.
     own: Counted,
     of_agents: Counted,
     /// Ids of calls and commands in the background, of whose end no turn has been about.
     background: HashSet<String>,
     /// Reasons of hooks that blocked calls whose end is still to come.
     blocked: Vec<String>,
-}
-
-/// Usage in a turn by its two sources.
-#[derive(Debug, Default)]
-struct Counted {
-    /// As printed. Requests for the rest of a cut answer are not.
-    printed: Option<Usage>,
-    /// As in the session's files.
-    recorded: Option<Usage>,
-}
-
-impl Counted {
-    /// Takes the larger figures: what is recorded may be incomplete, and so is what is printed.
-    fn take(&mut self) -> Option<Usage> {
-        let Self { printed, recorded } = std::mem::take(self);
-        let total = |usage: &Usage| usage.total_tokens();
-        [printed, recorded].into_iter().flatten().max_by_key(total)
-    }
 }
 
 impl QwenDialect {
@@ -259,7 +243,7 @@ impl Dialect for QwenDialect {
             number("thoughtTokens"),
         );
         let of_agent = meta["parentToolCallId"].is_string();
-        add(&mut self.counted(of_agent).printed, usage);
+        self.counted(of_agent).add(Source::Printed, usage);
     }
 
     /// What the agent reports about itself is marked.
@@ -371,7 +355,7 @@ impl Dialect for QwenDialect {
                 number("thoughtsTokenCount"),
             );
             let of_agent = line["isSidechain"] == true;
-            add(&mut self.counted(of_agent).recorded, usage);
+            self.counted(of_agent).add(Source::Recorded, usage);
         }
     }
 
@@ -426,10 +410,6 @@ fn usage(input: u64, output: Option<u64>, cached: Option<u64>, thoughts: Option<
         .output_tokens(output)
         .cache_read_tokens(cached)
         .reasoning_tokens(thoughts)
-}
-
-fn add(sum: &mut Option<Usage>, usage: Usage) {
-    *sum = Some(sum.map_or(usage, |sum| sum.plus(usage)));
 }
 
 /// Returns an edit in words, from its raw output.

@@ -73,6 +73,8 @@ pub struct AcpProtocol {
     answer: Option<Answer>,
     /// The active turn that the agent began by itself.
     own: Option<OwnTurn>,
+    /// True if the agent begins another one right after the turn that ends.
+    begins_next: bool,
     turn: TurnSoFar,
     /// The agent's ids of calls of earlier turns.
     earlier: HashSet<String>,
@@ -137,6 +139,7 @@ impl AcpProtocol {
             prompt_id: None,
             answer: None,
             own: None,
+            begins_next: false,
             turn: TurnSoFar::default(),
             earlier: HashSet::new(),
             live: LiveOutput::default(),
@@ -313,6 +316,9 @@ impl Decoder for AcpProtocol {
         self.forget_turn();
         self.text = Joiner::default();
         self.thoughts = Joiner::default();
+        if std::mem::take(&mut self.begins_next) {
+            self.own = Some(OwnTurn::Announced);
+        }
         let failed = end.as_ref().map(|end| end.failed).filter(|_| !is_cut);
         let end = end.unwrap_or_default();
         DecodedResult {

@@ -194,8 +194,10 @@ fn usage_of_a_sub_agent_is_added_to_the_main_agents() {
     assert_eq!(usage(), None);
     // One in the foreground is printed too, and counts once.
     dialect.record_line(line);
-    dialect
-        .meta(&json!({"parentToolCallId": "c1", "usage": {"inputTokens": 60, "outputTokens": 5}}));
+    dialect.meta(
+        &json!({"parentToolCallId": "c1", "usage": {"inputTokens": 60, "outputTokens": 5,
+        "thoughtTokens": 0, "cachedReadTokens": 0}}),
+    );
     let figures = dialect.figures(&Value::Null, &TurnSoFar::default());
     assert_eq!(figures.usage.unwrap().input_tokens, Some(60));
 }
@@ -203,7 +205,10 @@ fn usage_of_a_sub_agent_is_added_to_the_main_agents() {
 #[test]
 fn requests_that_are_not_printed_are_in_the_record() {
     let mut dialect = (QWEN.dialect)(&ExecuteParams::default());
-    dialect.meta(&json!({"usage": {"inputTokens": 100, "outputTokens": 20}}));
+    dialect.meta(
+        &json!({"usage": {"inputTokens": 100, "outputTokens": 20, "thoughtTokens": 0,
+        "cachedReadTokens": 30}}),
+    );
     // As version 0.24.4 wrote it, shortened.
     let line = r#"{"type":"assistant","message":{"role":"model"},"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":20,"thoughtsTokenCount":0,"totalTokenCount":120,"cachedContentTokenCount":30}}"#;
     for _ in 0..5 {
@@ -219,12 +224,36 @@ fn requests_that_are_not_printed_are_in_the_record() {
     );
     assert_eq!(usage.cache_read_tokens, Some(150));
     // Without a record, what is printed counts.
-    dialect.meta(&json!({"usage": {"inputTokens": 100, "outputTokens": 20}}));
+    dialect.meta(&json!({"usage": {"inputTokens": 100, "outputTokens": 25}}));
     let usage = dialect
         .figures(&Value::Null, &TurnSoFar::default())
         .usage
         .unwrap();
-    assert_eq!(usage.output_tokens, Some(20));
+    assert_eq!(usage.output_tokens, Some(25));
+}
+
+#[test]
+fn a_request_that_is_recorded_after_its_turn_counts_once() {
+    let mut dialect = (QWEN.dialect)(&ExecuteParams::default());
+    let printed = |input: u64| {
+        json!({"usage": {"inputTokens": input, "outputTokens": 20, "thoughtTokens": 0,
+            "cachedReadTokens": 0}})
+    };
+    let recorded = |input: u64| {
+        json!({"type": "assistant", "usageMetadata": {"promptTokenCount": input,
+            "candidatesTokenCount": 20, "thoughtsTokenCount": 0, "cachedContentTokenCount": 0}})
+        .to_string()
+    };
+    let input = |dialect: &mut Box<dyn Dialect>| {
+        let figures = dialect.figures(&Value::Null, &TurnSoFar::default());
+        figures.usage.and_then(|usage| usage.input_tokens)
+    };
+    dialect.meta(&printed(100));
+    assert_eq!(input(&mut dialect), Some(100));
+    dialect.meta(&printed(300));
+    dialect.record_line(&recorded(100));
+    dialect.record_line(&recorded(300));
+    assert_eq!(input(&mut dialect), Some(300));
 }
 
 // Made by hand: a line of version 0.24.4, shortened.

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use teamster_core::provider::Events;
+use teamster_core::provider::{Decoder, Events};
 use teamster_core::{AgentError, AgentEvent, ErrorKind, TurnEnd};
 
 use super::{AcpProtocol, CANCELLED, End, cut_short};
@@ -37,10 +37,14 @@ pub(super) struct Answer {
 }
 
 /// A turn that the agent began by itself.
-#[derive(Debug)]
-pub(super) struct OwnTurn {
-    /// True if the agent also announces its end.
-    announced: bool,
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OwnTurn {
+    /// It ends when the agent is silent.
+    Unannounced,
+    /// The agent also announces its end.
+    Announced,
+    /// The end was announced, and the agent's record of the turn is read meanwhile.
+    Ended,
 }
 
 impl AcpProtocol {
@@ -74,8 +78,9 @@ impl AcpProtocol {
         if self.cancelling {
             return Some(AFTER_ANSWER);
         }
-        match &self.own {
-            Some(own) if own.announced => None,
+        match self.own {
+            Some(OwnTurn::Announced) => None,
+            Some(OwnTurn::Ended) => Some(AFTER_ANSWER),
             _ if !self.permissions.is_empty() => None,
             _ if self.turn.late_calls() || self.waits_for_background() => None,
             None if self.dialect.awaits_record() => Some(FOR_RECORD),
@@ -147,7 +152,7 @@ impl AcpProtocol {
     /// Begins a turn that the agent did not announce, unless there is a turn.
     pub(super) fn begin_own(&mut self) {
         if !self.is_active() {
-            self.own = Some(OwnTurn { announced: false });
+            self.own = Some(OwnTurn::Unannounced);
         }
     }
 
@@ -158,6 +163,9 @@ impl AcpProtocol {
 
     /// Ends what follows an answer, or a turn of the agent's own, by an interruption.
     pub(super) fn interrupt_late(&mut self, out: &mut Events) {
+        if self.own == Some(OwnTurn::Ended) {
+            return self.end_own(out);
+        }
         let goes_on = self.own.is_some() || self.waits_for_background();
         if let Some(session) = self.session.clone().filter(|_| goes_on) {
             write::cancel(&mut self.outbox, &session);
@@ -182,9 +190,9 @@ impl AcpProtocol {
 
     /// Ends the turn with its process. Returns whether the agent was in a turn whose end it would have announced.
     pub(super) fn end_with_process(&mut self, out: &mut Events) -> bool {
-        let is_cut = (self.own.take_if(|own| own.announced)).is_some();
+        let is_cut = self.own.take_if(|own| *own == OwnTurn::Announced);
         self.end_after_silence(out);
-        is_cut
+        is_cut.is_some()
     }
 
     fn end_own(&mut self, out: &mut Events) {
@@ -206,11 +214,18 @@ impl AcpProtocol {
     pub(super) fn announced(&mut self, message: &Message<'_>, out: &mut Events) -> bool {
         let method = message.method.as_deref().unwrap_or_default();
         match self.dialect.announces(method) {
+            Some(Announcement::Begin) if self.own == Some(OwnTurn::Ended) => {
+                self.end_own(out);
+                self.begins_next = true;
+            }
             Some(Announcement::Begin) if self.may_begin() => {
-                self.own = Some(OwnTurn { announced: true });
+                self.own = Some(OwnTurn::Announced);
             }
             Some(Announcement::End) if self.prompt_id.is_none() => {
-                if self.own.is_some() {
+                let has_events = self.turn.has_answer() || self.turn.used_tools();
+                if self.own.is_some() && has_events && self.record_files().is_some() {
+                    self.own = Some(OwnTurn::Ended);
+                } else if self.own.is_some() {
                     self.end_own(out);
                 }
             }

@@ -9,8 +9,13 @@ use super::*;
 use crate::dialect::Announcement;
 
 /// An agent that announces its own turns, and works in the background while its last call has this status.
+#[derive(Default)]
 struct Announcing {
     is_working: bool,
+    /// True if it has a record of each session.
+    has_record: bool,
+    /// Number of lines of the record in the turn.
+    lines: u64,
 }
 
 impl Dialect for Announcing {
@@ -33,12 +38,32 @@ impl Dialect for Announcing {
     fn works_in_background(&self) -> bool {
         self.is_working
     }
+
+    fn record_files(&self, session: &str) -> Option<RecordFiles> {
+        let files = || RecordFiles::new("/r", vec![format!("{session}.jsonl")], &["\"usage\""]);
+        self.has_record.then(files)
+    }
+
+    fn record_line(&mut self, _: &str) {
+        self.lines += 1;
+    }
+
+    fn figures(&mut self, _: &Value, _: &TurnSoFar) -> Figures {
+        let mut figures = Figures::default();
+        let lines = std::mem::take(&mut self.lines);
+        figures.usage = (lines > 0).then(|| Usage::default().input_tokens(lines));
+        figures
+    }
 }
 
 fn announcing(one_turn: bool) -> Talk {
     let mut settings = settings();
     settings.one_turn = one_turn;
-    let mut talk = Talk::with(Box::new(Announcing { is_working: false }), settings);
+    with_dialect(Announcing::default(), settings)
+}
+
+fn with_dialect(dialect: Announcing, settings: AcpSettings) -> Talk {
+    let mut talk = Talk::with(Box::new(dialect), settings);
     talk.initialized(json!({}));
     talk.answer("session/new", json!({"sessionId": SESSION}));
     talk
@@ -173,6 +198,51 @@ fn a_session_has_the_turns_of_its_agent_too() {
     talk.text("new");
     let events = talk.end("end_turn");
     assert_eq!(names(&events), ["text", "turn_end", "done"]);
+}
+
+#[test]
+fn the_record_of_an_announced_turn_is_read_before_its_end() {
+    let keeping = Announcing {
+        has_record: true,
+        ..Announcing::default()
+    };
+    let mut talk = with_dialect(keeping, settings());
+    talk.begin("hi");
+    talk.text("It runs. ");
+    talk.end("end_turn");
+    announce(&mut talk, "_own/begin");
+    talk.text("It is over.");
+    announce(&mut talk, "_own/end");
+    assert!(!talk.assembler.is_over());
+    assert!(talk.assembler.awaited_silence().is_some());
+    talk.assembler.record_line("{}");
+    let events = talk.ended();
+    assert_eq!(result(&events).text, "It is over.");
+    assert_eq!(result(&events).usage.unwrap().input_tokens, Some(1));
+
+    // The next one, which begins at once, is a turn by itself.
+    announce(&mut talk, "_own/begin");
+    talk.text("One.");
+    announce(&mut talk, "_own/end");
+    announce(&mut talk, "_own/begin");
+    assert_eq!(result(&talk.ended()).text, "One.");
+    talk.text("Two.");
+    assert_eq!(
+        talk.assembler.turn(),
+        Some(teamster_core::provider::TurnOrigin::Unasked)
+    );
+    assert_eq!(talk.assembler.awaited_silence(), None);
+    announce(&mut talk, "_own/end");
+    assert_eq!(result(&talk.ended()).text, "Two.");
+
+    // An interruption in between comes after the end.
+    announce(&mut talk, "_own/begin");
+    talk.text("Three.");
+    announce(&mut talk, "_own/end");
+    talk.command(SessionCommand::Interrupt);
+    let events = talk.ended();
+    assert_eq!(result(&events).text, "Three.");
+    assert_eq!(result(&events).status, RunStatus::Completed);
 }
 
 #[test]
