@@ -1,5 +1,4 @@
 //! Agents that stand in for named ones.
-#![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::path::Path;

@@ -1,5 +1,4 @@
 //! Runs and sessions of an agent that is started by a command.
-#![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::path::Path;

@@ -146,7 +146,6 @@ mod tests {
         assert!(written["hooks"]["UserPromptSubmit"][0]["hooks"][0]["type"] == "command");
     }
 
-    #[cfg(unix)]
     #[test]
     fn a_hook_never_keeps_a_prompt_from_the_agent() {
         use std::os::unix::ffi::OsStrExt;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use nix::unistd::geteuid;
 use serde_json::{Value, json};
 use teamster_core::provider::{Args, Launch, Signal, Stdin, StopStep, is_uuid};
 use teamster_core::{
@@ -241,7 +242,7 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     }
     sub_agents::check(params)?;
     mcp::check(params)?;
-    if params.permission == PermissionMode::Bypass && is_root() && !is_sandbox(params) {
+    if params.permission == PermissionMode::Bypass && geteuid().is_root() && !is_sandbox(params) {
         return Err(AgentError::refused(
             "permission",
             "Claude Code refuses to bypass permissions as root; run it as another user, or, if this \
@@ -250,16 +251,6 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
         .kind(ErrorKind::Permission));
     }
     Ok(())
-}
-
-#[cfg(unix)]
-fn is_root() -> bool {
-    nix::unistd::geteuid().is_root()
-}
-
-#[cfg(not(unix))]
-fn is_root() -> bool {
-    false
 }
 
 /// Returns whether the user has declared this machine a sandbox. It is never declared for them.

@@ -262,8 +262,6 @@ fn platform() -> Option<(&'static str, &'static str)> {
         ("linux" | "android", "aarch64") => ("codex-linux-arm64", "aarch64-unknown-linux-musl"),
         ("macos", "x86_64") => ("codex-darwin-x64", "x86_64-apple-darwin"),
         ("macos", "aarch64") => ("codex-darwin-arm64", "aarch64-apple-darwin"),
-        ("windows", "x86_64") => ("codex-win32-x64", "x86_64-pc-windows-msvc"),
-        ("windows", "aarch64") => ("codex-win32-arm64", "aarch64-pc-windows-msvc"),
         _ => return None,
     })
 }

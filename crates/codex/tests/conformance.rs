@@ -1,5 +1,5 @@
 //! The conformance suite that every provider must pass.
-#![cfg(all(test, unix))]
+#![cfg(test)]
 
 use std::path::Path;
 

@@ -1,14 +1,11 @@
 #![doc = include_str!("../README.md")]
 #![warn(missing_docs)]
 
-#[cfg(unix)]
 pub mod fake_agent;
 pub mod fake_mcp_server;
-#[cfg(unix)]
 pub mod stand_in;
 
 /// Writes a program, such as a shell script, that every user may execute.
-#[cfg(unix)]
 pub fn write_program(path: &std::path::Path, text: impl AsRef<[u8]>) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::write(path, text)?;

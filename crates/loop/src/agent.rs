@@ -1,7 +1,7 @@
 //! Parameters of an agent's processes, from the files of its directory.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -10,6 +10,7 @@ use serde_json::Value;
 use teamster_core::provider::{LoopContext, LoopSettings};
 use teamster_core::{ExecuteParams, PermissionMode};
 use teamster_mcp_config::config::parse_available;
+use teamster_process::open_regular_file;
 
 use crate::folder::{AgentFolder, ORCHESTRATOR};
 use crate::log::Log;
@@ -160,10 +161,7 @@ fn write_copy_without(
 
 /// Reads a regular file. Anything else is an error: a pipe without a writer would block.
 fn read(path: &Path) -> io::Result<String> {
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("this is not a regular file"));
-    }
-    fs::read_to_string(path)
+    io::read_to_string(open_regular_file(File::options().read(true), path)?)
 }
 
 /// Writes the settings file for the CLI.
@@ -284,18 +282,15 @@ mod tests {
         fs::write(directory.path().join(".mcp.json"), "{").unwrap();
         let error = params(&settings, &folder, &env).unwrap_err();
         assert!(error.name.contains(".mcp.json"), "{error}");
-        #[cfg(unix)]
-        {
-            // A pipe without a writer.
-            let pipe = directory.path().join(".mcp.json");
-            fs::remove_file(&pipe).unwrap();
-            nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-            let error = params(&settings, &folder, &env).unwrap_err();
-            assert!(
-                error.problem.ends_with("this is not a regular file"),
-                "{error}"
-            );
-        }
+        // A pipe without a writer.
+        let pipe = directory.path().join(".mcp.json");
+        fs::remove_file(&pipe).unwrap();
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let error = params(&settings, &folder, &env).unwrap_err();
+        assert!(
+            error.problem.ends_with("it is not a regular file"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -217,7 +217,7 @@ impl LoopBuilder {
         let Self {
             directory,
             providers,
-            config,
+            mut config,
             environment,
             variables,
             control,
@@ -257,10 +257,10 @@ impl LoopBuilder {
         let prompts = Prompts::read(&settings, &directory)?;
         let (params, _) = crate::params(&settings, &folder, &file)?;
         let mut options = options.with_settings(&settings);
+        config.spill_limit_bytes = UNREAD_OUTPUT_LIMIT;
+        config.observer = Some(settings.stderr_to(&log));
         let config_of = |info: &CliInfo| {
             let mut config = config.clone();
-            config.spill_limit_bytes = UNREAD_OUTPUT_LIMIT;
-            config.observer = Some(settings.stderr_to(&log));
             if config.container.is_none() {
                 config.program = program(info, &own, &file);
             }
@@ -331,7 +331,6 @@ fn runtime_config(
     file: &BTreeMap<String, String>,
     log: &Log,
 ) -> RuntimeConfig {
-    config.spill_limit_bytes = UNREAD_OUTPUT_LIMIT;
     if config.container.is_none() {
         // It is about this machine.
         config.program = program(settings.agent, variable, file).or(config.program);
@@ -339,7 +338,6 @@ fn runtime_config(
     if settings.adapter_kind() == AdapterKind::Hot {
         config.exit_grace = Some(EXIT_GRACE);
     }
-    config.observer = Some(settings.stderr_to(log));
     config.on_start = Some(settings.starts_to(log));
     config
 }

@@ -18,8 +18,10 @@ pub trait Clock: Send + Sync {
     /// Returns the time since a fixed moment. It never decreases.
     fn elapsed(&self) -> Duration;
 
-    /// Waits for this duration.
-    fn sleep(&self, duration: Duration) -> Waiting<'_>;
+    /// Waits for this duration. Default: by Tokio's clock.
+    fn sleep(&self, duration: Duration) -> Waiting<'_> {
+        Box::pin(tokio::time::sleep(duration))
+    }
 }
 
 /// System clock.
@@ -52,10 +54,6 @@ impl Clock for SystemClock {
     fn elapsed(&self) -> Duration {
         self.begun.elapsed()
     }
-
-    fn sleep(&self, duration: Duration) -> Waiting<'_> {
-        Box::pin(tokio::time::sleep(duration))
-    }
 }
 
 /// Clock that follows Tokio's, from a given wall-clock time. With Tokio's time paused, tests need no real time.
@@ -83,10 +81,6 @@ impl Clock for TokioClock {
 
     fn elapsed(&self) -> Duration {
         self.begun.elapsed()
-    }
-
-    fn sleep(&self, duration: Duration) -> Waiting<'_> {
-        Box::pin(tokio::time::sleep(duration))
     }
 }
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
 use std::thread;
@@ -56,7 +57,7 @@ pub fn read(path: &Path) -> io::Result<Option<BTreeMap<String, String>>> {
 
 fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     let kind = fs::metadata(path)?.file_type();
-    let is_pipe = is_pipe(kind);
+    let is_pipe = kind.is_fifo();
     if !kind.is_file() && !is_pipe {
         return Err(io::Error::other("this is neither a file nor a pipe"));
     }
@@ -85,16 +86,6 @@ fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
             PIPE_LIMIT.as_secs()
         )))
     })
-}
-
-#[cfg(unix)]
-fn is_pipe(kind: fs::FileType) -> bool {
-    std::os::unix::fs::FileTypeExt::is_fifo(&kind)
-}
-
-#[cfg(not(unix))]
-fn is_pipe(_: fs::FileType) -> bool {
-    false
 }
 
 #[cfg(test)]

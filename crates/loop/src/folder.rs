@@ -2,12 +2,13 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use teamster_process::{DRAFT_PREFIX, FileMode, replace_file};
+use teamster_process::{DRAFT_PREFIX, FileMode, open_regular_file, replace_file};
 use teamster_runner::try_lock_past_probes;
 
 #[cfg(test)]
@@ -271,16 +272,8 @@ impl Drop for AgentFolder {
 
 /// Reads a JSON file. Returns `None` if it is missing, invalid or too long.
 pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
-    let mut options = OpenOptions::new();
-    options.read(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        // A pipe without a writer must not block.
-        options.custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
-    }
+    let file = open_regular_file(OpenOptions::new().read(true), path).ok()?;
     let mut text = Vec::new();
-    let file = options.open(path).ok()?;
     file.take(LONGEST_JSON).read_to_end(&mut text).ok()?;
     serde_json::from_slice(&text).ok()
 }
@@ -293,12 +286,16 @@ pub(crate) fn append_json_lines_within(
     max_bytes: u64,
 ) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|file| file.len() >= max_bytes) {
-        let mut old = path.to_owned().into_os_string();
-        old.push(".1");
-        // Without a place for the old file, it is removed.
-        fs::rename(path, old).or_else(|_| fs::remove_file(path))?;
+        rotate(path)?;
     }
     append_json_lines(path, values)
+}
+
+/// Gives a file the suffix `.1`. Without a place for it, it is removed.
+pub(crate) fn rotate(path: &Path) -> io::Result<()> {
+    let mut old = path.to_owned().into_os_string();
+    old.push(".1");
+    fs::rename(path, old).or_else(|_| fs::remove_file(path))
 }
 
 fn append_json_lines(path: &Path, values: &[impl Serialize]) -> io::Result<()> {
@@ -325,10 +322,7 @@ fn append_json_lines(path: &Path, values: &[impl Serialize]) -> io::Result<()> {
 pub(crate) fn read_last_json_line<T: DeserializeOwned>(path: &Path) -> Option<T> {
     /// Bytes that are read from the end. A line is far shorter.
     const END: u64 = 64 << 10;
-    if !fs::metadata(path).ok()?.is_file() {
-        return None;
-    }
-    let mut file = File::open(path).ok()?;
+    let mut file = open_regular_file(OpenOptions::new().read(true), path).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(END)))
         .ok()?;
@@ -340,10 +334,19 @@ pub(crate) fn read_last_json_line<T: DeserializeOwned>(path: &Path) -> Option<T>
 
 /// Replaces a JSON file atomically: readers see the old or the new content.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> io::Result<()> {
+    // Other users may read these files.
+    write_json_for(FileMode::New, path, value)
+}
+
+/// Replaces a JSON file as [`write_json`] does, for these users.
+pub(crate) fn write_json_for(
+    mode: FileMode,
+    path: &Path,
+    value: &impl Serialize,
+) -> io::Result<()> {
     let mut text = serde_json::to_vec_pretty(value)?;
     text.push(b'\n');
-    // Other users may read these files.
-    replace_file(path, &text, FileMode::New)
+    replace_file(path, &text, mode)
 }
 
 /// Removes drafts of killed writers. A draft that cannot be removed does no harm.
@@ -373,21 +376,9 @@ fn remove(path: &Path) -> io::Result<()> {
 
 /// Returns whether the open file is the one at this path.
 fn is_same(file: &File, path: &Path) -> bool {
-    let Ok(there) = fs::metadata(path) else {
-        return false;
-    };
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let id = |data: fs::Metadata| (data.dev(), data.ino());
-        file.metadata().is_ok_and(|data| id(data) == id(there))
-    }
-    #[cfg(not(unix))]
-    {
-        // An open file cannot be removed on these systems.
-        let _ = (file, there);
-        true
-    }
+    let id = |data: fs::Metadata| (data.dev(), data.ino());
+    let there = fs::metadata(path).map(id);
+    there.is_ok_and(|there| file.metadata().is_ok_and(|data| id(data) == there))
 }
 
 /// Locks a directory. Also returns the process id of a previous holder that was killed.

@@ -1,17 +1,20 @@
 //! Log of a loop: `agent-loop.log`, to which the agent's hooks append too.
 
 use std::fmt;
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use nix::fcntl::OFlag;
 use teamster_core::sync::lock;
 
 use crate::clock::{Clock, stamp};
+use crate::folder::rotate;
 
 /// Maximum length of a line, in bytes. A longer line is cut.
 const LONGEST_LINE: usize = 4000;
@@ -113,10 +116,7 @@ impl Log {
             let mut bytes: usize = fitting.map(str::len).sum();
             if bytes == 0 {
                 if size > 0 {
-                    let mut old = path.clone().into_os_string();
-                    old.push(".1");
-                    // Without a place for the old file, it is removed.
-                    fs::rename(path, old).or_else(|_| fs::remove_file(path))?;
+                    rotate(path)?;
                 }
                 bytes = lines.find('\n').map_or(lines.len(), |end| end + 1);
             }
@@ -128,16 +128,15 @@ impl Log {
     }
 
     fn write(&self, lines: &str) -> io::Result<()> {
-        let mut options = OpenOptions::new();
-        options.create(true).append(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt;
-            // A pipe without a reader must not block.
-            options.custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
-        }
-        options.open(&self.0.path)?.write_all(lines.as_bytes())
+        open_to_append(&self.0.path)?.write_all(lines.as_bytes())
     }
+}
+
+/// Opens a log to append to it. A pipe without a reader does not block.
+pub(crate) fn open_to_append(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.create(true).append(true);
+    options.custom_flags(OFlag::O_NONBLOCK.bits()).open(path)
 }
 
 /// Writer that never blocks. It drops what cannot be written in time and reports how often.
@@ -348,7 +347,6 @@ mod tests {
         assert!(last.ends_with("read again\n"), "{last}");
     }
 
-    #[cfg(unix)]
     #[tokio::test(start_paused = true)]
     async fn directory_or_pipe_does_not_block_the_log() {
         let (directory, path, log) = log(100);

@@ -8,8 +8,6 @@
 //!   process is recorded.
 //! - A process is identified by its id and start time, so a later process with the same id is left alone.
 //! - A stop is persistent: only a start undoes it.
-//!
-//! This module is for Unix only.
 
 use std::ffi::OsString;
 use std::io;

@@ -13,6 +13,5 @@
 pub mod config;
 pub mod edit;
 pub mod lease;
-#[cfg(unix)]
 pub mod private_home;
 pub mod source;

@@ -1,5 +1,4 @@
 //! Tests of leases, with real processes that are killed, disks that fail, and users who edit.
-#![cfg(unix)]
 // All of this is test code.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 

@@ -194,7 +194,7 @@ fn not_executable(file: &Path) -> AgentError {
     ))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;

@@ -129,7 +129,6 @@ fn command(plan: &Plan) -> Command {
         })
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    #[cfg(unix)]
     command.process_group(0);
     if let Some(directory) = &plan.directory {
         command.current_dir(directory);

@@ -1,6 +1,8 @@
 //! Values of columns.
 
 use std::borrow::Cow;
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -102,15 +104,12 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
 }
 
 /// Prefix of a stored path that is not UTF-8. No absolute path begins with it.
-#[cfg(unix)]
 const BYTES: &str = "bytes:";
 
 /// Converts a path to an absolute one for a column. [`path_from_column`] restores it exactly.
 pub(crate) fn path_to_column(path: &Path) -> String {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    #[cfg(unix)]
     if path.to_str().is_none() {
-        use std::os::unix::ffi::OsStrExt as _;
         let bytes = path.as_os_str().as_bytes();
         let encoded = percent_encoding::percent_encode(bytes, percent_encoding::NON_ALPHANUMERIC);
         return format!("{BYTES}{encoded}");
@@ -120,40 +119,15 @@ pub(crate) fn path_to_column(path: &Path) -> String {
 
 /// Returns whether a column has a path that is percent-encoded, because it is not UTF-8.
 pub(crate) fn is_encoded(column: &str) -> bool {
-    #[cfg(unix)]
-    return column.starts_with(BYTES);
-    #[cfg(not(unix))]
-    return false;
+    column.starts_with(BYTES)
 }
 
 pub(crate) fn path_from_column(column: String) -> PathBuf {
-    #[cfg(unix)]
     if let Some(encoded) = column.strip_prefix(BYTES) {
-        use std::os::unix::ffi::OsStringExt as _;
         let bytes = percent_encoding::percent_decode_str(encoded).collect();
-        return PathBuf::from(std::ffi::OsString::from_vec(bytes));
+        return PathBuf::from(OsString::from_vec(bytes));
     }
     PathBuf::from(column)
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use std::os::unix::ffi::OsStringExt as _;
-
-    use super::*;
-
-    #[test]
-    fn a_path_is_read_back_as_it_was() {
-        let odd = std::ffi::OsString::from_vec(b"/a b/%41/\xff\xfe".to_vec());
-        for path in [
-            PathBuf::from("/"),
-            PathBuf::from("/a b/%41/ü"),
-            PathBuf::from(odd),
-        ] {
-            assert_eq!(path_from_column(path_to_column(&path)), path);
-        }
-        assert!(path_from_column(path_to_column(Path::new("x"))).is_absolute());
-    }
 }
 
 /// Returns the name of an enum variant on the wire.
@@ -165,4 +139,22 @@ pub(crate) fn word(value: &impl Serialize) -> Option<String> {
 /// Parses the name of an enum variant.
 pub(crate) fn from_word<T: DeserializeOwned>(word: String) -> Result<T, sqlx::Error> {
     serde_json::from_value(word.into()).map_err(|error| sqlx::Error::Decode(Box::new(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_read_back_as_it_was() {
+        let odd = OsString::from_vec(b"/a b/%41/\xff\xfe".to_vec());
+        for path in [
+            PathBuf::from("/"),
+            PathBuf::from("/a b/%41/ü"),
+            PathBuf::from(odd),
+        ] {
+            assert_eq!(path_from_column(path_to_column(&path)), path);
+        }
+        assert!(path_from_column(path_to_column(Path::new("x"))).is_absolute());
+    }
 }

@@ -110,8 +110,7 @@ fn mistyped(name: &str) -> Option<String> {
     let explicit = ["/", "./", "../"].iter().any(|is| name.starts_with(is));
     // `//user:password@host/database`
     let explicit = explicit && !name.starts_with("//");
-    let drive = cfg!(windows) && name.get(1..3).is_some_and(|is| matches!(is, ":\\" | ":/"));
-    if explicit || drive {
+    if explicit {
         return None;
     }
     if let Some((scheme, _)) = name.split_once("://") {

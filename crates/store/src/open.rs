@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -197,19 +198,13 @@ fn for_file(pool: AnyPoolOptions) -> AnyPoolOptions {
 fn make_file(path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(folder)?;
+        builder.recursive(true).mode(0o700).create(folder)?;
     }
     if path.is_dir() {
         return Err(io::Error::from(io::ErrorKind::IsADirectory));
     }
     let mut options = fs::OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
+    match options.write(true).create_new(true).mode(0o600).open(path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
     }

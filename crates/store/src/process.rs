@@ -42,13 +42,9 @@ impl Writer {
 }
 
 fn host() -> String {
-    #[cfg(unix)]
-    let name = nix::unistd::gethostname()
-        .ok()
-        .map(|name| name.to_string_lossy().into_owned());
-    #[cfg(not(unix))]
-    let name = std::env::var("COMPUTERNAME").ok();
-    name.filter(|name| !name.is_empty())
+    let name = nix::unistd::gethostname().ok();
+    name.map(|name| name.to_string_lossy().into_owned())
+        .filter(|name| !name.is_empty())
         .unwrap_or_else(|| "localhost".to_owned())
 }
 

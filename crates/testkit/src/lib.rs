@@ -15,19 +15,15 @@
 //! - `run_service` (feature `service`): a service of runs in memory, and the checks that every such service must pass.
 //! - `conformance` (feature `conformance`): the suite of checks that every provider must pass. It includes
 //!   `snapshot_tests!` and re-exports `insta`, whose assertions it uses.
-//!
-//! The fake agent, the stand-ins, [`proc`] and the suite use Unix processes, signals and pipes, so they exist
-//! on Unix only.
 #![warn(missing_docs)]
 
-#[cfg(all(unix, feature = "conformance"))]
+#[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod fixture;
 #[cfg(feature = "service")]
 pub mod http;
 pub mod mock_runtime;
 pub mod mutate;
-#[cfg(unix)]
 pub mod proc;
 pub mod replay;
 #[cfg(feature = "service")]
@@ -39,6 +35,4 @@ pub mod turns;
 
 #[cfg(feature = "conformance")]
 pub use insta;
-pub use teamster_fakes::fake_mcp_server;
-#[cfg(unix)]
-pub use teamster_fakes::{fake_agent, stand_in};
+pub use teamster_fakes::{fake_agent, fake_mcp_server, stand_in};

@@ -1,6 +1,5 @@
 //! Tests of the fake agent with real processes.
 
-#![cfg(unix)]
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
 
 mod input;

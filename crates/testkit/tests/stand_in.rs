@@ -1,6 +1,5 @@
 //! The stand-in of an agent in a loop, driven by the engine and the provider like the real CLI.
 
-#![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::fs;

@@ -4,6 +4,7 @@ mod address;
 mod shell;
 
 use std::collections::BTreeMap;
+use std::iter;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -221,7 +222,6 @@ fn definition(
 /// Returns the files, besides the user's own, from which the CLI takes servers: the machine's, and the project's if
 /// it is trusted. The project's root is not determined: every parent directory counts.
 fn other_files(params: &ExecuteParams) -> impl Iterator<Item = PathBuf> {
-    let machine = cfg!(unix).then(|| PathBuf::from("/etc/codex/config.toml"));
     let directory = match &params.working_directory {
         Some(directory) => std::path::absolute(directory).ok(),
         None => std::env::current_dir().ok(),
@@ -231,7 +231,7 @@ fn other_files(params: &ExecuteParams) -> impl Iterator<Item = PathBuf> {
         .flat_map(|directory| directory.ancestors())
         .map(|directory| directory.join(".codex/config.toml"))
         .collect();
-    machine.into_iter().chain(above)
+    iter::once(PathBuf::from("/etc/codex/config.toml")).chain(above)
 }
 
 fn table(file: PathBuf) -> ConfigTable {

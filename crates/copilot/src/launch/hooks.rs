@@ -90,7 +90,6 @@ mod tests {
     }
 
     #[test]
-    #[cfg(unix)]
     fn hooks_in_a_directory_that_json_cannot_contain_are_refused() {
         use std::ffi::OsStr;
         use std::os::unix::ffi::OsStrExt;

@@ -22,17 +22,12 @@ const SYSTEM: &str = "GEMINI_CLI_SYSTEM_SETTINGS_PATH";
 /// Default path of the administrator's settings.
 #[cfg(target_os = "macos")]
 const SYSTEM_SETTINGS: &str = "/Library/Application Support/GeminiCli/settings.json";
-#[cfg(windows)]
-const SYSTEM_SETTINGS: &str = r"C:\ProgramData\gemini-cli\settings.json";
-#[cfg(not(any(target_os = "macos", windows)))]
+#[cfg(not(target_os = "macos"))]
 const SYSTEM_SETTINGS: &str = "/etc/gemini-cli/settings.json";
-
-/// The system's variable for the user's home.
-const USERS: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
 
 /// Returns the CLI's home of the user.
 fn home(params: &ExecuteParams) -> Option<PathBuf> {
-    let users = || params.path_in_variable(USERS);
+    let users = || params.path_in_variable("HOME");
     params.path_in_variable(HOME).or_else(users)
 }
 
@@ -58,7 +53,7 @@ impl Locations {
             AgentError::refused(
                 "mcp_servers",
                 format!(
-                    "without {USERS} in the environment Gemini CLI's settings cannot be found; set \
+                    "without HOME in the environment Gemini CLI's settings cannot be found; set \
                  it, or {HOME}"
                 ),
             )
@@ -174,7 +169,6 @@ mod tests {
         let mut params = ExecuteParams::new("hi");
         params.working_directory = Some("/work".into());
         params.env.insert("HOME".into(), "/home/me".into());
-        params.env.insert("USERPROFILE".into(), "/home/me".into());
         params.env.insert(HOME.into(), String::new());
         let home = |params: &ExecuteParams| Locations::of(params).unwrap().home;
         assert_eq!(home(&params), Path::new("/home/me"));
@@ -182,7 +176,6 @@ mod tests {
         assert_eq!(home(&params), Path::new("/work/rel"));
         params.env.insert(HOME.into(), String::new());
         params.env.insert("HOME".into(), String::new());
-        params.env.insert("USERPROFILE".into(), String::new());
         let error = Locations::of(&params).unwrap_err();
         assert!(error.message.starts_with("mcp_servers: "), "{error}");
     }

@@ -158,43 +158,27 @@ fn problem_of(server: &McpServer) -> Option<String> {
                 ));
             }
             let is_blocked = |name: &str| BLOCKED_VARIABLES.contains(&name.to_uppercase().as_str());
-            if let Some(name) = env.keys().find(|name| is_blocked(name)) {
-                return Some(format!(
-                    "env.{name}: Gemini CLI does not pass this variable to a server; let the server's \
-                     command set it"
-                ));
-            }
-            unsafe_on_windows("env", env)
+            let name = env.keys().find(|name| is_blocked(name))?;
+            Some(format!(
+                "env.{name}: Gemini CLI does not pass this variable to a server; let the server's \
+                 command set it"
+            ))
         }
         McpTransport::Http { headers, .. } | McpTransport::Sse { headers, .. } => {
             let is_sent = |c: char| matches!(c, '\t' | ' '..='~' | '\u{80}'..='\u{ff}');
-            let wrong = headers
+            let (name, _) = headers
                 .iter()
-                .find(|(_, value)| !value.chars().all(is_sent));
-            if let Some((name, _)) = wrong {
-                return Some(format!(
-                    "headers.{name}: Gemini CLI sends only printable characters of Latin-1; encode the \
-                     value"
-                ));
-            }
-            unsafe_on_windows("headers", headers)
+                .find(|(_, value)| !value.chars().all(is_sent))?;
+            Some(format!(
+                "headers.{name}: Gemini CLI sends only printable characters of Latin-1; encode the \
+                 value"
+            ))
         }
         other => Some(format!(
             "type: Gemini CLI does not support {} servers",
             other.as_str()
         )),
     }
-}
-
-/// Refuses values that the CLI changes on Windows. There it also expands `%NAME%`, which cannot be escaped (from its
-/// source).
-fn unsafe_on_windows(field: &str, values: &BTreeMap<String, String>) -> Option<String> {
-    let (name, _) = values
-        .iter()
-        .find(|(_, value)| cfg!(windows) && value.matches('%').count() > 1)?;
-    Some(format!(
-        "{field}.{name}: on Windows Gemini CLI would replace what is between two `%`"
-    ))
 }
 
 /// Returns the definition of a server. Without a list for variables, it contains the secrets.

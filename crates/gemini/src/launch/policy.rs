@@ -27,9 +27,7 @@ const LEAVES_PLAN: &str = "exit_plan_mode";
 /// warning.
 #[cfg(target_os = "macos")]
 const SYSTEM_POLICIES: &str = "/Library/Application Support/GeminiCli/policies";
-#[cfg(windows)]
-const SYSTEM_POLICIES: &str = r"C:\ProgramData\gemini-cli\policies";
-#[cfg(not(any(target_os = "macos", windows)))]
+#[cfg(not(target_os = "macos"))]
 const SYSTEM_POLICIES: &str = "/etc/gemini-cli/policies";
 
 /// Maximum length of an MCP tool's name. The CLI cuts the middle out of a longer one.

@@ -233,7 +233,6 @@ fn ambiguous_values_are_refused_by_name() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn a_path_that_is_not_utf8_is_refused() {
     use std::os::unix::ffi::OsStringExt;

@@ -98,14 +98,7 @@ impl AgentLoop {
         if self.written && self.written_session == session {
             return;
         }
-        let file = SessionFile {
-            runtime: self.settings.name().to_owned(),
-            session_id: session.as_deref().map(str::to_owned),
-            pid: std::process::id(),
-            updated_at_epoch: self.clock.now().as_second(),
-            ended: false,
-            tick: self.current.clone(),
-        };
+        let file = self.session_file(session.as_ref(), false);
         match self.folder.write_json(SessionFile::NAME, &file) {
             Ok(()) => (self.written, self.written_session) = (true, session),
             Err(error) => {
@@ -121,6 +114,17 @@ impl AgentLoop {
         }
     }
 
+    fn session_file(&self, session: Option<&Id>, ended: bool) -> SessionFile {
+        SessionFile {
+            runtime: self.settings.name().to_owned(),
+            session_id: session.map(|id| (**id).to_owned()),
+            pid: std::process::id(),
+            updated_at_epoch: self.clock.now().as_second(),
+            ended,
+            tick: self.current.clone(),
+        }
+    }
+
     /// Records the tick in progress, or that there is none.
     pub(super) fn save_current_tick(&mut self, tick: Option<TickBegin>) {
         self.current = tick;
@@ -130,14 +134,7 @@ impl AgentLoop {
 
     /// Keeps the session for the next loop at a clean exit.
     pub(super) fn keep_session(&self) {
-        let file = SessionFile {
-            runtime: self.settings.name().to_owned(),
-            session_id: self.written_session.as_deref().map(str::to_owned),
-            pid: std::process::id(),
-            updated_at_epoch: self.clock.now().as_second(),
-            ended: true,
-            tick: None,
-        };
+        let file = self.session_file(self.written_session.as_ref(), true);
         if let Err(error) = self.folder.write_json(SessionFile::NAME, &file) {
             self.log_file_error(SessionFile::NAME, &error);
         }

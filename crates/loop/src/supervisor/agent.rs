@@ -300,13 +300,11 @@ impl Agent {
     /// Returns when [`poll`](Self::poll) has the next action, without further input.
     pub(crate) fn due(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Waiting { until }
-            | Phase::Failed { until }
-            | Phase::Stopping {
+            Phase::Stopping {
                 stage: StopStage::Grace { until },
                 ..
             } => Some(until),
-            _ => None,
+            _ => self.starts_at(),
         }
     }
 

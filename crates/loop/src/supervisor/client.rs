@@ -138,9 +138,7 @@ impl Client {
         }
         Ok(serde_json::from_str(&answer)?)
     }
-}
 
-impl Client {
     /// Returns the current status and the stream of later changes.
     ///
     /// # Errors

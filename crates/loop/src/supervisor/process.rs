@@ -1,17 +1,15 @@
 //! Start of loops, their exit, and cleanup after them.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream as StdStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use nix::fcntl::OFlag;
 use teamster_process::{ProcessIdentity, ProcessSignal, foreign_git_variables};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -20,6 +18,7 @@ use tokio::time::timeout;
 
 use super::agent::Exit;
 use super::config::{AgentConfig, FILE_VARIABLE};
+use crate::log::{Log, open_to_append};
 use crate::{ORCHESTRATOR, left_behind};
 
 /// Shell script that holds a loop until the supervisor has recorded it.
@@ -112,18 +111,14 @@ impl GatedLoop {
 
 /// Returns the path of the log of the loop in this directory.
 pub fn log_path(working_dir: &Path) -> PathBuf {
-    working_dir.join(ORCHESTRATOR).join("agent-loop.log")
+    working_dir.join(ORCHESTRATOR).join(Log::NAME)
 }
 
 fn open_log(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let mut options = OpenOptions::new();
-    options.create(true).append(true);
-    // A pipe without a reader must not block.
-    options.custom_flags(OFlag::O_NONBLOCK.bits());
-    options.open(path)
+    open_to_append(path)
 }
 
 /// Waits for the exit of a loop that this supervisor started.

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use teamster_api::agents::LastError;
-use teamster_process::{FileMode, ProcessIdentity, process_space, replace_file};
+use teamster_process::{FileMode, ProcessIdentity, process_space};
+
+use crate::folder::write_json_for;
 
 /// Version of the file format.
 const VERSION: u32 = 1;
@@ -128,9 +130,7 @@ impl State {
 
     /// Replaces the file atomically.
     pub(crate) fn write(&self, file: &Path) -> io::Result<()> {
-        let mut text = serde_json::to_vec_pretty(self)?;
-        text.push(b'\n');
-        replace_file(file, &text, FileMode::Private)
+        write_json_for(FileMode::Private, file, self)
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -135,11 +136,9 @@ impl Disk {
         self.ask(step, Moment::Before)?;
         let mut builder = fs::DirBuilder::new();
         builder.recursive(false);
-        #[cfg(unix)]
         if private {
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+            builder.mode(0o700);
         }
-        let _ = private;
         builder.create(path)
     }
 
@@ -148,9 +147,7 @@ impl Disk {
         self.ask(step, Moment::Before)?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(path)
+        options.mode(0o600).open(path)
     }
 
     /// Creates a file for this user only, with a unique name. Returns the file and its name.
@@ -188,9 +185,6 @@ impl Disk {
     /// Syncs a folder, so that its entries survive a power failure.
     pub(super) fn sync_folder(&self, step: Step, path: &Path) -> io::Result<()> {
         self.ask(step, Moment::Before)?;
-        if cfg!(not(unix)) {
-            return Ok(());
-        }
         match File::open(path)?.sync_all() {
             // Some file systems do not support it.
             Err(error)
@@ -208,18 +202,13 @@ impl Disk {
     /// Sets the owner and the group of a file to those of another, if they differ.
     pub(super) fn own(&self, step: Step, file: &File, like: &fs::Metadata) -> io::Result<()> {
         self.ask(step, Moment::Before)?;
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt as _;
-            let now = file.metadata()?;
-            let other = |new: u32, old: u32| (new != old).then_some(new);
-            let owner = other(like.uid(), now.uid());
-            let group = other(like.gid(), now.gid());
-            if owner.is_some() || group.is_some() {
-                std::os::unix::fs::fchown(file, owner, group)?;
-            }
+        let now = file.metadata()?;
+        let other = |new: u32, old: u32| (new != old).then_some(new);
+        let owner = other(like.uid(), now.uid());
+        let group = other(like.gid(), now.gid());
+        if owner.is_some() || group.is_some() {
+            fchown(file, owner, group)?;
         }
-        let _ = (file, like);
         Ok(())
     }
 
@@ -278,41 +267,20 @@ pub(super) fn is_same(path: &Path, file: &File) -> io::Result<bool> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
-    if cfg!(not(unix)) {
-        // An open file cannot be replaced on these systems.
-        return Ok(true);
-    }
     Ok(same_file(&there, &file.metadata()?))
 }
 
-/// Returns whether two names lead to one file. Returns `false` on systems that do not report it.
+/// Returns whether two names lead to one file.
 pub(super) fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt as _;
-        a.dev() == b.dev() && a.ino() == b.ino()
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = (a, b);
-        false
-    }
+    a.dev() == b.dev() && a.ino() == b.ino()
 }
 
 /// Returns whether two files have the same mode.
 pub(super) fn same_mode(a: &fs::Metadata, b: &fs::Metadata) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        a.permissions().mode() == b.permissions().mode()
-    }
-    #[cfg(not(unix))]
-    {
-        a.permissions() == b.permissions()
-    }
+    a.mode() == b.mode()
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::os::fd::OwnedFd;

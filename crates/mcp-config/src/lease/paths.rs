@@ -267,7 +267,6 @@ mod tests {
         );
     }
 
-    #[cfg(unix)]
     #[test]
     fn links_are_followed_also_where_they_lead_to_nothing() {
         use std::os::unix::fs::symlink;

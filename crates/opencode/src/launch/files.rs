@@ -170,8 +170,7 @@ fn user_folder(params: &ExecuteParams) -> Option<PathBuf> {
 }
 
 fn home(params: &ExecuteParams) -> Option<PathBuf> {
-    let name = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
-    variable(params, name).or_else(env::home_dir)
+    variable(params, "HOME").or_else(env::home_dir)
 }
 
 /// Returns the CLI's working directory, from the caller's extra arguments or from ours.

@@ -17,7 +17,6 @@ mod limits;
 mod observed;
 mod outcome;
 mod properties;
-#[cfg(unix)]
 mod providers;
 mod retry;
 mod sessions;

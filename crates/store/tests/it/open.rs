@@ -36,7 +36,6 @@ async fn use_it(store: &Store, name: &str) {
     assert!(store.run(name).await.unwrap().is_some());
 }
 
-#[cfg(unix)]
 fn mode(path: &Path) -> u32 {
     use std::os::unix::fs::PermissionsExt as _;
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -173,14 +172,11 @@ async fn a_new_file_and_its_folders_are_for_the_user_alone() {
         .collect();
     names.sort();
     assert_eq!(names, ["store.db", "store.db-shm", "store.db-wal"]);
-    #[cfg(unix)]
-    {
-        for name in names {
-            assert_eq!(mode(&file.with_file_name(&name)), 0o600, "{name}");
-        }
-        assert_eq!(mode(&folder.path().join("a")), 0o700);
-        assert_eq!(mode(&folder.path().join("a/b")), 0o700);
+    for name in names {
+        assert_eq!(mode(&file.with_file_name(&name)), 0o600, "{name}");
     }
+    assert_eq!(mode(&folder.path().join("a")), 0o700);
+    assert_eq!(mode(&folder.path().join("a/b")), 0o700);
     store.close().await;
     let left = fs::read_dir(file.parent().unwrap()).unwrap().count();
     assert_eq!(left, 1, "the journal is moved to the file");

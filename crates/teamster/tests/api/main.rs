@@ -1,11 +1,10 @@
 //! Tests of the public API, as applications use it.
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
-#[cfg(all(unix, feature = "blocking", feature = "typed"))]
+#[cfg(all(feature = "blocking", feature = "typed"))]
 mod answers;
 mod dependencies;
 mod errors;
-#[cfg(unix)]
 mod examples;
 mod guesses;
 mod own_provider;

@@ -8,7 +8,7 @@
 use std::fmt::Write;
 
 /// Path of the shell that every Unix has.
-const SHELL: Option<&str> = if cfg!(unix) { Some("/bin/sh") } else { None };
+const SHELL: &str = "/bin/sh";
 
 /// Variables that a shell reserves, as seen in dash and bash: it refuses or evaluates the assignment, or the program
 /// gets another value.
@@ -53,13 +53,6 @@ pub(super) fn with_variables(
             args: args.to_vec(),
         });
     }
-    let Some(shell) = SHELL else {
-        return Err(
-            "env: only on Unix can Codex give it to a server without showing it to other users; let the \
-             server read it from a file"
-                .to_owned(),
-        );
-    };
     if command.starts_with('-') {
         return Err(
             "command: it begins with `-`, so the shell that sets env takes it for an \
@@ -83,7 +76,7 @@ pub(super) fn with_variables(
     ];
     all.extend_from_slice(args);
     Ok(Program {
-        command: shell.to_owned(),
+        command: SHELL.to_owned(),
         args: all,
     })
 }

@@ -1,6 +1,5 @@
 use std::collections::BTreeSet;
 use std::path::Path;
-#[cfg(unix)]
 use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
@@ -78,10 +77,6 @@ fn server_variables_are_set_by_a_shell_that_gets_only_names() {
         .env("HTTP_PROXY", "s3cr3t")
         .env("PATH", "");
     let params = params(vec![with_cwd(server, "/work dir")]);
-    if cfg!(not(unix)) {
-        assert!(refused(&params).starts_with("mcp_servers: t: env: "));
-        return;
-    }
     assert_eq!(
         settings(&params),
         [
@@ -205,7 +200,6 @@ fn names_in_the_files_that_the_cli_would_mix_are_taken() {
         taken.into_iter().map(|table| table.file).collect()
     };
     let mut expected = vec![PathBuf::from("/etc/codex/config.toml")];
-    expected.retain(|_| cfg!(unix));
     for above in root.join("a").ancestors() {
         expected.push(above.join(".codex/config.toml"));
     }
@@ -316,10 +310,8 @@ fn invalid_fields_are_refused_by_server_and_field() {
     for name in ["UID", "SHLVL", "_", "OPTIND", "BASHPID", "BASH_COMMAND"] {
         cases.push((stdio("t").env(name, "s3cr3t"), "t: env: "));
     }
-    if cfg!(unix) {
-        let server = McpServer::stdio("t", "-srv", ["x"]).env("A", "s3cr3t");
-        cases.push((server, "t: command: "));
-    }
+    let server = McpServer::stdio("t", "-srv", ["x"]).env("A", "s3cr3t");
+    cases.push((server, "t: command: "));
     for (server, begins) in cases {
         let message = refused(&params(vec![server]));
         assert!(
@@ -337,7 +329,6 @@ fn invalid_fields_are_refused_by_server_and_field() {
 }
 
 /// Starts a server as the CLI would, and returns its output: texts that each end with a NUL byte.
-#[cfg(unix)]
 fn seen(shell: Option<&str>, server: McpServer) -> Vec<String> {
     let launch = launch(&params(vec![server])).unwrap();
     let definition = launch.args.into_iter().find_map(|arg| {
@@ -373,7 +364,6 @@ fn seen(shell: Option<&str>, server: McpServer) -> Vec<String> {
 }
 
 /// Returns the environment of such a server.
-#[cfg(unix)]
 fn seen_env(shell: Option<&str>, values: &[(&str, &str)]) -> Vec<(String, String)> {
     let mut server = McpServer::stdio("t", "env", ["-0"]);
     for (name, value) in values {
@@ -386,7 +376,6 @@ fn seen_env(shell: Option<&str>, values: &[(&str, &str)]) -> Vec<(String, String
         .collect()
 }
 
-#[cfg(unix)]
 #[test]
 fn the_server_gets_exactly_its_variables_with_any_values() {
     let values = [
@@ -426,7 +415,6 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     // Programs have no variables on other platforms.
-    #[cfg(unix)]
     #[test]
     fn no_secret_is_in_an_argument_or_a_file(
         server in "[A-Za-z0-9_-]{1,20}",
@@ -457,7 +445,6 @@ proptest! {
         prop_assert!(given.iter().all(|(_, value)| *value == secret));
     }
 
-    #[cfg(unix)]
     #[test]
     fn any_value_and_argument_reaches_the_server(
         values in proptest::collection::btree_map("[A-Z][A-Z0-9]{3,8}_K", "[^\\x00]{0,30}", 1..4),

@@ -236,7 +236,6 @@ fn silently_changed_fields_are_refused_by_server_and_field() {
     assert!(launch(&params(vec![http("é\t")])).is_ok());
 }
 
-#[cfg(unix)]
 #[test]
 fn a_directory_that_is_not_utf8_is_refused() {
     use std::os::unix::ffi::OsStringExt;

@@ -9,7 +9,9 @@ use std::sync::Mutex;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use teamster_core::sync::lock;
-use teamster_process::{FileMode, replace_file};
+use teamster_process::FileMode;
+
+use crate::folder::write_json_for;
 
 /// What was done of a schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,8 +68,6 @@ impl Times {
     pub(super) fn set(&self, schedule: &str, handled: Handled) -> io::Result<()> {
         let mut of = lock(&self.of);
         of.insert(schedule.to_owned(), handled);
-        let mut text = serde_json::to_vec_pretty(&*of)?;
-        text.push(b'\n');
-        replace_file(&self.file, &text, FileMode::Private)
+        write_json_for(FileMode::Private, &self.file, &*of)
     }
 }
