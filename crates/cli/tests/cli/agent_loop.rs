@@ -122,39 +122,6 @@ impl Agent {
 }
 
 #[test]
-fn a_directory_that_cannot_be_used_is_reported() {
-    let ended = run(&mut teamster(["loop", "/nowhere/at/all"]));
-    assert_eq!(ended.code, Some(2));
-    assert_eq!(
-        ended.stderr,
-        "error: the agent's directory /nowhere/at/all cannot be used: No such file or directory (os error 2)\n"
-    );
-    assert_eq!(ended.stdout, "");
-}
-
-#[test]
-fn a_setting_that_cannot_be_is_reported_before_anything_starts() {
-    let agent = Agent::new(|plan| plan);
-    for (name, value, message) in [
-        (
-            "RUNTIME",
-            "cluade",
-            "RUNTIME: unknown provider `cluade`; available: claude, cline, codex, copilot, gemini, kilo, kimi, opencode, pi, qwen, embedded",
-        ),
-        (
-            "MIN_SLEEP",
-            "soon",
-            "MIN_SLEEP: expected a whole number of seconds, not `soon`",
-        ),
-    ] {
-        let ended = run(agent.command().env(name, value));
-        assert_eq!(ended.code, Some(2));
-        assert_eq!(ended.stderr, format!("error: {message}\n"));
-    }
-    assert!(agent.seen().is_empty());
-}
-
-#[test]
 fn a_tick_from_its_beginning_to_its_end() {
     let agent = Agent::new(|plan| plan.turn([Act::DidWork, Act::Tools, Act::Status]));
     fs::write(
@@ -305,10 +272,6 @@ fn prompts_of_ones_own() {
         _ => None,
     });
     assert_eq!(text.as_deref(), Some("Do as ./MEMORY.md says."));
-    let ended = run(agent.command().env("LIGHT_PROMPT_FILE", "none.md"));
-    assert_eq!(ended.code, Some(2));
-    let missing = agent.directory().join("none.md");
-    ended.stderr_has(missing.to_str().unwrap());
 }
 
 #[test]
@@ -321,12 +284,13 @@ fn a_pipe_without_a_writer_is_not_waited_for() {
     ended.stderr_has(".env: this is a pipe, and nothing has written to it");
 
     // A pipe that is filled late is read like a file; opening it to write waits for the reader.
-    let mut running = Running::start(agent.command().args(["--ticks", "1"]));
+    let mut command = agent.command();
+    let mut running = Running::start(command.env_remove("MIN_SLEEP").args(["--ticks", "1"]));
     let mut writer = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
     writer.write_all(b"MIN_SLEEP=7\n").unwrap();
     drop(writer);
     assert_eq!(running.wait().code(), Some(0));
-    assert!(agent.log().contains("tick 1 ok"), "{}", agent.log());
+    assert!(agent.log().contains(" min=7s "), "{}", agent.log());
 
     // The end is not waited for.
     let mut running = Running::start(&mut agent.command());

@@ -48,6 +48,11 @@ fn a_missing_or_invalid_directory_is_an_error() {
     let missing = directory.path().join("x");
     let error = AgentFolder::open(&missing).unwrap_err();
     assert!(matches!(error, FolderError::Unreachable { .. }), "{error}");
+    let shown = format!(
+        "the agent's directory {} cannot be used: ",
+        missing.display()
+    );
+    assert!(error.to_string().starts_with(&shown), "{error}");
     fs::write(&missing, "").unwrap();
     let error = AgentFolder::open(&missing).unwrap_err();
     assert!(matches!(error, FolderError::Unreachable { .. }), "{error}");

@@ -1,21 +1,7 @@
 //! What cannot work is named before anything starts.
 
-use std::fs;
-
 use super::Agent;
 use crate::cli::run;
-
-#[test]
-fn unusable_server_name_is_refused_before_the_first_tick() {
-    let agent = Agent::new(|plan| plan);
-    let servers = r#"{"mcpServers": {"a b/c": {"command": "serve"}}}"#;
-    fs::write(agent.directory().join(".mcp.json"), servers).unwrap();
-    let ended = run(agent.command().env("RUNTIME", "copilot"));
-    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
-    let expected = "error: .mcp.json: a b/c: name: ";
-    ended.stderr_begins(expected);
-    assert!(!agent.log().contains("tick 1"), "{}", agent.log());
-}
 
 #[test]
 fn invalid_setting_is_named_once() {
@@ -24,6 +10,10 @@ fn invalid_setting_is_named_once() {
         ("gemini", "GEMINI_REASONING", "high"),
         ("opencode", "OPENCODE_MODEL", "foo"),
         ("claude", "FULL_PROMPT_FILE", "none.md"),
+        ("claude", "MIN_SLEEP", "soon"),
+        ("claude", "MAX_TOKENS", "0"),
+        ("claude", "FALLBACK", "cluade"),
+        ("claude", "RUNTIME", "cluade"),
     ] {
         for adapter in ["hot", "cold"] {
             let mut command = agent.command();
@@ -35,6 +25,7 @@ fn invalid_setting_is_named_once() {
             assert!(!ended.stdout.contains(name), "{}", ended.stdout);
         }
     }
+    assert!(agent.seen().is_empty());
 }
 
 #[test]

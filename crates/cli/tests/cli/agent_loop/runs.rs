@@ -274,28 +274,6 @@ fn a_fallback_plays_a_tick_and_the_next_is_the_agents_again() {
 }
 
 #[test]
-fn invalid_fallback_or_limit_is_reported_before_the_start() {
-    let agent = Agent::new(|plan| plan);
-    for (name, value, message) in [
-        (
-            "FALLBACK",
-            "cluade",
-            "error: FALLBACK: no agent \"cluade\"; available: claude, ",
-        ),
-        (
-            "MAX_TOKENS",
-            "0",
-            "error: MAX_TOKENS: expected a number of tokens of at least 1, not `0`",
-        ),
-    ] {
-        let ended = run(agent.command().env(name, value));
-        assert_eq!(ended.code, Some(2), "{}", ended.stdout);
-        ended.stderr_begins(message);
-    }
-    assert!(agent.seen().is_empty());
-}
-
-#[test]
 fn a_limit_of_tokens_ends_a_tick() {
     let agent = Agent::new(|plan| plan.turn([Act::DidWork]));
     let mut command = agent.command();

@@ -3,7 +3,6 @@
 use std::fs;
 
 use nix::sys::signal::Signal;
-use nix::sys::stat::Mode;
 use teamster_testkit::stand_in::Act;
 
 use super::Agent;
@@ -36,40 +35,12 @@ fn the_log_has_the_process_of_the_cli_and_why_the_loop_ended() {
 }
 
 #[test]
-fn variables_from_a_pipe_are_read() {
-    let agent = Agent::new(|plan| plan.turn([Act::DidWork]));
-    let pipe = agent.directory().join(".env");
-    nix::unistd::mkfifo(&pipe, Mode::S_IRWXU).unwrap();
-    let writer = std::thread::spawn(move || fs::write(pipe, "MIN_SLEEP=soon\n"));
-    let ended = run(agent.command().env_remove("MIN_SLEEP"));
-    writer.join().unwrap().unwrap();
-    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
-    ended.stderr_begins("error: MIN_SLEEP: ");
-}
-
-#[test]
 fn a_file_without_an_end_is_not_read_for_ever() {
     let agent = Agent::new(|plan| plan);
     std::os::unix::fs::symlink("/dev/zero", agent.directory().join(".env")).unwrap();
     let ended = run(&mut agent.command());
     assert_eq!(ended.code, Some(2), "{}", ended.stdout);
     ended.stderr_has("neither a file nor a pipe");
-}
-
-#[test]
-fn a_server_whose_variable_is_not_set_is_left_out() {
-    let agent = Agent::new(|plan| plan.turn([Act::DidWork]));
-    let servers = r#"{"mcpServers": {"a": {"command": "serve", "env": {"K": "${NONE_SUCH}"}}}}"#;
-    fs::write(agent.directory().join(".mcp.json"), servers).unwrap();
-    let ended = run(agent.command().args(["--ticks", "1"]));
-    assert_eq!(ended.code, Some(0), "{}", ended.stdout);
-    let why = "the server a is left out: env.K: the variable NONE_SUCH is not set";
-    assert!(agent.log().contains(why), "{}", agent.log());
-    assert!(
-        agent.log().contains(" .orchestrator/mcp.json "),
-        "{}",
-        agent.log()
-    );
 }
 
 #[test]
