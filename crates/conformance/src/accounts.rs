@@ -3,18 +3,18 @@
 use std::path::Path;
 
 use teamster::Usage;
-use teamster_mock_model::Part;
+use teamster_mock_model::{Part, Request};
 use teamster_usage::{Dimension, Figures, Locations, Scan};
 
 use crate::conversation::Answer;
-use crate::play::Stage;
 use crate::played::{Played, SessionUsage};
 use crate::scenario::Scenario;
 
 /// Returns the usage of the session of the last run or turn. `None` if the others are not all of it, if one broke off,
 /// which may have used more than it knows, or if the CLI's files do not have the session.
 pub(crate) fn of_session(
-    stage: &Stage,
+    home: &Path,
+    requests: &[Request],
     scenario: &Scenario,
     played: &[Played],
 ) -> Option<SessionUsage> {
@@ -37,8 +37,8 @@ pub(crate) fn of_session(
         Some((sum.plus(usage), answers + count))
     })?;
     // A request for a title may come after the end of its run.
-    let most = stage.requests_from(0).iter().filter_map(Answer::of).count();
-    let files = of_files(&stage.location.home(), session)?;
+    let most = requests.iter().filter_map(Answer::of).count();
+    let files = of_files(home, session)?;
     Some(SessionUsage {
         files: files.usage,
         runs,

@@ -93,7 +93,12 @@ pub(crate) async fn play(
         played.push(after);
     }
     session.close().await;
-    let usage = accounts::of_session(&stage, scenario, &played);
+    let usage = accounts::of_session(
+        &stage.location.home(),
+        &stage.requests_from(0),
+        scenario,
+        &played,
+    );
     if let Some(last) = played.last_mut() {
         last.usage_of_session = usage;
         let left = location::processes_of(&stage.location.home());

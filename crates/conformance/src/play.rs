@@ -170,7 +170,12 @@ pub(crate) async fn play(
             config.record_to = Some(folder.into());
         }
         played.push(one(scenario, number, &stage, params, config).await?);
-        let usage = accounts::of_session(&stage, scenario, &played);
+        let usage = accounts::of_session(
+            &stage.location.home(),
+            &stage.requests_from(0),
+            scenario,
+            &played,
+        );
         if let Some(last) = played.last_mut() {
             last.usage_of_session = usage;
         }

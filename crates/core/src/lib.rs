@@ -30,6 +30,7 @@
 #![warn(missing_docs)]
 
 #[cfg(feature = "typed")]
+mod abort;
 mod answer;
 #[cfg(feature = "blocking")]
 pub mod blocking;
@@ -67,6 +68,7 @@ mod usage;
 mod workspace;
 
 #[cfg(feature = "typed")]
+pub use abort::{AbortHandle, Stopping};
 pub use answer::{Answer, AnswerError, run};
 pub use capabilities::{Capabilities, SystemPromptSupport};
 pub use cli_info::CliInfo;
@@ -95,7 +97,7 @@ pub use session::{
 };
 pub use session_provider::SessionProvider;
 pub use setters::IntoOption;
-pub use stream::{AbortHandle, EventStream, Stopping};
+pub use stream::EventStream;
 pub use sub_agent::SubAgent;
 pub use tokio_util::sync::CancellationToken;
 pub use usage::{ModelUsage, Usage};
