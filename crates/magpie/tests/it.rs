@@ -1,6 +1,5 @@
 //! Features that a provider has without any code elsewhere.
 #![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
 mod by_name;
 mod conformance;
