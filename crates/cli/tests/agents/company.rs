@@ -1,7 +1,7 @@
 //! A folder with agents, and commands to their supervisor.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
@@ -205,10 +205,4 @@ impl Drop for Supervisor {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// Returns whether the file exists and only its owner has access.
-pub(crate) fn is_private(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    fs::metadata(path).is_ok_and(|file| matches!(file.permissions().mode() & 0o777, 0o600 | 0o700))
 }

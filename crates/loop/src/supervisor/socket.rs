@@ -406,25 +406,4 @@ mod tests {
         drop(socket);
         assert!(!path.exists());
     }
-
-    #[test]
-    fn invalid_requests_get_an_error() {
-        let code = |line: &str| match parse_request(line.as_bytes()).unwrap_err().outcome {
-            Outcome::Error { code, .. } => code,
-            other => panic!("{other:?}"),
-        };
-        for line in [
-            "",
-            "x",
-            "{}",
-            "null",
-            "{\"version\":1,\"command\":\"explode\"}",
-        ] {
-            assert_eq!(code(line), ErrorCode::BadRequest, "{line}");
-        }
-        let later = "{\"version\":2,\"command\":\"explode\"}";
-        assert_eq!(code(later), ErrorCode::UnsupportedVersion);
-        let status = parse_request(b"{\"version\":1,\"command\":\"status\"}\n");
-        assert_eq!(status.unwrap(), Command::Status);
-    }
 }

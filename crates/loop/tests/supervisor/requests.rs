@@ -71,7 +71,7 @@ fn garbage_is_answered_and_does_no_harm() {
         (b"{\"version\":1,\"command\":\"explode\"}\n", "bad_request"),
         (b"{\"version\":1,\"command\":\"stop\"}\n", "bad_request"),
         (
-            b"{\"version\":99,\"command\":\"status\"}\n",
+            b"{\"version\":99,\"command\":\"explode\"}\n",
             "unsupported_version",
         ),
         (
