@@ -114,7 +114,7 @@ fn arguments_have_the_form_that_the_schema_wants() {
 }
 
 #[test]
-fn one_tool_for_all_files_is_called_with_its_command() {
+fn tool_for_all_files_is_called_with_its_command() {
     let text = json!({"type": "string"});
     let editor = object(
         json!({
