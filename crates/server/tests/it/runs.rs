@@ -10,25 +10,11 @@ use super::faulty::Fault;
 use super::served::{LIMIT, Served};
 
 #[test]
-fn a_run_is_renamed_found_by_its_title_and_shows_its_spec() {
+fn a_run_is_renamed_and_shows_its_spec() {
     let served = Served::start();
     let id = served.run("Fix the login\nnow");
     let path = format!("/v1/runs/{id}");
     assert_eq!(served.until(&path, "ended")["title"], "Fix the login");
-    let found = |query: &str| {
-        let list = served.get(&format!("/v1/runs?{query}")).json();
-        list["runs"].as_array().unwrap().len()
-    };
-    for (query, count) in [
-        ("text=LOGIN%20fix", 1),
-        ("text=now", 0),
-        ("text=now&prompts=true", 1),
-        ("agent=claude", 1),
-        ("agent=codex", 0),
-        ("directory=%2Fno%2Fsuch", 0),
-    ] {
-        assert_eq!(found(query), count, "{query}");
-    }
     let patch = |path: &str, body: &Value| served.request("PATCH", path).json(body).send();
     let renamed = patch(&path[..path.len() - 4], &json!({"title": " The\nlogin "}));
     assert_eq!((renamed.status, &*renamed.body), (204, ""));
