@@ -29,8 +29,8 @@
 //! [`provider::grammar::Checker`] verifies them in tests and in replay.
 #![warn(missing_docs)]
 
-#[cfg(feature = "typed")]
 mod abort;
+#[cfg(feature = "typed")]
 mod answer;
 #[cfg(feature = "blocking")]
 pub mod blocking;
@@ -67,8 +67,8 @@ pub mod time;
 mod usage;
 mod workspace;
 
-#[cfg(feature = "typed")]
 pub use abort::{AbortHandle, Stopping};
+#[cfg(feature = "typed")]
 pub use answer::{Answer, AnswerError, run};
 pub use capabilities::{Capabilities, SystemPromptSupport};
 pub use cli_info::CliInfo;

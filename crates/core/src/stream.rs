@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_comes_before_a_run_is_numbered_and_can_refuse_it() {
+    async fn entries_before_a_run_are_numbered_and_can_refuse_it() {
         fn notice(text: &str) -> AgentEvent {
             AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, text)
         }
