@@ -46,8 +46,11 @@ mod tests {
     use nix::sys::stat::Mode;
     use nix::unistd::mkfifo;
     use serde_json::json;
+    use teamster_api::Answer;
+    use teamster_core::{PermissionAnswer, PermissionPolicy};
 
     use super::*;
+    use crate::RequestChannel;
 
     async fn text_of(directory: &Path, kind: ToolKind, path: &str) -> Option<String> {
         let input = json!({"file_path": path, "content": "new"});
@@ -90,5 +93,25 @@ mod tests {
             assert_eq!(of_edit(path).await, None, "{path}");
         }
         assert_eq!(text_of(&work, ToolKind::Mcp, "a.txt").await, None);
+    }
+
+    #[tokio::test]
+    async fn request_to_write_a_whole_file_has_its_text() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("a"), "old").unwrap();
+        let mut channel = RequestChannel::new("r").in_directory(Some(dir.path().to_owned()));
+        let requests = channel.requests();
+        let PermissionPolicy::Ask(ask) = requests.policy("claude", None) else {
+            panic!("the policy asks");
+        };
+        let input = json!({"path": "a", "content": "new"});
+        let asked = ask(PermissionRequest::new(1, "write", ToolKind::Edit, input));
+        let asked = tokio::spawn(asked);
+        assert!(channel.next().await.is_some());
+        let pending = requests.pending();
+        let texts: Vec<_> = pending.iter().map(|it| it.old_text.as_deref()).collect();
+        assert_eq!(texts, [Some("old")]);
+        requests.answer("r/1", Answer::Allow).unwrap();
+        assert_eq!(asked.await.unwrap(), PermissionAnswer::Allow);
     }
 }

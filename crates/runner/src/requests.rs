@@ -404,26 +404,6 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn request_to_write_a_whole_file_has_its_text() {
-        let dir = tempfile::tempdir().unwrap();
-        std::fs::write(dir.path().join("a"), "old").unwrap();
-        let mut channel = RequestChannel::new("r").in_directory(Some(dir.path().to_owned()));
-        let requests = channel.requests();
-        let PermissionPolicy::Ask(ask) = requests.policy("claude", None) else {
-            panic!("the policy asks");
-        };
-        let input = json!({"path": "a", "content": "new"});
-        let asked = ask(PermissionRequest::new(1, "write", ToolKind::Edit, input));
-        let asked = tokio::spawn(asked);
-        assert!(channel.next().await.is_some());
-        let pending = requests.pending();
-        let texts: Vec<_> = pending.iter().map(|it| it.old_text.as_deref()).collect();
-        assert_eq!(texts, [Some("old")]);
-        requests.answer("r/1", Answer::Allow).unwrap();
-        assert_eq!(asked.await.unwrap(), PermissionAnswer::Allow);
-    }
-
-    #[tokio::test]
     async fn request_that_was_withdrawn_before_its_call_has_no_event() {
         let mut channel = RequestChannel::new("r");
         let requests = channel.requests();

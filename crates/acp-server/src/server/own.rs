@@ -1,4 +1,4 @@
-//! What this server does itself, whatever the agent: titles of sessions, and the commands `/status` and `/rename`.
+//! What this server does itself, with every agent: titles of sessions, and the commands `/status` and `/rename`.
 
 use agent_client_protocol_schema::v1::{
     Error, PromptResponse, RequestId, SetSessionTitleRequest, SetSessionTitleResponse, StopReason,

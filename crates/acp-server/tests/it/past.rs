@@ -185,7 +185,7 @@ async fn a_thread_that_is_not_there_or_of_another_agent_is_not_found() {
 }
 
 #[tokio::test]
-async fn a_renamed_thread_has_its_title_in_lists_and_when_it_is_loaded() {
+async fn a_renamed_thread_has_its_title_listed_and_loaded() {
     let service = memory();
     let mut editor = Editor::start(server(&service)).await;
     let thread = editor.begin().await;

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn file_that_is_written_whole_is_shown_as_difference_from_its_text() {
+    fn file_that_is_written_whole_is_shown_as_what_differs() {
         let input = json!({"file_path": "/a", "content": "b\n"});
         assert_eq!(written_file(&input), Some("/a"));
         let change = |input: &Value, old| {

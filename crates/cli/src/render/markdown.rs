@@ -6,6 +6,7 @@
 //! definition, `[label]: https://example.com`, mostly follows: it is shown with the whole address, which can be found there
 //! and copied.
 
+mod definition;
 mod inline;
 mod line;
 mod paper;
@@ -252,7 +253,7 @@ impl Markdown {
             }
             Line::Definition => {
                 self.leaf = Leaf::None;
-                let text = line::defined(&self.line.split_off(skipped));
+                let text = definition::shown(&self.line.split_off(skipped));
                 self.prefix(kept, None);
                 self.line = text;
                 self.state = State::Html;

@@ -101,7 +101,7 @@ fn a_request_shows_the_diff_that_its_call_has_not() {
 }
 
 #[test]
-fn request_to_write_a_whole_file_shows_the_difference_from_its_text() {
+fn request_to_write_a_whole_file_shows_what_differs() {
     let mut editor = Editor::with_session();
     editor.prompt(2, "hi");
     editor.turn("s1.1");

@@ -3,11 +3,11 @@
 use anstyle::Style;
 use pulldown_cmark::{Event, Parser, Tag};
 
+use super::definition::is_definition;
 use super::paper::Piece;
-use crate::words;
 
 /// Maximum length of a line that is held back as a whole, in bytes.
-const MOST_HELD: usize = 2000;
+pub(super) const MOST_HELD: usize = 2000;
 /// Maximum number of containers in each other. A deeper mark is text.
 const DEEPEST: usize = 20;
 /// The columns of a tab.
@@ -264,7 +264,7 @@ pub(super) fn begin(
             }
         }
         let may_define = text.rest().starts_with('[') && !in_paragraph && !is_lazy;
-        if may_define && definition(text.rest(), ends)? {
+        if may_define && is_definition(text.rest(), ends)? {
             return new(Line::Definition, &text, opened);
         }
         if let Some(found) = leaf_line(text.rest(), ends, indent, in_paragraph)? {
@@ -346,44 +346,6 @@ fn html(line: &str, in_paragraph: bool) -> Option<&'static [&'static str]> {
 fn ends_html(line: &str, ending: &[&str]) -> bool {
     let line = line.to_ascii_lowercase();
     ending.iter().any(|end| line.contains(end))
-}
-
-/// Returns whether the line is the definition of a link, such as `[label]: https://example.com`. Returns `None` if that is
-/// not decided yet.
-fn definition(line: &str, ends: bool) -> Option<bool> {
-    if line.len() > MOST_HELD {
-        return Some(false);
-    }
-    let end = label_end(line);
-    match end.map(|end| &line[end + 1..]) {
-        None | Some("") => ends.then_some(false),
-        // It has no event of its own.
-        Some(after) if after.starts_with(':') => ends.then(|| Parser::new(line).next().is_none()),
-        Some(_) => Some(false),
-    }
-}
-
-/// Returns the place of the bracket after the label of a link.
-fn label_end(line: &str) -> Option<usize> {
-    let mut is_escaped = false;
-    line.find(|c| {
-        let is_end = c == ']' && !is_escaped;
-        is_escaped = c == '\\' && !is_escaped;
-        is_end
-    })
-}
-
-/// Returns the definition of a link with its address as a link has it: a mark in it is a part of it, but an escape is none.
-pub(super) fn defined(line: &str) -> String {
-    let parser = Parser::new(line);
-    let found = parser.reference_definitions().iter().next();
-    let (Some((_, link)), Some(end)) = (found, label_end(line)) else {
-        return line.to_owned();
-    };
-    let plain = |text: &str| words::printable(text).replace(char::is_control, "");
-    let title = link.title.as_deref().map(plain);
-    let title = title.map_or_else(String::new, |title| format!(" \"{title}\""));
-    format!("{}: {}{title}", &line[..=end], plain(&link.dest))
 }
 
 /// Skips the mark of a quote and one space.
