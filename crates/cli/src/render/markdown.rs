@@ -7,6 +7,7 @@
 //! and copied.
 
 mod definition;
+mod html;
 mod inline;
 mod line;
 mod paper;

@@ -1,9 +1,9 @@
 //! The kind of a line of Markdown, as soon as its beginning decides it.
 
 use anstyle::Style;
-use pulldown_cmark::{Event, Parser, Tag};
 
 use super::definition::is_definition;
+use super::html;
 use super::paper::Piece;
 
 /// Maximum length of a line that is held back as a whole, in bytes.
@@ -227,7 +227,7 @@ pub(super) fn begin(
     if let (true, Leaf::Html(ending)) = (is_inside, leaf) {
         let (ending, beginning) = (*ending, beginning(cursor.rest(), ends)?);
         if !ending.is_empty() || !beginning.trim().is_empty() {
-            let line = Line::Html((!ends_html(beginning, ending)).then_some(ending));
+            let line = Line::Html((!html::ends(beginning, ending)).then_some(ending));
             return new(line, &cursor, Vec::new());
         }
     }
@@ -258,8 +258,8 @@ pub(super) fn begin(
         }
         if text.rest().starts_with('<') {
             let beginning = beginning(text.rest(), ends)?;
-            if let Some(ending) = html(beginning, in_paragraph || is_lazy) {
-                let line = Line::Html((!ends_html(beginning, ending)).then_some(ending));
+            if let Some(ending) = html::ending(beginning, in_paragraph || is_lazy) {
+                let line = Line::Html((!html::ends(beginning, ending)).then_some(ending));
                 return new(line, &cursor, opened);
             }
         }
@@ -311,41 +311,6 @@ fn paragraph(
 fn beginning(rest: &str, ends: bool) -> Option<&str> {
     let is_decided = ends || rest.len() > MOST_HELD;
     is_decided.then(|| &rest[..rest.floor_char_boundary(MOST_HELD)])
-}
-
-/// Returns what ends the HTML that begins with this line: one of the texts, without them a blank line. Returns `None` if
-/// it begins no HTML.
-fn html(line: &str, in_paragraph: bool) -> Option<&'static [&'static str]> {
-    const ENDINGS: &[(&str, &[&str])] = &[
-        ("<!--", &["-->"]),
-        ("<?", &["?>"]),
-        ("<![cdata[", &["]]>"]),
-        ("<!", &[">"]),
-        ("<script", RAW),
-        ("<pre", RAW),
-        ("<style", RAW),
-        ("<textarea", RAW),
-    ];
-    const RAW: &[&str] = &["</script>", "</pre>", "</style>", "</textarea>"];
-    let before = if in_paragraph { "a\n" } else { "" };
-    let source = format!("{before}{line}");
-    if !Parser::new(&source).any(|event| matches!(event, Event::Start(Tag::HtmlBlock))) {
-        return None;
-    }
-    let line = line.to_ascii_lowercase();
-    let is_whole = |name: &str| {
-        let after = line.strip_prefix(name)?.chars().next();
-        Some(after.is_none_or(|c| !name.ends_with(char::is_alphabetic) || " \t>".contains(c)))
-    };
-    let found = ENDINGS
-        .iter()
-        .find(|(name, _)| is_whole(name) == Some(true));
-    Some(found.map_or(&[], |(_, ending)| *ending))
-}
-
-fn ends_html(line: &str, ending: &[&str]) -> bool {
-    let line = line.to_ascii_lowercase();
-    ending.iter().any(|end| line.contains(end))
 }
 
 /// Skips the mark of a quote and one space.
