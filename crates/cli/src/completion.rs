@@ -16,6 +16,7 @@ use teamster::store::Store;
 use teamster_api::history::{RunFilter, RunRecord};
 use tokio::time::timeout;
 
+use crate::runtime::wait_only_for;
 use crate::words;
 
 /// Set by completion scripts to the name of their shell.
@@ -69,13 +70,7 @@ pub(crate) async fn models_of(agent: &str) -> Vec<String> {
 
 /// Returns the models of an agent's newest runs for a prompt, which has a thread of its own.
 pub(crate) fn models_at_prompt(agent: &str) -> Vec<String> {
-    let Ok(runtime) = crate::runtime::tokio_runtime() else {
-        return Vec::new();
-    };
-    let models = runtime.block_on(models_of(agent));
-    // Do not wait for a database server that does not respond.
-    runtime.shutdown_background();
-    models
+    wait_only_for(async { Ok(models_of(agent).await) }).unwrap_or_default()
 }
 
 /// Candidates: what runs of the history have, each once, with the help text of the newest.
@@ -146,13 +141,8 @@ async fn newest() -> Option<Vec<RunRecord>> {
 
 /// Reads the newest runs; empty without a history.
 fn history() -> Vec<RunRecord> {
-    let Ok(runtime) = crate::runtime::tokio_runtime() else {
-        return Vec::new();
-    };
-    let found = runtime.block_on(async { timeout(LIMIT, newest()).await.ok().flatten() });
-    // Do not wait for a database server that does not respond.
-    runtime.shutdown_background();
-    found.unwrap_or_default()
+    let found = wait_only_for(async { Ok(timeout(LIMIT, newest()).await?) });
+    found.ok().flatten().unwrap_or_default()
 }
 
 #[cfg(test)]

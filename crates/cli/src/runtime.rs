@@ -9,6 +9,17 @@ pub(crate) fn tokio_runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     threads::runtime(2).context("cannot start the runtime")
 }
 
+/// Waits for a command on a runtime of its own, and at its end for no thread of that, which a terminal, a file or a server may
+/// block.
+pub(crate) fn wait_only_for<T>(
+    command: impl Future<Output = anyhow::Result<T>>,
+) -> anyhow::Result<T> {
+    let runtime = tokio_runtime()?;
+    let ended = runtime.block_on(command);
+    runtime.shutdown_background();
+    ended
+}
+
 /// Creates the runtime of a server, which has many threads for a moment.
 pub(crate) fn server_runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     let threads = threads::runtime_for(2, std::time::Duration::from_secs(10));

@@ -13,14 +13,13 @@ use crate::detached::{
 };
 use crate::dialog::{open_input, terminal};
 use crate::remote::Machine;
-use crate::runtime::tokio_runtime;
+use crate::runtime::wait_only_for;
 use args::AttachArgs;
 
 /// Shows a run or session and returns its exit code.
 pub(crate) fn main(args: &AttachArgs, machine: &Machine) -> anyhow::Result<u8> {
     let output: OutputArgs = args.output.into();
-    let runtime = tokio_runtime()?;
-    let code = runtime.block_on(async {
+    let code = wait_only_for(async {
         let run = Run::find(machine, &args.id).await?;
         if !run.is_here && !output.quiet {
             tokio::spawn(report_queue(run.handle.clone(), true));
@@ -50,8 +49,6 @@ pub(crate) fn main(args: &AttachArgs, machine: &Machine) -> anyhow::Result<u8> {
         view.show(args.after).await
     });
     terminal::restore();
-    // Do not wait for the thread that reads from the terminal.
-    runtime.shutdown_background();
     code
 }
 

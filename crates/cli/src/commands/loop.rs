@@ -14,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::StoreArgs;
 use crate::exit_code;
-use crate::runtime::tokio_runtime;
+use crate::runtime::wait_only_for;
 use crate::signals::Source;
 use args::LoopArgs;
 
@@ -27,14 +27,13 @@ pub(crate) fn main(args: LoopArgs) -> anyhow::Result<u8> {
         record,
         store: StoreArgs { url: store_url },
     } = args;
-    let runtime = tokio_runtime()?;
     // The loop changes its current directory.
     let directory = std::path::absolute(&agent_directory).unwrap_or_default();
     let record_to = match record.as_deref().map(std::path::absolute) {
         Some(dir) => Some(dir.context("the folder of --record")?),
         None => None,
     };
-    let code = runtime.block_on(async {
+    wait_only_for(async {
         let mut options = LoopOptions::default();
         // First: without a handler, the signal for a tick would end this process.
         listen(&options.control).context("cannot listen for signals")?;
@@ -67,9 +66,7 @@ pub(crate) fn main(args: LoopArgs) -> anyhow::Result<u8> {
             Ok(None) => exit_code::SUCCESS,
             Err(error) => refuse(&directory, &error.into()),
         })
-    });
-    runtime.shutdown_background();
-    code
+    })
 }
 
 /// Reports why the loop cannot run: on stderr, and in a file for the supervisor. Returns the exit code.

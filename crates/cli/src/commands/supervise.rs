@@ -13,7 +13,7 @@ use teamster_api::agents::Event;
 use teamster_host::LocalRuns;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::runtime::tokio_runtime;
+use crate::runtime::wait_only_for;
 use crate::{exit_code, words};
 use args::SuperviseArgs;
 
@@ -24,8 +24,8 @@ pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
     settings.keep_agents = args.keep_agents;
     settings.policy.grace = args.grace;
     settings.agent_of = Some(agent_of);
-    let runtime = tokio_runtime()?;
-    let code = runtime.block_on(async {
+    // Tasks still wait for agents that are kept running.
+    wait_only_for(async {
         let supervisor = Supervisor::open(&args.config, settings).map_err(|error| match error {
             Error::Config(_) | Error::AlreadyRunning { .. } | Error::OtherState { .. } => {
                 exit_code::misuse(error)
@@ -42,10 +42,7 @@ pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
         };
         supervisor.run(report).await;
         Ok(exit_code::SUCCESS)
-    });
-    // Tasks still wait for agents that are kept running.
-    runtime.shutdown_background();
-    code
+    })
 }
 
 /// Installs the supervisor's signal handlers.

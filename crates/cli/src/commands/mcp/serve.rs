@@ -9,7 +9,7 @@ use super::args::McpServeArgs;
 use crate::exit_code;
 use crate::global::host;
 use crate::remote::Machine;
-use crate::runtime::tokio_runtime;
+use crate::runtime::wait_only_for;
 use crate::signals::Source;
 
 fn limits(args: McpServeArgs) -> Limits {
@@ -64,8 +64,7 @@ pub(super) fn main(args: McpServeArgs, machine: &Machine) -> anyhow::Result<u8> 
     if machine.is_here() {
         state::runs().map_err(exit_code::misuse)?;
     }
-    let runtime = tokio_runtime()?;
-    let code = runtime.block_on(async {
+    wait_only_for(async {
         let mut signals = Source::new().context("cannot listen for signals")?;
         let server = AgentServer::of_program(machine.runs(), machine.agents(), limits, hint, id_of);
         tokio::select! {
@@ -77,9 +76,6 @@ pub(super) fn main(args: McpServeArgs, machine: &Machine) -> anyhow::Result<u8> 
             // A second signal does not wait for the ends of the runs, which are being stopped.
             () = signals.next() => {}
         }
-        anyhow::Ok(exit_code::SUCCESS)
-    });
-    // Do not wait for the thread that reads stdin.
-    runtime.shutdown_background();
-    code
+        Ok(exit_code::SUCCESS)
+    })
 }

@@ -13,7 +13,7 @@ use teamster_host::usage::{CollectedUsage, When};
 
 use super::args::UsageArgs;
 use super::table;
-use crate::runtime::tokio_runtime;
+use crate::runtime::wait_only_for;
 use crate::signals::Source;
 use crate::{exit_code, words, zone};
 
@@ -33,11 +33,7 @@ pub(super) fn main(args: &UsageArgs, every: Duration) -> anyhow::Result<u8> {
     // By default only today: older usage does not change.
     args.since.get_or_insert(When::DaysAgo(0));
     let args = Arc::new(args);
-    let runtime = tokio_runtime()?;
-    let code = runtime.block_on(show(&args, every));
-    // Do not wait for a running scan.
-    runtime.shutdown_background();
-    code
+    wait_only_for(show(&args, every))
 }
 
 async fn show(args: &Arc<UsageArgs>, every: Duration) -> anyhow::Result<u8> {
