@@ -60,7 +60,7 @@ pub(crate) fn folder(
         None => Err(AgentError::new(
             ErrorCode::Io,
             ErrorKind::NotFound,
-            "no directory for sessions: set HOME or XDG_STATE_HOME",
+            "no directory for sessions: set XDG_STATE_HOME or HOME to an absolute path",
         )),
     }
 }

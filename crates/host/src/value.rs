@@ -15,10 +15,14 @@ pub fn limit(text: &str) -> Result<Duration, String> {
     }
     let limit = match text.parse() {
         Ok(seconds) => Some(Duration::from_secs(seconds)),
+        // "5M" is more likely a slip than five months.
+        Err(_) if text.contains('M') => None,
         Err(_) => humantime::parse_duration(text).ok(),
     };
+    // The description of a run has whole milliseconds, and 0 of them is no limit.
+    let has_ms = |limit: &Duration| u64::try_from(limit.as_millis()).is_ok_and(|ms| ms > 0);
     limit
-        .filter(|limit| !limit.is_zero())
+        .filter(has_ms)
         .ok_or_else(|| "expected a time such as 90s, 5m or 1h30m, or `off`".to_owned())
 }
 
@@ -73,7 +77,18 @@ mod tests {
         assert!(age("off").is_err());
         assert_eq!(limit("0"), Ok(Duration::MAX));
         assert_eq!(limit("off"), Ok(Duration::MAX));
-        for wrong in ["", "s", "5x", "1m30", "-1s", "0s", "99999999999999999999h"] {
+        for wrong in [
+            "",
+            "s",
+            "5x",
+            "5M",
+            "1m30",
+            "-1s",
+            "0s",
+            "999us",
+            "18446744073709551615",
+            "99999999999999999999h",
+        ] {
             assert!(limit(wrong).is_err(), "{wrong}");
         }
     }

@@ -40,6 +40,12 @@ impl Row {
         cells.any(|cell| !cell.differs.is_empty())
     }
 
+    /// Replaces the results by those of a second play. Unknown lines of the first one stay: no busy machine causes them.
+    pub(super) fn replace(&mut self, again: Self) {
+        let mut unknown = std::mem::replace(self, again).shapes.unknown;
+        self.shapes.unknown.append(&mut unknown);
+    }
+
     /// Puts in how it was, live or cold.
     pub(super) fn put(&mut self, live: bool, cell: Cell) {
         *(if live { &mut self.live } else { &mut self.cold }) = Some(cell);
@@ -218,6 +224,17 @@ pub(super) mod tests {
             live,
             shapes: ShapeChanges::default(),
         }
+    }
+
+    #[test]
+    fn second_play_counts_and_unknown_lines_of_the_first_stay() {
+        let mut first = row(cell(&["x"]), Some(cell(&[])));
+        first.shapes.unknown = BTreeSet::from(["odd".to_owned()]);
+        first.shapes.vanished = BTreeSet::from(["line end".to_owned()]);
+        first.replace(row(cell(&[]), Some(cell(&["y"]))));
+        let mut expected = row(cell(&[]), Some(cell(&["y"])));
+        expected.shapes.unknown = BTreeSet::from(["odd".to_owned()]);
+        assert_eq!(first, expected);
     }
 
     #[test]
