@@ -74,15 +74,15 @@ impl EmbeddedConfig {
         if let Some(value) = own.get(name) {
             return Some(value.clone());
         }
-        let is_let_through = match &self.process.env_policy {
+        std::env::var(name).ok().filter(|_| self.lets_through(name))
+    }
+
+    /// Returns whether a variable of this process is one of its agents.
+    pub(crate) fn lets_through(&self, name: &str) -> bool {
+        match &self.process.env_policy {
             EnvPolicy::Clean { allow } => allow.iter().any(|allowed| allowed == name),
-            _ => !self
-                .process
-                .env_remove
-                .iter()
-                .any(|removed| removed == name),
-        };
-        std::env::var(name).ok().filter(|_| is_let_through)
+            _ => !self.process.env_remove.iter().any(|it| it == name),
+        }
     }
 }
 

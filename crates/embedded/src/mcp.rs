@@ -9,7 +9,6 @@ use teamster_core::provider::{Secrets, mcp_content};
 use teamster_core::text::{excerpt, one_line};
 use teamster_core::{McpServer, McpServerStatus, McpTool};
 use teamster_mcp_client::{CallResult, Client, ConnectOptions};
-use teamster_process::EnvPolicy;
 
 use crate::conversation::Input;
 use crate::tools::{Output, ToolContext, shortened};
@@ -128,10 +127,7 @@ impl Servers {
         }
         self.tools.clear();
     }
-}
 
-/// Returns the name of a server's tool for the model.
-impl Servers {
     /// Returns the name, or one with a number if another tool has it: long names are cut.
     fn free_name(&self, name: String) -> String {
         let numbered = (2..).map(|n| {
@@ -211,14 +207,8 @@ async fn start(context: &ToolContext, server: &McpServer) -> Result<Client, Stri
 
 /// Returns the environment of a server without its own variables. It is the same as that of commands.
 fn environment(context: &ToolContext) -> BTreeMap<OsString, OsString> {
-    let process = &context.config.process;
-    let is_let_through = |name: &str| {
-        let by_policy = match &process.env_policy {
-            EnvPolicy::Clean { allow } => allow.iter().any(|it| it == name),
-            _ => !process.env_remove.iter().any(|it| it == name),
-        };
-        by_policy && !context.hidden.contains(&name)
-    };
+    let is_let_through =
+        |name: &str| context.config.lets_through(name) && !context.hidden.contains(&name);
     let ours = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_let_through));
     let mut set: BTreeMap<_, _> = ours.collect();
     let of_run = context.params.env.iter();

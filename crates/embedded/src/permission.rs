@@ -74,13 +74,8 @@ impl Rule {
         if name.is_empty() {
             return Err(refused(format!("`{text}` names no tool")));
         }
-        let glob = |glob: &str, ignores_case: bool| {
-            let glob = GlobBuilder::new(glob)
-                .case_insensitive(ignores_case)
-                .build();
-            glob.map(|glob| glob.compile_matcher())
-                .map_err(|error| refused(format!("`{text}`: {}", error.kind())))
-        };
+        let wrong = |problem: String| refused(format!("`{text}`: {problem}"));
+        let glob = |glob: &str, ignores_case| path::glob(glob, ignores_case).map_err(wrong);
         // Match all tools of the server.
         let name = match name.strip_prefix("mcp__") {
             Some(server) if !server.contains("__") => glob(&format!("{{{name},{name}__*}}"), true)?,
@@ -90,9 +85,7 @@ impl Rule {
             None => None,
             Some(pattern) => Some(Pattern::Glob {
                 command: glob(pattern, false)?,
-                path: PathPattern::parse(pattern)
-                    .map_err(|problem| refused(format!("`{text}`: {problem}")))?
-                    .into(),
+                path: PathPattern::parse(pattern).map_err(wrong)?.into(),
             }),
         };
         Ok(Self {

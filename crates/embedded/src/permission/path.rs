@@ -40,19 +40,12 @@ impl PathPattern {
             base.push('/');
         }
         let rest = rest.join("/");
-        let glob = |ignores_case| {
-            let glob = GlobBuilder::new(&rest)
-                .case_insensitive(ignores_case)
-                .build();
-            glob.map(|glob| glob.compile_matcher())
-                .map_err(|error| error.kind().to_string())
-        };
         Ok(Self {
             base: base.into(),
             rest: if rest.is_empty() {
                 None
             } else {
-                Some((glob(false)?, glob(true)?))
+                Some((glob(&rest, false)?, glob(&rest, true)?))
             },
         })
     }
@@ -89,6 +82,14 @@ impl PathPattern {
             paths.iter().any(matches) || (self.rest.is_none() && is_linked(&real_base, target))
         })
     }
+}
+
+/// Compiles a pattern. The error is its problem.
+pub(super) fn glob(pattern: &str, ignores_case: bool) -> Result<GlobMatcher, String> {
+    let mut glob = GlobBuilder::new(pattern);
+    let glob = glob.case_insensitive(ignores_case).build();
+    glob.map(|glob| glob.compile_matcher())
+        .map_err(|error| error.kind().to_string())
 }
 
 /// Returns whether a path or a folder that it is in matches.
