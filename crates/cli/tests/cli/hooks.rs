@@ -68,7 +68,7 @@ impl Cli {
             text.unwrap_or_else(|error| panic!("{} {way}: {name}: {error}", self.agent))
         };
         let mut seen: Value = serde_json::from_str(&found("seen")).unwrap();
-        // Copilot is told the directory, where the other CLIs run a command by themselves.
+        // Copilot gets the directory, where the other CLIs run a command by themselves.
         let here = std::env::current_dir().unwrap();
         let hook = (seen.pointer_mut("/hooks/PreToolUse/0/hooks/0")).and_then(Value::as_object_mut);
         let directory = hook.and_then(|hook| hook.remove("cwd"));

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_are_a_plugin_whose_commands_run_in_the_working_directory() {
+    fn hooks_are_a_plugin_that_runs_in_the_working_directory() {
         let hooks = json!({
             "PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "./may-run"}]}],
             "sessionStart": [
