@@ -210,7 +210,9 @@ fn play(
         };
         say(format_args!("once more, by itself: {}", scenario.name));
         let (_, second) = rows_of(&again, std::slice::from_ref(scenario), 1)?;
-        second.into_values().for_each(|second| row.replace(second));
+        for second in second.into_values() {
+            row.replace(second);
+        }
     }
     let now = Version {
         date: jiff::Zoned::now().date().to_string(),
