@@ -1,5 +1,6 @@
 //! Requests to the machine of a live run, and their answers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::Request;
@@ -55,6 +56,22 @@ pub(crate) enum Answered {
     Applied(Box<AppliedChanges>),
     Discarded(Box<DiscardedChanges>),
     Failed(Box<Failure>),
+}
+
+impl Answered {
+    /// Leaves out the texts of files in requests. Returns whether there were any.
+    pub(crate) fn leave_out_files(&mut self) -> bool {
+        let requests = match self {
+            Self::View(view) => &mut Arc::make_mut(&mut view.summary).requests,
+            Self::Reply(reply) => match &mut **reply {
+                Reply::Requests { requests } => requests,
+                _ => return false,
+            },
+            _ => return false,
+        };
+        let texts = requests.iter_mut().filter_map(|it| it.old_text.take());
+        texts.count() > 0
+    }
 }
 
 /// An error of a service as data, without the processes of its machine.

@@ -111,22 +111,32 @@ impl Control {
                     };
                     let answer =
                         answer.unwrap_or_else(|error| Answered::Failed(Box::new(error.into())));
-                    let mut json = serde_json::to_vec(&answer).unwrap_or_default();
                     let client = &shared.fleet.client;
-                    if json.len() > client.server_info().max_payload {
-                        let message = "the answer is too large for the fleet's server: ask for less, or read it on the machine of the run";
-                        let error = ServiceError::new(ProblemCode::BodyTooLarge, message);
-                        let failed = Answered::Failed(Box::new(error.into()));
-                        json = serde_json::to_vec(&failed).unwrap_or_default();
-                    }
+                    let message = message(answer, client.server_info().max_payload);
                     // Without an answer, the other side asks again.
-                    let _ = client.publish(reply, json.into()).await;
+                    let _ = client.publish(reply, message.into()).await;
                 });
             }
             while answers.join_next().await.is_some() {}
         });
         Ok(Self { _listens: listens })
     }
+}
+
+/// Returns the message of an answer. One that would have more than `most` bytes is without the texts of files, which only
+/// help to understand a request, or else it is an error.
+fn message(mut answer: Answered, most: usize) -> Vec<u8> {
+    let json = |answer: &Answered| serde_json::to_vec(answer).unwrap_or_default();
+    let mut message = json(&answer);
+    if message.len() > most && answer.leave_out_files() {
+        message = json(&answer);
+    }
+    if message.len() > most {
+        let problem = "the answer is too large for the fleet's server: ask for less, or read it on the machine of the run";
+        let error = ServiceError::new(ProblemCode::BodyTooLarge, problem);
+        message = json(&Answered::Failed(Box::new(error.into())));
+    }
+    message
 }
 
 /// Returns the answer, with the names that the run has outside.
@@ -182,4 +192,36 @@ async fn answer_here(
             Answered::Discarded(Box::new(discarded))
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use teamster_api::{PendingRequest, Reply, RunInfo, RunSummary, RunView, ViewState};
+    use teamster_core::{PermissionRequest, ToolKind};
+
+    use super::*;
+
+    #[test]
+    fn too_large_answer_has_requests_without_texts_of_files() {
+        let input = json!({"path": "a", "content": "new".repeat(200)});
+        let mut request = PermissionRequest::new(1, "write", ToolKind::Edit, input);
+        request.old_text = Some("old\n".repeat(1000));
+        let requests = vec![PendingRequest::new("r/1", "r", request)];
+        let mut summary = RunSummary::new(RunInfo::new("r", "claude"), ViewState::Waiting);
+        summary.requests.clone_from(&requests);
+        let view = Answered::View(Box::new(RunView::new(Arc::new(summary), None)));
+        let reply = Answered::Reply(Box::new(Reply::Requests { requests }));
+        for (answer, place) in [(view, "/view/requests/0"), (reply, "/reply/requests/0")] {
+            let read = |most| {
+                let message = message(answer.clone(), most);
+                assert!(message.len() <= most);
+                serde_json::from_slice::<Value>(&message).unwrap()
+            };
+            let text = |answer: &Value| answer.pointer(place).map(|it| it["oldText"].is_string());
+            assert_eq!(text(&read(10_000)), Some(true));
+            assert_eq!(text(&read(2_000)), Some(false));
+            assert_eq!(read(500)["failed"]["code"], "BODY_TOO_LARGE");
+        }
+    }
 }
