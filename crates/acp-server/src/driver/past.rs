@@ -124,17 +124,19 @@ pub(super) async fn find(shared: &Shared, session_id: &str) -> Result<Found, Age
         });
         read.await.map_err(|error| shared.agent_error(error))?;
     }
-    let is_of_cli = thread.parts.first().is_some_and(|it| continues_own(it));
-    if is_of_cli {
+    let first = thread.parts.first();
+    let mut title = first.and_then(|it| it.info.title.clone());
+    if first.is_some_and(|it| continues_own(it)) {
         let prompts: Vec<_> = entries.iter().filter_map(prompt_of).collect();
+        // Unless a person has given another, it is made of a prompt in the middle.
+        let made = prompts.first().and_then(|it| title_of(it));
+        title = title.filter(|it| Some(it) != made.as_ref());
         let mut all = own::before(shared, &provider, session_id, &prompts).await;
         all.append(&mut entries);
         entries = all;
     }
     let mut found = Found::new(provider, newest, entries);
-    // That of a session of the CLI's own is made of a prompt in the middle.
-    let titled = thread.parts.first().filter(|_| !is_of_cli);
-    found.title = titled.and_then(|it| it.info.title.clone());
+    found.title = title;
     Ok(found)
 }
 

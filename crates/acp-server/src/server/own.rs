@@ -77,10 +77,6 @@ impl AcpServer {
                 out.update(session_id, session.view.message(&text));
                 out.response(id, &PromptResponse::new(StopReason::EndTurn));
             }
-            OwnCommand::Rename(_) if !session.started => {
-                let problem = "a thread has a title from its first prompt on";
-                out.error(id, &errors::invalid(problem));
-            }
             OwnCommand::Rename(title) => {
                 if let Err(error) = self.retitle(id, session_id.to_owned(), &title, true, out) {
                     out.error(id, &error);
@@ -108,6 +104,11 @@ impl AcpServer {
         out: &mut Output,
     ) -> Result<(), Error> {
         let title = check_title(title).map_err(|error| errors::from_agent(&error))?;
+        let session = self.sessions.get(&session_id);
+        if session.is_some_and(|session| !session.started) {
+            let problem = "a thread has a title from its first prompt on";
+            return Err(errors::invalid(problem));
+        }
         let operation = Operation::SetTitle {
             session_id: session_id.clone(),
             title: title.clone(),

@@ -127,6 +127,19 @@ async fn a_session_of_the_cli_is_listed_once_and_continued() {
         editor.texts("user_message_chunk"),
         ["from the terminal", "more", "more"]
     );
+    assert_eq!(titles(&editor), ["from the terminal"]);
+    let set = json!({"sessionId": "own", "title": "Login"});
+    editor.call("session/set_title", &set).await;
+    editor.seen.clear();
+    editor.load("own").await;
+    assert_eq!(titles(&editor), ["Login"]);
+}
+
+/// Returns the titles that an editor was sent.
+fn titles(editor: &Editor) -> Vec<Value> {
+    let updates = editor.seen.iter().map(|it| &it["params"]["update"]);
+    let titles = updates.filter(|it| it["sessionUpdate"] == "session_info_update");
+    titles.map(|it| it["title"].clone()).collect()
 }
 
 #[tokio::test]
@@ -200,10 +213,7 @@ async fn a_renamed_thread_has_its_title_listed_and_loaded() {
     let title = &listed["result"]["sessions"][0]["title"];
     assert_eq!(title, "Login", "{listed}");
     editor.load(&thread).await;
-    let updates = editor.seen.iter().map(|it| &it["params"]["update"]);
-    let titles = updates.filter(|it| it["sessionUpdate"] == "session_info_update");
-    let titles: Vec<_> = titles.map(|it| it["title"].clone()).collect();
-    assert_eq!(titles, ["Login"]);
+    assert_eq!(titles(&editor), ["Login"]);
     let set = json!({"sessionId": "none", "title": "x"});
     let missing = editor.call("session/set_title", &set).await;
     assert_eq!(missing["error"]["code"], -32002, "{missing}");

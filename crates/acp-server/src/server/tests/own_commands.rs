@@ -71,16 +71,19 @@ fn other_text_is_a_prompt() {
 #[test]
 fn thread_gets_another_title_by_request_and_by_command() {
     let mut editor = Editor::with_session();
+    let set = |title: &str| json!({"sessionId": "s1", "title": title});
     editor.prompt(2, "/rename Login");
-    let early = editor.answer(2);
-    assert_eq!(early["error"]["code"], -32602, "it has no prompt: {early}");
+    editor.call(10, "session/set_title", set("Login"));
+    for id in [2, 10] {
+        let early = editor.answer(id);
+        assert_eq!(early["error"]["code"], -32602, "it has no prompt: {early}");
+    }
     editor.prompt(3, "hi");
     editor.turn("s1.1");
     editor.done("s1.1", json!({}));
     editor.actions.clear();
     editor.updates();
 
-    let set = |title: &str| json!({"sessionId": "s1", "title": title});
     editor.call(4, "session/set_title", set(" The\nlogin "));
     let Some(Action::SetTitle {
         ticket,
