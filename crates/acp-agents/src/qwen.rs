@@ -350,7 +350,8 @@ impl Dialect for QwenDialect {
         if let Some(input) = number("promptTokenCount").filter(|_| line["type"] == "assistant") {
             let usage = usage(
                 input,
-                number("candidatesTokenCount"),
+                // It prints a missing count as 0.
+                number("candidatesTokenCount").or(Some(0)),
                 number("cachedContentTokenCount"),
                 number("thoughtsTokenCount"),
             );

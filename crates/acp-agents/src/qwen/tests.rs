@@ -254,6 +254,11 @@ fn a_request_that_is_recorded_after_its_turn_counts_once() {
     dialect.record_line(&recorded(100));
     dialect.record_line(&recorded(300));
     assert_eq!(input(&mut dialect), Some(300));
+    // Some services report no output of an answer without any.
+    dialect.meta(&json!({"usage": {"inputTokens": 70, "outputTokens": 0}}));
+    let line = json!({"type": "assistant", "usageMetadata": {"promptTokenCount": 70}});
+    dialect.record_line(&line.to_string());
+    assert_eq!(input(&mut dialect), Some(70));
 }
 
 // Made by hand: a line of version 0.24.4, shortened.
