@@ -6,7 +6,8 @@ use std::time::Duration;
 use async_stream::stream;
 use axum::body::Body;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use axum::http::{HeaderMap, HeaderName, Response, StatusCode};
+use axum::response::IntoResponse;
 use bytes::{BufMut, Bytes, BytesMut};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -62,22 +63,18 @@ impl StreamFormat {
         }
     }
 
-    fn media(self) -> HeaderValue {
-        HeaderValue::from_static(match self {
+    fn media(self) -> &'static str {
+        match self {
             Self::Sse => "text/event-stream",
             Self::Lines => "application/x-ndjson",
-        })
+        }
     }
 
     /// Creates the response for a stream.
     pub(crate) fn response(self, body: Body) -> Response<Body> {
-        let mut response = Response::new(body);
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, self.media());
         // nginx buffers responses without this header.
         let buffering = HeaderName::from_static("x-accel-buffering");
-        headers.insert(buffering, HeaderValue::from_static("no"));
-        response
+        ([(CONTENT_TYPE, self.media()), (buffering, "no")], body).into_response()
     }
 
     /// Writes the beginning of a stream.
@@ -206,9 +203,7 @@ pub(crate) async fn respond(
         Some(Some(first)) => Some(first?),
         // A browser does not reconnect after this status.
         Some(None) => {
-            let mut response = Response::new(Body::empty());
-            *response.status_mut() = StatusCode::NO_CONTENT;
-            return Ok(response);
+            return Ok(StatusCode::NO_CONTENT.into_response());
         }
         None => None,
     };
@@ -352,10 +347,7 @@ async fn page(
         }
     }
     out.put(format!("],\"next\":{next},\"ended\":{ended}}}").as_bytes());
-    let mut response = Response::new(Body::from(out.freeze()));
-    let media = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(CONTENT_TYPE, media);
-    Ok(response)
+    Ok(([(CONTENT_TYPE, "application/json")], out.freeze()).into_response())
 }
 
 fn push(out: &mut BytesMut, line: &LogLine, is_empty: &mut bool) {
@@ -367,6 +359,8 @@ fn push(out: &mut BytesMut, line: &LogLine, is_empty: &mut bool) {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
+
     use super::*;
 
     #[test]

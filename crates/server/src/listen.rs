@@ -20,6 +20,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::Server;
+use crate::private_file::folder_of;
 use crate::slots::{Slot, Slots};
 use crate::transport::Transport;
 
@@ -169,13 +170,9 @@ async fn bind_unix(path: &Path) -> Result<UnixListener, ListenError> {
         },
     }
     // Set the permissions before the socket gets its name, so that no other user can connect in between.
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
     let draft = tempfile::Builder::new()
         .prefix(".")
-        .tempdir_in(folder)
+        .tempdir_in(folder_of(path))
         .map_err(failed)?;
     let hidden = draft.path().join("s");
     let listener = UnixListener::bind(&hidden).map_err(failed)?;

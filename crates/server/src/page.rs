@@ -9,6 +9,7 @@ use axum::http::header::{
     IF_NONE_MATCH, VARY,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use axum::response::IntoResponse;
 use axum::routing::get;
 
 use crate::state::Shared;
@@ -36,9 +37,7 @@ fn response((_, media, content, compressed): &'static File, request: &HeaderMap)
     let is_compressed = accepts_gzip(request);
     let tag = tag(compressed, is_compressed);
     let mut response = if has_tag(request, &tag) {
-        let mut response = Response::new(Body::empty());
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-        response
+        StatusCode::NOT_MODIFIED.into_response()
     } else if is_compressed {
         let mut response = Response::new(Body::from(*compressed));
         let headers = response.headers_mut();

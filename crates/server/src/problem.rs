@@ -26,12 +26,10 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response<Body> {
         let Self(problem) = self;
         let body = serde_json::to_vec(&problem).unwrap_or_default();
-        let mut response = Response::new(Body::from(body));
-        *response.status_mut() = status_of(problem.code);
-        let headers = response.headers_mut();
-        let media = HeaderValue::from_static("application/problem+json");
-        headers.insert(CONTENT_TYPE, media);
+        let media = [(CONTENT_TYPE, "application/problem+json")];
+        let mut response = (status_of(problem.code), media, body).into_response();
         if problem.code == ProblemCode::Unauthorized {
+            let headers = response.headers_mut();
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         response

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, Response, StatusCode};
+use axum::http::{Response, StatusCode};
 use axum::response::IntoResponse;
 use serde::Serialize;
 use serde_json::Value;
@@ -79,11 +79,7 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
 fn json(status: StatusCode, value: &impl Serialize) -> Answer {
     let body = serde_json::to_vec(value)
         .map_err(|error| ApiError::new(ProblemCode::Internal, error.to_string()))?;
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = status;
-    let media = HeaderValue::from_static("application/json");
-    response.headers_mut().insert(CONTENT_TYPE, media);
-    Ok(response)
+    Ok((status, [(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
 /// Creates a response without a body.

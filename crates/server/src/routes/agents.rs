@@ -1,9 +1,8 @@
 //! `/v1/agents`: agents in a loop, and their supervisor.
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, Method, Response, StatusCode};
+use axum::http::{Method, StatusCode};
+use axum::response::IntoResponse;
 use axum::routing::{get, post};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Deserialize;
@@ -190,8 +189,6 @@ async fn execute(shared: &Shared, command: AgentCommand, selection: Selection) -
 async fn log(State(shared): App, Path(id): Path<String>, Query(query): Query<LogQuery>) -> Answer {
     let lines = query.lines.unwrap_or(LINES);
     let text = shared.machine.loop_log(&id, lines).await?;
-    let mut response = Response::new(Body::from(text));
-    let media = HeaderValue::from_static("text/plain; charset=utf-8");
-    response.headers_mut().insert(CONTENT_TYPE, media);
-    Ok(response)
+    // Its media type is `text/plain; charset=utf-8`.
+    Ok(text.into_response())
 }

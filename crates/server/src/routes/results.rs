@@ -7,7 +7,8 @@ use async_stream::try_stream;
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use axum::http::{HeaderMap, Method, Response, StatusCode};
+use axum::response::IntoResponse;
 use axum::routing::get;
 use bytes::Bytes;
 use futures_core::Stream;
@@ -287,11 +288,8 @@ async fn whole(shared: Arc<Shared>, id: String, name: String, media: &'static st
 
 /// Creates a response that no browser shows: content of an agent must not become a page.
 fn bytes(media: &'static str, body: Body) -> Response<Body> {
-    let mut response = Response::new(body);
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
-    headers.insert(CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
-    response
+    let headers = [(CONTENT_TYPE, media), (CONTENT_DISPOSITION, "attachment")];
+    (headers, body).into_response()
 }
 
 #[cfg(test)]
