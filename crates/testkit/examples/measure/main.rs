@@ -11,6 +11,7 @@
 //! measure slow LINES                   peak memory while the consumer sleeps
 //! measure stream|run LINES             a runtime's stream, or a run of one attempt, whose instructions are counted
 //! measure starts RUNNING STARTS        the latency of this many runs while others are started
+//! measure many RUNS                    processor time of so many concurrent runs whose agents print 50 lines a second
 //! measure program TEAMSTER RUNS        a short run of the program (its path), compared with spawning and reading
 //! measure memory TEAMSTER MIB          the program's peak memory for lines of all kinds, for one answer and for deltas,
 //!                                      and its processor time for each line
@@ -77,6 +78,7 @@ fn main() -> Result<()> {
         ["run", lines] => run(lines),
         ["starts", running, count] => starts::starts(running.parse()?, count),
         ["start", count] => starts::start_many(count.parse()?),
+        ["many", runs] => starts::many(runs.parse()?),
         ["program", teamster, runs] => program::program(teamster, runs.parse()?),
         ["memory", teamster, mib] => program::memory(teamster, mib),
         ["peak", teamster, mib, case] => program::peak(teamster, mib, case),

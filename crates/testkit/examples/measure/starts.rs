@@ -1,10 +1,10 @@
-//! Latency of runs while others are started.
+//! Many runs at once: their latency while others are started, and their processor time.
 
 use std::process::Command;
 
 use teamster::{AgentEvent, AgentRuntime, ExecuteParams};
 
-use super::{Result, bare, emitter, now, print_times, read_times};
+use super::{Result, bare, cpu_ns, emitter, now, print_times, read, read_times};
 
 /// Measures the latency of events of running agents while others are started in the same process. The floor
 /// is the same with threads that only read, while another process starts the agents.
@@ -84,6 +84,47 @@ async fn run_many(starts: usize) -> Result<()> {
         .collect();
     for run in runs {
         run.await?;
+    }
+    Ok(())
+}
+
+/// Measures the processor time of this many concurrent runs. The floor are threads that only read.
+#[expect(clippy::cast_precision_loss, reason = "a figure for people to read")]
+pub(super) fn many(runs: usize) -> Result<()> {
+    const LINES: &str = "100";
+    const PAUSE: &str = "20000";
+    let before = cpu_ns()?;
+    tokio::runtime::Runtime::new()?.block_on(async {
+        let runtime = emitter(LINES, PAUSE)?;
+        let runs: Vec<_> = (0..runs)
+            .map(|_| tokio::spawn(read(runtime.execute(ExecuteParams::new("x")))))
+            .collect();
+        for run in runs {
+            run.await?;
+        }
+        Result::Ok(())
+    })?;
+    let engine = cpu_ns()? - before;
+
+    let before = cpu_ns()?;
+    let mut readers = Vec::new();
+    for _ in 0..runs {
+        let mut child = bare(LINES, PAUSE)?;
+        let stdout = child.stdout.take().ok_or("no pipe")?;
+        readers.push(std::thread::spawn(move || {
+            let lines = read_times(stdout).len();
+            child.wait().map(|_| lines)
+        }));
+    }
+    for reader in readers {
+        reader.join().map_err(|_| "a reader panicked")??;
+    }
+    let floor = cpu_ns()? - before;
+    for (name, ns) in [("engine", engine), ("floor", floor)] {
+        println!(
+            "{name}: {:.2} ms of processor time a run",
+            ns as f64 / 1e6 / runs as f64
+        );
     }
     Ok(())
 }
