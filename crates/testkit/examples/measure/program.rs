@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{BufWriter, Read, Write};
+use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use nix::pty::{Winsize, openpty};
 use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::{Signal, kill};
 use nix::sys::time::TimeValLike;
+use nix::unistd::Pid;
 
 use super::{Result, SESSION, UUID, now, percentile};
 
@@ -23,13 +25,15 @@ struct Place {
 
 impl Place {
     fn new(args: &str) -> Result<Self> {
+        let itself = std::env::current_exe()?;
+        Self::of_script(&format!("exec '{}' {args}\n", itself.display()))
+    }
+
+    /// Creates the folder with a CLI that is this script.
+    fn of_script(script: &str) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let cli = folder.path().join("cli");
-        let itself = std::env::current_exe()?;
-        fs::write(
-            &cli,
-            format!("#!/bin/sh\nexec '{}' {args}\n", itself.display()),
-        )?;
+        fs::write(&cli, format!("#!/bin/sh\n{script}"))?;
         fs::set_permissions(&cli, fs::Permissions::from_mode(0o700))?;
         Ok(Self { folder, cli })
     }
@@ -90,6 +94,40 @@ pub(super) fn program(teamster: &str, runs: usize) -> Result<()> {
     firsts.sort_unstable();
     let p50 = percentile(&firsts, 50);
     println!("first character of `run` at a terminal: p50 {p50:.0} µs");
+    Ok(())
+}
+
+/// Measures the time from SIGINT to the end of the program, of a run whose agent ignores signals.
+pub(super) fn abort(teamster: &str) -> Result<()> {
+    let place = Place::of_script(&format!(
+        "trap '' HUP INT TERM\nprintf '%s\\n' '{}'\nwhile :; do sleep 60; done\n",
+        init()
+    ))?;
+    let mut command = place.run(&fs::canonicalize(teamster)?, &["--json", "--store", "off"]);
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    let mut lines = BufReader::new(child.stdout.take().ok_or("no pipe")?).lines();
+    for line in lines.by_ref() {
+        // The agent has begun.
+        if line?.contains(r#""type":"session""#) {
+            break;
+        }
+    }
+    let start = now();
+    kill(Pid::from_raw(i32::try_from(child.id())?), Signal::SIGINT)?;
+    lines.for_each(drop);
+    child.wait()?;
+    println!("from SIGINT to the end: {} ms", (now() - start) / 1_000_000);
+    Ok(())
+}
+
+/// Measures the program's time for this many complete messages, and for half of them.
+pub(super) fn messages(teamster: &str, count: usize) -> Result<()> {
+    let teamster = fs::canonicalize(teamster)?;
+    for count in [count / 2, count] {
+        let place = Place::new(&format!("complete {count}"))?;
+        let ns = time(&mut place.run(&teamster, &["--json", "--store", "off"]))?;
+        println!("{count} messages: {} ms", ns / 1_000_000);
+    }
     Ok(())
 }
 
@@ -213,7 +251,7 @@ fn read(command: &mut Command, pause: Option<Duration>) -> Result<[usize; 2]> {
 pub(super) fn mixed(mib: usize) -> Result<()> {
     let output = "a line of what a tool has found\\n".repeat(60);
     let mut number = 0;
-    session(mib, |out| {
+    session(mib << 20, |out| {
         number += 1;
         let mut len = 0;
         for _ in 0..10 {
@@ -232,7 +270,20 @@ pub(super) fn mixed(mib: usize) -> Result<()> {
 /// Prints a session with an answer of this many MiB.
 pub(super) fn answer(mib: usize) -> Result<()> {
     let text = "the words of a long answer ".repeat(40);
-    session(mib, |out| delta(out, &text).map(|_| text.len()))
+    session(mib << 20, |out| delta(out, &text).map(|_| text.len()))
+}
+
+/// Prints a session of this many complete messages.
+pub(super) fn complete(count: usize) -> Result<()> {
+    let mut number = 0;
+    session(count, |out| {
+        number += 1;
+        writeln!(
+            out,
+            r#"{{"type":"assistant","message":{{"id":"msg_{number}","type":"message","role":"assistant","model":"m","content":[{{"type":"text","text":"answer {number}"}}],"stop_reason":"end_turn","usage":{{"input_tokens":10,"output_tokens":20}}}},"parent_tool_use_id":null,"session_id":"{SESSION}"}}"#
+        )?;
+        Ok(1)
+    })
 }
 
 fn delta(out: &mut impl Write, text: &str) -> Result<usize> {
@@ -244,19 +295,21 @@ fn delta(out: &mut impl Write, text: &str) -> Result<usize> {
     Ok(line.len())
 }
 
-/// Prints a session of this many MiB. Each part returns its length.
+/// Returns the first line of a session.
+fn init() -> String {
+    format!(r#"{{"type":"system","subtype":"init","session_id":"{SESSION}","model":"m"}}"#)
+}
+
+/// Prints a session of parts until the sum of what they return is this.
 fn session(
-    mib: usize,
+    until: usize,
     mut part: impl FnMut(&mut BufWriter<std::io::StdoutLock<'_>>) -> Result<usize>,
 ) -> Result<()> {
     let mut out = BufWriter::with_capacity(64 * 1024, std::io::stdout().lock());
-    writeln!(
-        out,
-        r#"{{"type":"system","subtype":"init","session_id":"{SESSION}","model":"m"}}"#
-    )?;
-    let mut len = 0;
-    while len < mib << 20 {
-        len += part(&mut out)?;
+    writeln!(out, "{}", init())?;
+    let mut sum = 0;
+    while sum < until {
+        sum += part(&mut out)?;
     }
     writeln!(
         out,
