@@ -9,8 +9,8 @@ pub(crate) fn tokio_runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     threads::runtime(2).context("cannot start the runtime")
 }
 
-/// Waits for a command on a runtime of its own, and at its end for no thread of that, which a terminal, a file or a server may
-/// block.
+/// Runs a command on a runtime of its own. At its end, no thread of that runtime is waited for: a terminal, a file or a server
+/// may block it.
 pub(crate) fn wait_only_for<T>(
     command: impl Future<Output = anyhow::Result<T>>,
 ) -> anyhow::Result<T> {

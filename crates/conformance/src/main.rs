@@ -181,7 +181,7 @@ fn say(message: std::fmt::Arguments<'_>) {
     let _ = writeln!(std::io::stderr(), "{message}");
 }
 
-/// Prints what has come of a scenario, or a case, that someone has played.
+/// Prints the result of a scenario, or of a case, and its player.
 fn say_played(name: &str, who: impl std::fmt::Display, time: Duration, what: &str) {
     let (who, seconds) = (who.to_string(), time.as_secs_f64());
     say(format_args!(

@@ -149,7 +149,7 @@
 //! Each run is one task on the Tokio runtime in whose context the stream is first polled. That runtime MUST have its
 //! I/O and time drivers enabled (`enable_all`). Without a Tokio runtime, the task runs on one of this crate's own, on
 //! its own thread, and any executor can poll the stream. On a single-threaded runtime, a consumer that blocks the
-//! thread also stops the reading. Unix only.
+//! thread also stops the reading.
 #![warn(missing_docs)]
 
 mod clock;

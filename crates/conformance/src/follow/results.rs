@@ -46,7 +46,7 @@ impl Row {
         self.shapes.unknown.append(&mut unknown);
     }
 
-    /// Puts in how it was, live or cold.
+    /// Sets the result of one of the two ways.
     pub(super) fn put(&mut self, live: bool, cell: Cell) {
         *(if live { &mut self.live } else { &mut self.cold }) = Some(cell);
     }

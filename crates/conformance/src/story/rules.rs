@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::conversation::Answer;
-use crate::played::{Played, SessionUsage};
 use serde_json::Value;
 use teamster::{AgentEvent, Decision, Id, PermissionEvent, RunResult, RunStatus, Usage};
 use teamster_core::provider::grammar;
+
+use crate::conversation::Answer;
+use crate::played::{Played, SessionUsage};
 
 /// Returns how the events of a run are not a stream as the grammar has it. That is never by the CLI.
 pub(super) fn ungrammatical(played: &Played) -> Option<String> {

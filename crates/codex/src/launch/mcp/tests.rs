@@ -414,7 +414,6 @@ fn the_server_gets_exactly_its_variables_with_any_values() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    // Programs have no variables on other platforms.
     #[test]
     fn no_secret_is_in_an_argument_or_a_file(
         server in "[A-Za-z0-9_-]{1,20}",
