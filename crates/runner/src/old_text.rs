@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn end_of_the_runtime_does_not_wait_for_a_file_system_that_hangs() {
+    fn end_of_the_runtime_does_not_wait_for_a_disk_that_hangs() {
         let (end, hangs) = mpsc::channel::<()>();
         let mut builder = Builder::new_current_thread();
         let runtime = builder.enable_time().start_paused(true).build().unwrap();
