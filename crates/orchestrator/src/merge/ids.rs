@@ -11,7 +11,9 @@ use teamster_core::Id;
 pub(super) struct Ids {
     /// All names in use.
     used: HashSet<Id>,
-    /// The names of this attempt's ids.
+    /// True after the first attempt, whose ids are their own names.
+    renames: bool,
+    /// The names of this attempt's ids, if it is not the first one.
     names: HashMap<Id, Id>,
     /// The last id and its name. Deltas of one message share their id.
     last: Option<(Id, Id)>,
@@ -20,6 +22,7 @@ pub(super) struct Ids {
 impl Ids {
     /// Begins another attempt, whose ids are distinct from earlier ones even if they are equal.
     pub(super) fn next_attempt(&mut self) {
+        self.renames = true;
         self.names.clear();
         self.last = None;
     }
@@ -32,13 +35,22 @@ impl Ids {
             id.clone_from(name);
             return;
         }
-        let name = match self.names.get(id) {
+        let known = if self.renames {
+            self.names.get(id)
+        } else {
+            self.used.get(id)
+        };
+        let name = match known {
             Some(name) => name.clone(),
-            None => {
+            None if self.renames => {
                 let name = self.free(id);
                 self.used.insert(name.clone());
                 self.names.insert(id.clone(), name.clone());
                 name
+            }
+            None => {
+                self.used.insert(id.clone());
+                id.clone()
             }
         };
         self.last = Some((mem::replace(id, name.clone()), name));
@@ -59,5 +71,27 @@ impl Ids {
             name = format!("{id}#{number}").into();
         }
         name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_each_attempt_are_distinct_from_those_before() {
+        let mut ids = Ids::default();
+        for attempt in [
+            &[("a", "a"), ("a#2", "a#2"), ("a", "a")][..],
+            &[("a", "a#3"), ("b", "b"), ("a", "a#3"), ("a#3", "a#3#2")],
+            &[("b", "b#2"), ("a", "a#4"), ("c", "c")],
+        ] {
+            for (id, name) in attempt {
+                let mut renamed = Id::from(*id);
+                ids.rename(&mut renamed);
+                assert_eq!(&*renamed, *name, "{id} of {attempt:?}");
+            }
+            ids.next_attempt();
+        }
     }
 }
