@@ -1,7 +1,7 @@
 //! `--ticks`: whether it works.
 
 use nix::sys::signal::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use teamster_testkit::stand_in::Act;
 
 use super::Agent;
@@ -132,8 +132,10 @@ fn servers_of_an_agent_are_read_for_each_process() {
     let started = agent.root.path().join("started");
     agent.copilot(&format!("echo \"started: $*\" >> '{}'", started.display()));
     let servers = agent.directory().join(".mcp.json");
-    let named =
-        |name: &str| format!("{{\"mcpServers\": {{\"{name}\": {{\"command\": \"true\"}}}}}}");
+    let named = |name: &str| {
+        let lost = json!({"command": "true", "env": {"K": "${NONE_SUCH}"}});
+        json!({"mcpServers": {name: {"command": "true"}, "lost": lost}}).to_string()
+    };
     std::fs::write(&servers, named("tracker")).unwrap();
     let mut running = Running::start(agent.command().env("RUNTIME", "copilot"));
     let mut ticks = 0;
@@ -158,6 +160,11 @@ fn servers_of_an_agent_are_read_for_each_process() {
     }
     running.signal(Signal::SIGTERM);
     assert_eq!(running.wait().code(), Some(0));
-    let reports = agent.log().matches("the previous values are kept").count();
-    assert_eq!(reports, 1, "{}", agent.log());
+    for report in [
+        "the server lost is left out: env.K: the variable NONE_SUCH is not set",
+        "the previous values are kept",
+    ] {
+        let reports = agent.log().matches(report).count();
+        assert_eq!(reports, 1, "{report}: {}", agent.log());
+    }
 }
