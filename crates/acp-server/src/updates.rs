@@ -1,7 +1,7 @@
 //! Converts entries of a session's log to updates for the editor.
 
 mod compaction;
-mod status;
+pub(crate) mod status;
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -293,7 +293,7 @@ impl View {
             self.context_tokens = usage.total_tokens().unwrap_or_default();
         }
         let tokens = result.usage.as_ref().and_then(Usage::total_tokens);
-        self.tokens += tokens.unwrap_or_default();
+        self.tokens = self.tokens.saturating_add(tokens.unwrap_or_default());
         self.is_estimate |= result.cost_source == Some(CostSource::Estimated);
         self.cost_usd = match (self.cost_usd, result.total_cost_usd) {
             (Some(before), Some(turn)) => Some(before + turn),

@@ -8,6 +8,7 @@ use teamster_core::{AgentError, SlashCommand};
 
 use super::{AcpServer, ClientRequest, Operation};
 use crate::session::Session;
+use crate::updates::status::code;
 use crate::{Action, Output, Prompt, Ticket, errors};
 
 const STATUS: &str = "status";
@@ -144,7 +145,7 @@ impl AcpServer {
         if let Some(session) = self.sessions.get_mut(&session_id) {
             out.update(&session_id, session.view.retitled(&title));
             if is_prompt {
-                let text = format!("The title is now: {title}");
+                let text = format!("The title is now: {}", code(&title));
                 out.update(&session_id, session.view.message(&text));
             }
         }

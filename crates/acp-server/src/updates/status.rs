@@ -76,6 +76,6 @@ impl View {
 }
 
 /// Returns text as code in Markdown.
-fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     format!("`{}`", one_line(text).replace('`', "'"))
 }

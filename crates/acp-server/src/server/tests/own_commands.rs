@@ -43,6 +43,15 @@ fn status_is_answered_without_a_prompt_for_the_agent() {
          - Used: 1240 tokens, ~$0.25\n- MCP servers: `docs` connected, `d'b` failed\n- Thread: `s1`\n\
          - Session of the agent: `of-cli`\n";
     assert_eq!(messages(&mut editor), [after]);
+
+    // What an agent reports is not always a possible figure.
+    editor.prompt(5, "hi");
+    editor.turn("s1.2");
+    editor.done("s1.2", json!({"usage": {"inputTokens": u64::MAX}}));
+    editor.prompt(6, "/status");
+    let used = format!("- Used: {} tokens, ~$0.25\n", u64::MAX);
+    let status = messages(&mut editor).join("");
+    assert!(status.contains(&used), "{status}");
 }
 
 #[test]
@@ -110,14 +119,17 @@ fn thread_gets_another_title_by_request_and_by_command() {
         assert_eq!(editor.answer(id)["error"]["code"], -32602);
     }
 
-    editor.prompt(8, "/rename Logout");
+    editor.prompt(8, "/rename Logout __init__");
     let Some(Action::SetTitle { ticket, title, .. }) = editor.actions.pop() else {
         panic!("{:?}", editor.messages);
     };
-    assert_eq!(title, "Logout");
+    assert_eq!(title, "Logout __init__");
     editor.host(|server, out| server.titled(ticket, Ok(()), out));
     assert_eq!(editor.answer(8)["result"]["stopReason"], "end_turn");
-    assert_eq!(messages(&mut editor), ["The title is now: Logout"]);
+    assert_eq!(
+        messages(&mut editor),
+        ["The title is now: `Logout __init__`"]
+    );
 
     // One that is not open here, and is not there.
     editor.call(
