@@ -196,7 +196,7 @@ impl Dialect for KimiDialect {
     }
 
     fn turn_begins(&mut self, _: bool) {
-        self.record = Recorded::default();
+        self.record = self.record.next();
     }
 
     fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {

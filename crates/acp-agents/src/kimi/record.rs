@@ -18,7 +18,10 @@ const MAIN: &str = "main";
 pub(super) struct Recorded {
     usage: Option<Usage>,
     failure: Option<AgentError>,
+    has_begun: bool,
     has_ended: bool,
+    /// True if the end of an earlier turn was not read yet. That turn was cancelled, and what is before its end is its own.
+    is_behind: bool,
 }
 
 #[derive(Deserialize)]
@@ -63,6 +66,15 @@ struct Tokens {
 const EMPTY: &str = "returned an empty response";
 
 impl Recorded {
+    /// Returns the record of the turn after this one, which begins now.
+    pub(super) fn next(&self) -> Self {
+        Self {
+            has_begun: true,
+            is_behind: self.is_behind || self.has_begun && !self.has_ended,
+            ..Self::default()
+        }
+    }
+
     pub(super) fn line(&mut self, line: &str) {
         let Ok(line) = serde_json::from_str::<Line<'_>>(line) else {
             return;
@@ -79,6 +91,10 @@ impl Recorded {
                 }
             }
             "turn.ended" if line.agent_id.as_deref().is_none_or(|agent| agent == MAIN) => {
+                if self.is_behind && line.reason.as_deref() == Some("cancelled") {
+                    (self.usage, self.is_behind) = (None, false);
+                    return;
+                }
                 self.has_ended = true;
                 self.failure = (line.error)
                     .filter(|_| line.reason.as_deref() == Some("failed"))

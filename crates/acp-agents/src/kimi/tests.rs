@@ -44,6 +44,45 @@ fn a_failed_turn_has_its_cause_in_the_record() {
     assert_eq!(dialect.failure(Some("end_turn"), &turn), None);
 }
 
+/// As version 2.1.0 wrote it.
+const CANCELLED: &str = r#"{"type":"turn.ended","agentId":"main","turnId":1,"reason":"cancelled","durationMs":2126,"time":1795956849933}"#;
+const COMPLETED: &str = r#"{"type":"turn.ended","agentId":"main","turnId":2,"reason":"completed","durationMs":179,"time":1795956854211}"#;
+
+#[test]
+fn the_record_of_a_cancelled_turn_is_not_that_of_the_next() {
+    let mut dialect = (KIMI.dialect)(&ExecuteParams::default());
+    let input = |dialect: &mut Box<dyn Dialect>| {
+        let figures = dialect.figures(&Value::Null, &TurnSoFar::default());
+        figures.usage.and_then(|usage| usage.input_tokens)
+    };
+    let next = USED.replace("100", "80");
+    // It is read after the next turn has begun.
+    dialect.turn_begins(false);
+    assert_eq!(input(&mut dialect), None);
+    dialect.turn_begins(false);
+    dialect.record_line(USED);
+    dialect.record_line(CANCELLED);
+    assert!(dialect.awaits_record());
+    dialect.record_line(&next);
+    dialect.record_line(COMPLETED);
+    assert!(!dialect.awaits_record());
+    assert_eq!(input(&mut dialect), Some(80));
+
+    // It was read in time, and then not at all.
+    for lines in [&[USED, CANCELLED][..], &[]] {
+        dialect.turn_begins(false);
+        for line in lines {
+            dialect.record_line(line);
+        }
+        let _ = input(&mut dialect);
+        dialect.turn_begins(false);
+        dialect.record_line(&next);
+        dialect.record_line(COMPLETED);
+        assert!(!dialect.awaits_record());
+        assert_eq!(input(&mut dialect), Some(80));
+    }
+}
+
 #[test]
 fn the_kind_of_a_failure_is_that_of_its_status() {
     let kind = |code: &str, status: &str| {

@@ -19,7 +19,8 @@ use crate::write;
 
 /// Silence after the answer to a prompt that ends the turn.
 const AFTER_ANSWER: Duration = Duration::from_millis(250);
-/// Silence that ends a turn in which the agent printed more after its answer, or which it began without announcing it.
+/// Silence that ends a turn in which the agent printed more after its answer, which it began without announcing it, or
+/// which was cancelled while its record is still missing.
 const AFTER_MORE: Duration = Duration::from_secs(1);
 /// Longest wait for the agent's record of a turn that it has answered. Without the record a turn of Kimi Code has no
 /// tokens and no failure. On a machine with 20 busy programs for two processors it came later than 2 s after the answer
@@ -76,7 +77,8 @@ impl AcpProtocol {
             return None;
         }
         if self.cancelling {
-            return Some(AFTER_ANSWER);
+            let awaits = self.dialect.awaits_record();
+            return Some(if awaits { AFTER_MORE } else { AFTER_ANSWER });
         }
         match self.own {
             Some(OwnTurn::Announced) => None,
