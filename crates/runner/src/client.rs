@@ -23,7 +23,8 @@ pub use follow::Follow;
 
 /// Pause before the next attempt to connect to a live runner that does not listen, because it is ending.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Time limit for a live runner's first answer on a connection, and for its answers that need no work of the agent.
+/// Time limit for a live runner's first answer on a connection, for its answers that need no work of the agent, and for its
+/// exit after the end of its log.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
 /// Connection to the runner of a run.
@@ -109,6 +110,24 @@ fn ended(run: &RunFolder) -> RunsError {
 pub async fn settle(run: &RunFolder) -> Result<RunState, RunsError> {
     let run = run.clone();
     blocking(move || run.settle()).await
+}
+
+/// Removes the run and its log if it has ended, as [`RunFolder::remove`] does. Waits up to 5 s for a runner that cleans up
+/// after the end of its log. Returns whether it was removed.
+///
+/// # Errors
+///
+/// Fails as [`RunFolder::remove`] does.
+pub async fn remove(run: RunFolder) -> Result<bool, RunsError> {
+    let until = Instant::now() + ANSWER_LIMIT;
+    loop {
+        let this = run.clone();
+        let is_removed = blocking(move || this.remove()).await?;
+        if is_removed || Instant::now() >= until || !run.has_end()? {
+            return Ok(is_removed);
+        }
+        sleep(PAUSE).await;
+    }
 }
 
 /// Stops the run. Returns when the runner has accepted the command.

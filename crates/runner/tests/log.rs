@@ -1,6 +1,7 @@
 //! Torn logs, and readers at any moment.
 
-use std::fs;
+use std::fs::{self, File};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -8,8 +9,9 @@ use proptest::prelude::*;
 use serde_json::Value;
 use teamster_api::{RunInfo, RunLogEntry};
 use teamster_core::{AgentEvent, LogEntry, RunResult, Text, ToolKind, ToolUse};
-use teamster_runner::client::Follow;
+use teamster_runner::client::{self, Follow};
 use teamster_runner::{AcceptedRun, LogLimits, RunFolder, RunState, Runs, RunsError};
+use tokio::time::timeout;
 
 fn text(text: &str) -> RunLogEntry {
     RunLogEntry::Agent(AgentEvent::Text(Text::new(text).message_id("m")).into())
@@ -247,6 +249,26 @@ fn a_run_that_has_ended_can_be_removed_and_no_other() {
     drop(run);
     assert!(runs.find("r").unwrap().remove().unwrap());
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn removal_of_an_ended_run_waits_for_its_runner() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = Runs::at(dir.path());
+    drop(accept(&runs, "r"));
+    let run = runs.find("r").unwrap();
+    run.settle().unwrap();
+    // As of a runner that cleans up.
+    let lock = File::open(run.path().join("lock")).unwrap();
+    lock.lock().unwrap();
+    let mut removal = pin!(client::remove(run.clone()));
+    let moment = Duration::from_millis(50);
+    assert!(timeout(moment, &mut removal).await.is_err());
+    drop(lock);
+    assert!(removal.await.unwrap());
+    assert!(runs.get("r").unwrap().is_none());
+    let live = accept(&runs, "live");
+    assert!(!client::remove(live.folder.clone()).await.unwrap());
 }
 
 #[test]

@@ -130,10 +130,15 @@ fn delete_log(run: RunFolder, deleted: &mut Forgotten) -> Result<bool, ForgetErr
     let bytes = run.log_bytes();
     let gone = run.remove()?;
     if gone {
-        deleted.logs += 1;
-        deleted.log_bytes += bytes;
+        count(bytes, deleted);
     }
     Ok(gone)
+}
+
+/// Counts a deleted log of this size.
+fn count(bytes: u64, deleted: &mut Forgotten) {
+    deleted.logs += 1;
+    deleted.log_bytes += bytes;
 }
 
 /// Deletes the runs with these ids.
@@ -185,10 +190,11 @@ async fn delete_runs(
         }
     }
     for log in logs {
-        let id = log.id().to_owned();
-        if !delete_log(log, deleted)? {
+        let (id, bytes) = (log.id().to_owned(), log.log_bytes());
+        if !client::remove(log).await? {
             return Err(ForgetError::Live(id));
         }
+        count(bytes, deleted);
         if !request.logs_only {
             gone.insert(id);
         }
