@@ -1,17 +1,14 @@
 //! Torn logs, and readers at any moment.
 
-use std::fs::{self, File};
-use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::fs;
 use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::Value;
 use teamster_api::{RunInfo, RunLogEntry};
 use teamster_core::{AgentEvent, LogEntry, RunResult, Text, ToolKind, ToolUse};
-use teamster_runner::client::{self, Follow};
+use teamster_runner::client::Follow;
 use teamster_runner::{AcceptedRun, LogLimits, RunFolder, RunState, Runs, RunsError};
-use tokio::time::timeout;
 
 fn text(text: &str) -> RunLogEntry {
     RunLogEntry::Agent(AgentEvent::Text(Text::new(text).message_id("m")).into())
@@ -32,7 +29,7 @@ fn done() -> RunLogEntry {
     RunLogEntry::Agent(LogEntry::from(AgentEvent::Done(done)))
 }
 
-fn accept(runs: &Runs, id: &str) -> AcceptedRun {
+pub(crate) fn accept(runs: &Runs, id: &str) -> AcceptedRun {
     runs.accept(&RunInfo::new(id, "claude"), LogLimits::default())
         .unwrap()
 }
@@ -238,85 +235,6 @@ fn an_id_is_taken_once_and_cannot_leave_the_folder() {
         );
     }
     assert_eq!(runs.list().unwrap().len(), 1);
-}
-
-#[test]
-fn a_run_that_has_ended_can_be_removed_and_no_other() {
-    let dir = tempfile::tempdir().unwrap();
-    let runs = Runs::at(dir.path());
-    let run = accept(&runs, "r");
-    assert!(!run.folder.clone().remove().unwrap());
-    drop(run);
-    assert!(runs.find("r").unwrap().remove().unwrap());
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-}
-
-#[tokio::test]
-async fn removal_of_an_ended_run_waits_for_its_runner() {
-    let dir = tempfile::tempdir().unwrap();
-    let runs = Runs::at(dir.path());
-    drop(accept(&runs, "r"));
-    let run = runs.find("r").unwrap();
-    run.settle().unwrap();
-    // As of a runner that cleans up.
-    let lock = File::open(run.path().join("lock")).unwrap();
-    lock.lock().unwrap();
-    let mut removal = pin!(client::remove(run.clone()));
-    let moment = Duration::from_millis(50);
-    assert!(timeout(moment, &mut removal).await.is_err());
-    drop(lock);
-    assert!(removal.await.unwrap());
-    assert!(runs.get("r").unwrap().is_none());
-    let live = accept(&runs, "live");
-    assert!(!client::remove(live.folder.clone()).await.unwrap());
-}
-
-#[test]
-fn readers_that_look_at_a_run_do_not_keep_it_from_being_removed() {
-    let dir = tempfile::tempdir().unwrap();
-    let runs = Runs::at(dir.path());
-    let is_over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                for run in runs.list().unwrap() {
-                    // It may have just been removed.
-                    let _ = run.settle();
-                }
-            }
-        });
-        let kept = (0..50).filter(|round| {
-            let id = format!("r-{round}");
-            drop(accept(&runs, &id));
-            let run = runs.find(&id).unwrap();
-            run.settle().unwrap();
-            !run.remove().unwrap()
-        });
-        let kept = kept.count();
-        is_over.store(true, Ordering::Relaxed);
-        assert_eq!(kept, 0);
-    });
-}
-
-#[test]
-fn leftovers_of_killed_processes_block_no_id_and_no_run() {
-    let dir = tempfile::tempdir().unwrap();
-    let runs = Runs::at(dir.path());
-    // As if a process with the id of this one had been killed, and as earlier versions named them.
-    let process = std::process::id();
-    for left in [
-        ".new-r".to_owned(),
-        ".old-r".to_owned(),
-        format!(".new-r.{process}.0"),
-        format!(".old-r.{process}.0"),
-    ] {
-        fs::create_dir(dir.path().join(&left)).unwrap();
-        fs::write(dir.path().join(&left).join("lock"), "").unwrap();
-    }
-    drop(accept(&runs, "r"));
-    assert!(runs.find("r").unwrap().remove().unwrap());
-    assert!(runs.get("r").unwrap().is_none());
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 4);
 }
 
 /// Replaces a line of the log, from 1.
