@@ -17,8 +17,14 @@ pub(crate) struct Location {
 
 impl Location {
     pub(crate) fn new(bench: &Bench, agent: impl Display, scenario: &str) -> anyhow::Result<Self> {
+        let name = format!("{agent}-{scenario}");
+        // A CLI that was ended because it was late may have written while its folder was removed.
+        match std::fs::remove_dir_all(bench.boxes.join(&name)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
         let folder = tempfile::Builder::new()
-            .prefix(&format!("{agent}-{scenario}"))
+            .prefix(&name)
             .rand_bytes(0)
             .tempdir_in(&bench.boxes)?;
         for name in ["home", "ws", "tmp"] {
