@@ -43,8 +43,8 @@ pub const KIMI: NamedAgent = NamedAgent {
 
 static INFO: CliInfo = {
     let mut info = CliInfo::new("kimi", "Kimi Code", "kimi");
-    info.tested_versions = &["0.43.1", "2.0.2", "2.1.0"];
-    info.oldest_version = Some("0.43.1");
+    info.tested_versions = &["0.42.0", "0.43.1", "2.0.2", "2.1.0"];
+    info.oldest_version = Some("0.42.0");
     info.install = "npm install -g @moonshot-ai/kimi-code";
     info.login = "log in with `kimi login`, or set KIMI_MODEL_NAME and KIMI_MODEL_API_KEY in the environment";
     info.credentials = Credentials::in_locations(
