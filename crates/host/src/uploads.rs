@@ -305,6 +305,8 @@ mod tests {
             let refused = uploads.offer(id, &manifest).map(drop);
             assert_eq!(code(refused), Some(ProblemCode::InvalidParams), "{id}");
         }
+        // The limit is that of all uploads together.
+        uploads.offer("run1", &manifest).unwrap();
         let mut huge = FileManifest::of("huge", b"");
         huge.bytes = DEFAULT_SIZE;
         huge.parts = vec!["0".repeat(64); (DEFAULT_SIZE / PART_BYTES) as usize];
