@@ -50,8 +50,8 @@ pub const CLINE: NamedAgent = NamedAgent {
 
 static INFO: CliInfo = {
     let mut info = CliInfo::new("cline", "Cline", "cline");
-    info.tested_versions = &["3.0.61", "3.0.62", "3.0.64", "3.0.65"];
-    info.oldest_version = Some("3.0.61");
+    info.tested_versions = &["3.0.57", "3.0.61", "3.0.62", "3.0.64", "3.0.65"];
+    info.oldest_version = Some("3.0.57");
     info.install = "npm install -g cline";
     info.login = "log in with `cline auth`; with a key of another service set CLINE_PROVIDER and \
                   CLINE_API_KEY in the environment";

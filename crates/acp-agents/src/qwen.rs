@@ -61,7 +61,7 @@ pub const QWEN: NamedAgent = NamedAgent {
 
 static INFO: CliInfo = {
     let mut info = CliInfo::new("qwen", "Qwen Code", "qwen");
-    info.tested_versions = &["0.24.0", "0.24.3", "0.24.4"];
+    info.tested_versions = &["0.24.0", "0.24.2", "0.24.3", "0.24.4"];
     info.oldest_version = Some("0.24.0");
     info.install = "npm install -g @qwen-code/qwen-code";
     info.login = "run `qwen` and choose a service, or set OPENAI_API_KEY in the environment";
