@@ -105,7 +105,7 @@ pub enum Action {
         /// The session's current setup.
         setup: Setup,
     },
-    /// Interrupt the session's turn.
+    /// Interrupt the session's turn, if one is in progress.
     #[non_exhaustive]
     Interrupt {
         /// The session.

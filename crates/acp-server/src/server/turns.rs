@@ -87,7 +87,7 @@ impl AcpServer {
         self.show_changed_options(session_id, out);
     }
 
-    /// Cancels the session's turn and its queued prompts.
+    /// Cancels the session's turn, also one that the agent began by itself, and its queued prompts.
     pub(super) fn cancel(&mut self, session_id: &str, out: &mut Output) {
         let Some(session) = self.sessions.get_mut(session_id) else {
             return;
@@ -97,6 +97,8 @@ impl AcpServer {
         }
         if let Some(turn) = &mut session.turn {
             turn.cancelled = true;
+        }
+        if session.started {
             out.actions.push(Action::Interrupt {
                 session_id: session_id.to_owned(),
             });

@@ -98,6 +98,20 @@ fn both_ways_to_cancel_end_the_turn_as_cancelled() {
 }
 
 #[test]
+fn cancel_between_prompts_stops_what_the_agent_began() {
+    let mut editor = Editor::with_session();
+    editor.notify("session/cancel", json!({"sessionId": "s1"}));
+    assert_eq!(editor.actions, []);
+    editor.prompt(2, "hi");
+    editor.turn("s1.1");
+    editor.done("s1.1", json!({}));
+    editor.actions.clear();
+    editor.notify("session/cancel", json!({"sessionId": "s1"}));
+    let session_id = "s1".to_owned();
+    assert_eq!(editor.actions, [Action::Interrupt { session_id }]);
+}
+
+#[test]
 fn prompt_waits_for_the_turn_and_can_be_cancelled_meanwhile() {
     let mut editor = Editor::with_session();
     for id in 2..5 {
