@@ -81,6 +81,8 @@ struct AttemptSpan {
     number: u32,
     /// Time at which the log reports that it has failed.
     end_ms: Option<u64>,
+    /// Time of the last result of a tool.
+    result_ms: u64,
 }
 
 impl Spans {
@@ -188,7 +190,9 @@ impl Spans {
             }
         }
         // What follows the last attempt, such as keeping its workspace, is of the run alone.
+        // A duration is rounded down, and the clock that it is of is not the log's.
         let of_record = record.map(|it| span.start_ms.saturating_add(it.duration_ms));
+        let of_record = of_record.map(|end_ms| end_ms.max(attempt.result_ms));
         let end_ms = attempt.end_ms.or(of_record).unwrap_or(at_ms);
         attempt.own.end(end_ms.min(at_ms));
     }
@@ -306,6 +310,7 @@ impl RunObserver for Spans {
                     model: model.clone(),
                     number: *attempt,
                     end_ms: None,
+                    result_ms: start_ms,
                 });
             }
             RunEvent::Retry { .. } | RunEvent::Fallback { .. } => {
@@ -345,6 +350,9 @@ impl RunObserver for Spans {
                 run.tools.insert(tool.tool_id.clone(), tool_span);
             }
             AgentEvent::ToolResult(result) => {
+                if let Some(attempt) = run.attempts.last_mut() {
+                    attempt.result_ms = entry.at_ms;
+                }
                 // Not every agent reports the decision.
                 let request = run.request(|it| it.tool_id.as_ref() == Some(&result.tool_id));
                 if let Some(request) = request {
