@@ -1,8 +1,8 @@
 //! The state machine: messages and log entries in, lines and actions out.
 
+mod builtin;
 mod lifecycle;
 mod offers;
-mod own;
 mod settings;
 mod turns;
 

@@ -7,7 +7,7 @@ use agent_client_protocol_schema::v1::{
 use serde_json::json;
 use teamster_core::{Offers, SlashCommand};
 
-use super::{AcpServer, own};
+use super::{AcpServer, builtin};
 use crate::{Action, Output};
 
 impl AcpServer {
@@ -44,7 +44,7 @@ impl AcpServer {
             return;
         };
         let of_agent = self.agent_commands(session);
-        let commands = of_agent.iter().cloned().chain(own::commands(of_agent));
+        let commands = of_agent.iter().cloned().chain(builtin::commands(of_agent));
         let commands: Vec<_> = commands.map(|it| command(&it)).collect();
         let shown = json!(commands);
         if session.known_commands.as_ref() != Some(&shown)

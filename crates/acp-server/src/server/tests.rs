@@ -4,9 +4,9 @@
     reason = "JSON is given as it is written"
 )]
 
+mod builtin_commands;
 mod messages;
 mod offers;
-mod own_commands;
 mod permissions;
 mod sessions;
 mod settings;

@@ -6,7 +6,7 @@ use agent_client_protocol_schema::v1::{
 use teamster_api::{RunEvent, RunLogEntry};
 use teamster_core::{AgentError, AgentEvent, Decision, ErrorKind, RunResult, RunStatus, Usage};
 
-use super::{AcpServer, own, settings};
+use super::{AcpServer, builtin, settings};
 use crate::prompt::PromptParams;
 use crate::session::{QUEUE, Turn};
 use crate::updates::{self, UpdateContext};
@@ -63,8 +63,8 @@ impl AcpServer {
         let Some(session) = self.sessions.get(session_id) else {
             return;
         };
-        if let Some(command) = own::command_of(&prompt, self.agent_commands(session)) {
-            self.answer_own(session_id, &id, command, out);
+        if let Some(command) = builtin::command_of(&prompt, self.agent_commands(session)) {
+            self.answer_builtin(session_id, &id, command, out);
             return self.next_prompt(session_id, out);
         }
         let Some(session) = self.sessions.get_mut(session_id) else {

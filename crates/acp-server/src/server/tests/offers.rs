@@ -19,13 +19,16 @@ fn commands(editor: &mut Editor) -> Vec<Value> {
 }
 
 /// Adds the commands of this server.
-fn with_own(commands: Value) -> Value {
+fn with_builtin(commands: Value) -> Value {
     let mut all = commands.as_array().unwrap().clone();
-    for own in own::commands(&[]) {
-        let mut own = json!({"name": own.name, "description": own.description,
-            "input": own.input_hint.map(|hint| json!({"hint": hint}))});
-        own.as_object_mut().unwrap().retain(|_, it| !it.is_null());
-        all.push(own);
+    for command in builtin::commands(&[]) {
+        let mut command = json!({"name": command.name, "description": command.description,
+            "input": command.input_hint.map(|hint| json!({"hint": hint}))});
+        command
+            .as_object_mut()
+            .unwrap()
+            .retain(|_, it| !it.is_null());
+        all.push(command);
     }
     json!(all)
 }
@@ -46,7 +49,7 @@ fn commands_follow_the_new_session_and_each_change() {
         "its id comes before: {:#?}",
         editor.messages
     );
-    let shown = with_own(json!([{"name": "init", "description": ""}]));
+    let shown = with_builtin(json!([{"name": "init", "description": ""}]));
     assert_eq!(commands(&mut editor), [shown]);
 
     editor.prompt(2, "/init now");
@@ -58,7 +61,7 @@ fn commands_follow_the_new_session_and_each_change() {
     editor.log(offers.clone());
     let shown =
         json!([{"name": "compact", "description": "About it", "input": {"hint": "<what>"}}]);
-    assert_eq!(commands(&mut editor), [with_own(shown)]);
+    assert_eq!(commands(&mut editor), [with_builtin(shown)]);
     editor.log(offers);
     assert_eq!(commands(&mut editor), Vec::<Value>::new());
     // A fallback is another agent.
@@ -67,7 +70,7 @@ fn commands_follow_the_new_session_and_each_change() {
         "code": "CLI_ERROR", "kind": "overloaded", "retryable": true},
         "next": {"attempt": 2, "provider": "codex"}}),
     );
-    assert_eq!(commands(&mut editor), [with_own(json!([]))]);
+    assert_eq!(commands(&mut editor), [with_builtin(json!([]))]);
 }
 
 #[test]

@@ -16,7 +16,7 @@ const RENAME: &str = "rename";
 
 /// A prompt that this server answers.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum OwnCommand {
+pub(super) enum BuiltinCommand {
     Status,
     /// Gives the session this title.
     Rename(String),
@@ -29,20 +29,20 @@ pub(super) fn commands(of_agent: &[SlashCommand]) -> impl Iterator<Item = SlashC
     let rename = SlashCommand::new(RENAME)
         .description("Give this thread another title")
         .input_hint("title");
-    let is_ours = move |own: &SlashCommand| of_agent.iter().all(|it| it.name != own.name);
+    let is_ours = move |ours: &SlashCommand| of_agent.iter().all(|it| it.name != ours.name);
     [status, rename].into_iter().filter(is_ours)
 }
 
 /// Returns the command of a prompt that this server answers.
-pub(super) fn command_of(prompt: &Prompt, of_agent: &[SlashCommand]) -> Option<OwnCommand> {
+pub(super) fn command_of(prompt: &Prompt, of_agent: &[SlashCommand]) -> Option<BuiltinCommand> {
     let text = prompt.text.trim().strip_prefix('/')?;
     let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     if !prompt.images.is_empty() || of_agent.iter().any(|it| it.name == name) {
         return None;
     }
     match (name, rest.trim()) {
-        (STATUS, "") => Some(OwnCommand::Status),
-        (RENAME, title) => Some(OwnCommand::Rename(title.to_owned())),
+        (STATUS, "") => Some(BuiltinCommand::Status),
+        (RENAME, title) => Some(BuiltinCommand::Rename(title.to_owned())),
         _ => None,
     }
 }
@@ -59,18 +59,18 @@ impl AcpServer {
     }
 
     /// Answers a command of this server. It is no turn: the agent gets no prompt.
-    pub(super) fn answer_own(
+    pub(super) fn answer_builtin(
         &mut self,
         session_id: &str,
         id: &RequestId,
-        command: OwnCommand,
+        command: BuiltinCommand,
         out: &mut Output,
     ) {
         let Some(session) = self.sessions.get_mut(session_id) else {
             return;
         };
         match command {
-            OwnCommand::Status => {
+            BuiltinCommand::Status => {
                 let agent = session.setup.agent.as_deref();
                 let agent = agent.and_then(|id| self.catalog.agent(id));
                 let name = agent.map_or("No agent", |agent| &*agent.name);
@@ -78,7 +78,7 @@ impl AcpServer {
                 out.update(session_id, session.view.message(&text));
                 out.response(id, &PromptResponse::new(StopReason::EndTurn));
             }
-            OwnCommand::Rename(title) => {
+            BuiltinCommand::Rename(title) => {
                 if let Err(error) = self.retitle(id, session_id.to_owned(), &title, true, out) {
                     out.error(id, &error);
                 }
