@@ -1,6 +1,6 @@
 //! Kilo, a fork of OpenCode.
 
-use super::{Call, CallContext, Habits, Pointing, opencode};
+use super::{Call, CallContext, Habits, Pointing, offered, opencode};
 use crate::Part;
 
 pub(super) const HABITS: Habits = opencode::HABITS;
@@ -32,12 +32,41 @@ pub(super) fn is_asking(user_agent: &str, _: &[String]) -> bool {
 }
 
 pub(super) fn call(part: &Part, context: &CallContext<'_>) -> Option<Call> {
-    opencode::call(part, context)
+    let mut call = opencode::call(part, context)?;
+    if matches!(part, Part::Shell(_)) {
+        // 7.0.33 refuses a command without a description, which later versions do not require.
+        offered::complete(&mut call, context);
+    }
+    Some(call)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
+
+    #[test]
+    fn a_command_has_a_description_if_the_tool_requires_one() {
+        let text = json!({"type": "string"});
+        let properties =
+            json!({"command": text, "description": text, "timeout": {"type": "number"}});
+        let input = |required: Value| {
+            let schema = json!({"type": "object", "properties": properties, "required": required});
+            let body = json!({"tools": [{"name": "bash", "input_schema": schema}]});
+            let context = CallContext {
+                directory: None,
+                tools: &[],
+                offers: &offered::offers(&body),
+            };
+            call(&Part::Shell("ls".into()), &context).unwrap().input
+        };
+        assert_eq!(input(json!(["command"])), json!({"command": "ls"}));
+        assert_eq!(
+            input(json!(["command", "description"])),
+            json!({"command": "ls", "description": "description"})
+        );
+    }
 
     #[test]
     fn its_telemetry_is_off() {

@@ -327,6 +327,14 @@ fn shaped(schema: &Value, names: &[&str], value: &Value) -> Value {
     }
 }
 
+/// Adds the fields that the offered tool of a call requires and that the call lacks.
+pub(super) fn complete(call: &mut Call, context: &CallContext<'_>) {
+    let tool = context.offers.iter().find(|offer| offer.name == call.name);
+    if let (Some(tool), Value::Object(input)) = (tool, &mut call.input) {
+        fill(&tool.schema, input);
+    }
+}
+
 /// Adds the other fields that a schema requires.
 fn fill(schema: &Value, fields: &mut Map<String, Value>) {
     for name in items(schema, "required").iter().filter_map(Value::as_str) {
