@@ -94,6 +94,18 @@ impl Written {
         number.filter(|number| read.is_none_or(|read| read < *number))
     }
 
+    /// Returns whether a message with this prefix of its subject has a higher number.
+    pub(crate) fn has_newer(&self, prefix: &str, number: u64) -> bool {
+        let mut all = self.0.iter();
+        all.any(|(subject, last)| subject.starts_with(prefix) && *last > number)
+    }
+
+    /// Forgets those messages, which are not there.
+    pub(crate) fn forget_newer(&mut self, prefix: &str, number: u64) {
+        self.0
+            .retain(|subject, last| !subject.starts_with(prefix) || *last <= number);
+    }
+
     /// Forgets a message that is not there, unless there is a newer one.
     pub(crate) fn forget(&mut self, subject: &str, number: u64) {
         if self.0.get(subject) == Some(&number) {
@@ -280,6 +292,11 @@ impl Fleet {
         lock(&self.written).newer(subject, read)
     }
 
+    /// Returns whether streams may have copies, of which one that answers may be behind.
+    pub(crate) fn is_cluster(&self) -> bool {
+        self.client.server_info().cluster.is_some()
+    }
+
     /// Returns the error of a request about this subject that failed.
     pub(crate) fn failed(&self, subject: &str, error: impl fmt::Display) -> ServiceError {
         let text = error.to_string();
@@ -339,6 +356,18 @@ mod tests {
         assert_eq!(written.newer("a", None), Some(7));
         written.forget("a", 7);
         assert_eq!(written.newer("a", None), None);
+    }
+
+    #[test]
+    fn stored_messages_of_a_prefix_are_known_until_they_are_forgotten() {
+        let mut written = Written::default();
+        written.add("runs.ann.a", 7);
+        written.add("runs.bob.a", 9);
+        assert!(written.has_newer("runs.ann.", 6));
+        assert!(!written.has_newer("runs.ann.", 7));
+        written.forget_newer("runs.ann.", 6);
+        assert!(!written.has_newer("runs.ann.", 0));
+        assert!(written.has_newer("runs.bob.", 8));
     }
 
     #[test]

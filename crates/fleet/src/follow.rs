@@ -9,6 +9,7 @@ use bytes::Bytes;
 use futures_core::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use teamster_api::{LifecycleEntry, LogLine, RunEvent, RunLogEntry, ServiceError};
+use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
 use teamster_core::{
     AgentError, AgentEvent, Done, ErrorCode, ErrorKind, LogEntry, RunResult, RunStatus,
@@ -19,10 +20,11 @@ use tokio::time::{sleep, timeout};
 use crate::Fleet;
 use crate::files::Files;
 use crate::frame::{Frame, Frames};
+use crate::messages::Messages;
 use crate::names::{LOG, RUNS, RunKey};
 use crate::protocol::State;
 use crate::record::Record;
-use crate::records::{Messages, next, not_found, record_of};
+use crate::records::{next, not_found, record_of};
 
 /// Interval in which a reader reports that it is there.
 pub(crate) const WATCH_EVERY: Duration = Duration::from_secs(5);
@@ -55,6 +57,9 @@ impl Drop for Watch {
 /// Time in which the next message of the log of an ended run must arrive. Servers discard messages one by one: the one that
 /// is to give the last message may have what the one that is read has not.
 const ARRIVES: Duration = Duration::from_secs(10);
+
+/// Time for which the record of a run is awaited that has its end in the log: a moment, unless a worker was killed there.
+pub(crate) const SETTLES: Duration = Duration::from_secs(20);
 
 /// What has come of a run, or an entry of it.
 enum News {
@@ -134,7 +139,8 @@ fn kept(
     })
 }
 
-/// Follows the log of a run after the entry with this number, to its last one, and reports to its machine that it is read.
+/// Follows the log of a run after the entry with this number, to its last one, which comes once the run has ended for all, and
+/// reports to its machine that it is read.
 pub(crate) fn follow(
     fleet: Fleet,
     key: RunKey,
@@ -142,12 +148,37 @@ pub(crate) fn follow(
 ) -> BoxStream<'static, Result<LogLine, ServiceError>> {
     Box::pin(try_stream! {
         let (_, record) = fleet.find(&key).await?;
-        let _watch = (!record.state.is_final()).then(|| Watch::begin(&fleet, &key));
-        let mut lines = lines(fleet, key, after);
+        let is_live = !record.state.is_final();
+        let _watch = is_live.then(|| Watch::begin(&fleet, &key));
+        let mut lines = lines(fleet.clone(), key.clone(), after);
         while let Some(line) = next(&mut lines).await {
-            yield line?;
+            let line = line?;
+            if is_live && line.is_end() {
+                // Without it, the run is shown as live for a moment.
+                let _ = timeout(SETTLES, until_ended(&fleet, &key)).await;
+            }
+            yield line;
         }
     })
+}
+
+/// Waits until the record has the end, which the log has before: who has read that finds a run that has ended.
+async fn until_ended(fleet: &Fleet, key: &RunKey) -> Result<(), ServiceError> {
+    let subject = key.record();
+    let mut records = fleet
+        .messages(RUNS, &subject, DeliverPolicy::LastPerSubject, false)
+        .await?;
+    while let Some(message) = records.next().await? {
+        let Some((_, found)) = record_of(&message) else {
+            continue;
+        };
+        if found.record.is_none_or(|record| record.state.is_final()) {
+            // A copy that is behind is waited for.
+            lock(&fleet.written).add(&subject, found.seen.revision);
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the entries of a run's log after the one with this number, to its last one.

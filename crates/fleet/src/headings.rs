@@ -11,9 +11,9 @@ use teamster_api::ServiceError;
 use tokio::time::Instant;
 
 use crate::Fleet;
+use crate::messages::Messages;
 use crate::names::{HOST_SUBJECTS, RUNS, RunKey, WORK_SUBJECTS};
 use crate::protocol::{Claim, Head, State};
-use crate::records::Messages;
 
 /// The subjects of all records.
 pub(crate) const ALL: &str = "$KV.tm_runs.>";

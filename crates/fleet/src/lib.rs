@@ -13,6 +13,7 @@ mod homes;
 mod large;
 mod layout;
 mod login;
+mod messages;
 mod names;
 mod presence;
 pub mod protocol;

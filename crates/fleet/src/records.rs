@@ -5,18 +5,15 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use async_nats::jetstream::Message;
-use async_nats::jetstream::consumer::DeliverPolicy;
-use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
-use async_nats::jetstream::stream::{self, DirectGetErrorKind};
+use async_nats::jetstream::stream::DirectGetErrorKind;
 use async_nats::{HeaderMap, header};
 use bytes::Bytes;
 use futures_core::Stream;
 use teamster_api::{ProblemCode, ServiceError};
 use teamster_api::{RunSummary, ViewState};
 use teamster_core::sync::lock;
-use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::follow::{End, lines};
@@ -32,7 +29,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 /// Pause before a request is repeated.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 /// Time in which all copies of a stream have what was stored.
-const CATCHES_UP: Duration = Duration::from_secs(2);
+pub(crate) const CATCHES_UP: Duration = Duration::from_secs(2);
 /// Time for which a deleted record's id cannot be used again: the log may be left, and its first message is the witness of a
 /// start.
 const MARKER_AGE: Duration = LOG_AGE;
@@ -119,11 +116,21 @@ impl Fleet {
         Ok(found(message.sequence, &message.headers, &message.payload))
     }
 
-    /// Reads a record of which nothing may be missing.
+    /// Reads a record that must be there. A copy that answers and has nothing of it may be behind.
     pub(crate) async fn find(&self, key: &RunKey) -> Result<(Seen, Record), ServiceError> {
-        let found = self.read(key).await?;
-        let record = found.record.ok_or_else(|| not_found(&key.run))?;
-        Ok((found.seen, record))
+        let until = Instant::now() + CATCHES_UP;
+        loop {
+            let found = self.read(key).await?;
+            if let Some(record) = found.record {
+                return Ok((found.seen, record));
+            }
+            // Another program may have stored it a moment ago, and was answered.
+            let is_missing = found.seen != Seen::NOTHING || !self.is_cluster();
+            if is_missing || Instant::now() > until {
+                return Err(not_found(&key.run));
+            }
+            sleep(PAUSE).await;
+        }
     }
 
     /// Stores a record if its revision is the expected one. Returns the new revision; `None` if it was refused, or there
@@ -223,58 +230,6 @@ impl Fleet {
         self.publish(&key.record(), message).await.is_some()
     }
 
-    /// Reads messages of a stream in their order, from those that are there on.
-    pub(crate) async fn messages(
-        &self,
-        stream: &str,
-        subjects: &str,
-        from: DeliverPolicy,
-        headers_only: bool,
-    ) -> Result<Messages, ServiceError> {
-        let handle = self.stream(stream).await?;
-        // Its name is a part of the subject that permissions are about.
-        let name = format!("r{}", uuid::Uuid::new_v4().simple());
-        let config = OrderedConfig {
-            name: Some(name.clone()),
-            filter_subject: subjects.to_owned(),
-            deliver_policy: from,
-            headers_only,
-            ..OrderedConfig::default()
-        };
-        let made = self.unless_refused(subjects, handle.create_consumer(config));
-        let consumer = made.await?.map_err(|error| {
-            if error.to_string().contains("stream not found") {
-                return setup::not_made(stream);
-            }
-            self.failed(subjects, error)
-        })?;
-        let pending = consumer.cached_info().num_pending;
-        let messages = consumer.messages().await;
-        let messages = messages.map_err(|error| self.failed(subjects, error))?;
-        Ok(Messages {
-            read: messages,
-            pending,
-            consumer: Some((handle, name)),
-        })
-    }
-
-    /// Returns what is read from the last message of each of these subjects.
-    pub(crate) async fn last_of_each<T>(
-        &self,
-        stream: &str,
-        subjects: &str,
-        headers_only: bool,
-        read: impl Fn(&Message) -> Option<T>,
-    ) -> Result<Vec<T>, ServiceError> {
-        let from = DeliverPolicy::LastPerSubject;
-        let mut messages = self.messages(stream, subjects, from, headers_only).await?;
-        let mut found = Vec::new();
-        while let Some(message) = messages.next_pending().await? {
-            found.extend(read(&message));
-        }
-        Ok(found)
-    }
-
     /// Returns all records with these subjects, which no other one can follow.
     pub(crate) async fn records(
         &self,
@@ -336,67 +291,6 @@ impl Fleet {
     }
 }
 
-/// Messages of a stream.
-pub(crate) struct Messages {
-    read: Ordered,
-    /// Messages that were there already and were not read yet.
-    pub(crate) pending: u64,
-    consumer: Option<(stream::Stream<()>, String)>,
-}
-
-impl Drop for Messages {
-    /// Removes the consumer, of which a server has a limited number. It would go by itself after minutes.
-    fn drop(&mut self) {
-        if let (Some((stream, name)), Ok(runtime)) = (self.consumer.take(), Handle::try_current()) {
-            runtime.spawn(async move { stream.delete_consumer(&name).await });
-        }
-    }
-}
-
-impl Messages {
-    /// Waits for the next message. Cancel-safe.
-    pub(crate) async fn next(&mut self) -> Result<Option<Message>, ServiceError> {
-        match next(&mut self.read).await {
-            Some(Ok(mut message)) => {
-                let reported = message.info().ok().map(|info| info.pending);
-                self.pending = left(self.pending, reported);
-                let headers = message.headers.as_ref();
-                if headers.is_some_and(|headers| is_copy(headers, &message.subject)) {
-                    (message.message.headers, message.message.payload) = (None, Bytes::new());
-                }
-                Ok(Some(message))
-            }
-            Some(Err(error)) => {
-                let message = format!("the fleet's server does not answer: {error}");
-                Err(ServiceError::unreachable(message))
-            }
-            None => Ok(None),
-        }
-    }
-
-    /// Waits for the next of those that were there already; `None` after the last of them. Fails if none comes for a
-    /// minute: the rest may have aged out since they were counted.
-    pub(crate) async fn next_pending(&mut self) -> Result<Option<Message>, ServiceError> {
-        if self.pending == 0 {
-            return Ok(None);
-        }
-        match timeout(PATIENCE, self.next()).await {
-            Ok(Ok(None)) | Err(_) => {
-                let message = "the fleet's server does not send all that it has: try again";
-                Err(ServiceError::unreachable(message))
-            }
-            Ok(message) => message,
-        }
-    }
-}
-
-/// Returns how many of the counted messages are left after one more was read, with which the server reports how many it
-/// has: those that have aged out since then do not come.
-fn left(pending: u64, reported: Option<u64>) -> u64 {
-    let left = pending.saturating_sub(1);
-    reported.map_or(left, |reported| left.min(reported))
-}
-
 /// Reads the record in a message of the bucket.
 pub(crate) fn record_of(message: &Message) -> Option<(RunKey, Found)> {
     let key = RunKey::of_record(&message.subject)?;
@@ -407,7 +301,7 @@ pub(crate) fn record_of(message: &Message) -> Option<(RunKey, Found)> {
 
 /// Returns whether a message is the copy of one with another subject. The server sends what a request wants to any subject,
 /// also to one at which its sender may not publish, and a stream keeps it there. Nothing in it is read.
-fn is_copy(headers: &HeaderMap, subject: &str) -> bool {
+pub(crate) fn is_copy(headers: &HeaderMap, subject: &str) -> bool {
     let mut originals = headers.get_all(header::NATS_SUBJECT);
     originals.any(|original| original.as_str() != subject)
 }
@@ -436,19 +330,4 @@ fn found(revision: u64, headers: &HeaderMap, payload: &[u8]) -> Found {
 pub(crate) fn not_found(run: &str) -> ServiceError {
     let message = format!("no run \"{run}\"");
     ServiceError::new(ProblemCode::RunNotFound, message)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_that_aged_out_are_not_waited_for() {
-        assert_eq!(left(5, Some(4)), 4);
-        assert_eq!(left(5, Some(0)), 0);
-        // What came later is not waited for either.
-        assert_eq!(left(5, Some(9)), 4);
-        assert_eq!(left(5, None), 4);
-        assert_eq!(left(0, Some(3)), 0);
-    }
 }

@@ -197,8 +197,8 @@ impl Fleet {
     }
 
     fn replicas(&self, limits: &FleetLimits) -> usize {
-        let is_cluster = self.client.server_info().cluster.is_some();
-        limits.replicas.unwrap_or(if is_cluster { 3 } else { 1 })
+        let usual = if self.is_cluster() { 3 } else { 1 };
+        limits.replicas.unwrap_or(usual)
     }
 
     /// Returns what the server has of a stream.

@@ -38,14 +38,10 @@ impl FleetRuns {
                 .messages(WORKERS, &format!("{PRESENCES}*"), DeliverPolicy::New, true)
                 .await?;
             let mut absent: HashSet<String> = HashSet::new();
-            let mut all = Vec::new();
-            while let Some(message) = records.next_pending().await? {
-                if let Some((key, found)) = record_of(&message)
-                    && let Some(record) = found.record
-                {
-                    all.push((key, found.seen, record));
-                }
-            }
+            let mut all: Vec<_> = (records.last_of_each(record_of).await?)
+                .into_iter()
+                .filter_map(|(key, found)| Some((key, found.seen, found.record?)))
+                .collect();
             all.sort_by_key(|(key, _, record)| std::cmp::Reverse((record.times.queued, key.run.clone())));
             let mut ended = 0;
             all.retain(|(_, _, record)| {

@@ -1,7 +1,5 @@
 //! The changes and files of runs.
 
-use std::time::Duration;
-
 use teamster_api::{
     AppliedChanges, BUNDLE, DiffQuery, DiscardedChanges, FileList, FileManifest, PATCH,
     ProblemCode, RunFile, ServiceError, WorkspaceDiff,
@@ -10,6 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use super::FleetRuns;
 use crate::files::Files;
+use crate::follow::SETTLES;
 use crate::large::is_internal;
 use crate::names::RunKey;
 use crate::protocol::State;
@@ -19,8 +18,6 @@ use crate::wire::{Answered, Question, internal};
 
 /// Largest changes that are read, in bytes of JSON.
 const LARGEST: usize = 256 << 20;
-/// Time for which the record of a run is awaited that has its end in the log: a moment, unless a worker was killed there.
-const SETTLES: Duration = Duration::from_secs(20);
 
 /// Name of the changes of an ended run among its files. It is none that a run's file can have.
 pub(crate) const DIFF: &str = "./diff";

@@ -45,6 +45,11 @@ impl FleetRuns {
             .filter(|(key, ..)| !prefix.is_empty() && is_match(&key.run));
         match (matches.next(), matches.next()) {
             (Some((key, _, record)), None) => Ok(record.info(&key.run)),
+            // It may be a whole id that another program was given a moment ago.
+            (None, _) if teamster_api::is_run_id(prefix) => {
+                let (_, record) = self.fleet.find(&self.key(prefix)).await?;
+                Ok(record.info(prefix))
+            }
             (None, _) => Err(not_found(prefix)),
             (Some(_), Some(_)) => Err(ServiceError::new(
                 ProblemCode::RunIdAmbiguous,

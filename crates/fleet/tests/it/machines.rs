@@ -145,18 +145,36 @@ fn files_of_a_run_can_be_read_once_its_log_has_its_end() {
         let (fleet, service) = runs(&server, 0).await;
         let mut machine = Machine::dying(&server, "w1", &agent, Some("step: End"));
         until_workers(&fleet, 1).await;
-        let run = submit(&service, "run").await;
-        read(&run).await;
-        assert!(wait_until(LIMIT, || machine
-            .worker
-            .try_wait()
-            .unwrap()
-            .is_some()));
+        submit(&service, "run").await;
+        machine.until_dead();
         // The record does not have it yet.
         let (files, ()) = tokio::join!(service.files("run"), async {
             machine.restart(&agent);
         });
         assert!(files.is_ok(), "{files:?}");
+    });
+}
+
+#[test]
+fn log_of_a_run_has_its_end_once_the_run_is_shown_as_ended() {
+    let server = server_or_skip!();
+    let shared = Shared::new();
+    let agent = shared.agent();
+    shared.go();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let mut machine = Machine::dying(&server, "w1", &agent, Some("step: End"));
+        until_workers(&fleet, 1).await;
+        let run = submit(&service, "run").await;
+        let reading = tokio::spawn(async move {
+            read(&run).await;
+            run.view().await.unwrap().summary.state
+        });
+        // The log has its end, and the record does not.
+        machine.until_dead();
+        machine.restart(&agent);
+        let state = timeout(LIMIT, reading).await.unwrap().unwrap();
+        assert_eq!(state, ViewState::Ended);
     });
 }
 

@@ -23,6 +23,7 @@ mod given_up;
 mod homes;
 mod janitor;
 mod large;
+mod listing;
 mod login;
 mod machine;
 mod machines;

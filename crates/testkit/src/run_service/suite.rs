@@ -199,10 +199,13 @@ impl Check<'_> {
             assert_eq!(&next.expect("an entry").expect("the log is read"), line);
         }
         assert!(within("the end", late.next()).await.is_none());
+        let shown = run.view().await.expect("it is shown").summary;
+        assert_eq!(
+            (shown.state, shown.seq),
+            (ViewState::Ended, last as u64 + 1)
+        );
         let result = run.result().await.expect("it has ended");
         assert_eq!(lines[last].result(), Some(result));
-        let view = run.view().await.expect("it is shown");
-        assert_eq!(view.summary.seq, lines.len() as u64);
     }
 
     async fn ids_are_shortened_by_resolve_alone(&self) {
