@@ -7,6 +7,7 @@ mod approvals;
 mod calls;
 mod current;
 mod errors;
+mod goals;
 mod notices;
 mod notifications;
 mod offers;

@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 use teamster_core::provider::{CommandId, Outbox};
 use teamster_core::{AgentError, ErrorKind};
 
+use super::goals::GoalCommand;
+use super::offers::BuiltIn;
 use crate::decoder::errors;
 use crate::wire::Object;
 
@@ -21,8 +23,10 @@ pub(super) enum Call {
     Turn(u64),
     /// Compacts the conversation, which is the turn with this number.
     Compact(u64),
-    /// Changes the settings of the thread before a review of this target, which is the turn with this number.
-    ReviewSettings(u64, Value),
+    /// Carries out a command about the goal, which is the turn with this number.
+    Goal(u64, GoalCommand),
+    /// Changes the settings of the thread before this command, which is the turn with this number.
+    SettingsBefore(u64, BuiltIn),
     Interrupt,
     /// Interrupts an agent's turn, by its thread and id.
     InterruptAgent(String, String),

@@ -23,39 +23,44 @@ impl CodexSession {
             return;
         };
         let id = json!(thread.id);
-        let built_in = self.built_in(turn).and_then(Result::ok);
-        if built_in == Some(BuiltIn::Compact) {
-            let params = json!({"threadId": id});
-            return self.send_turn(Call::Compact, "thread/compact/start", &params);
-        }
-        let mut params = self.changed_settings();
-        if let Some(BuiltIn::Review(target)) = built_in {
-            let has_settings = params.as_object().is_some_and(|it| !it.is_empty());
-            params["threadId"] = id;
-            if has_settings {
-                // A review has no settings of its own.
-                let call = |number| Call::ReviewSettings(number, target);
-                return self.send_turn(call, "thread/settings/update", &params);
-            }
-            params["target"] = target;
-            return self.send_turn(Call::Turn, "review/start", &params);
-        }
+        let command = self.built_in(turn).and_then(Result::ok);
+        let mut params = match command {
+            Some(BuiltIn::Compact) => json!({}),
+            _ => self.changed_settings(),
+        };
+        let has_settings = params.as_object().is_some_and(|it| !it.is_empty());
         params["threadId"] = id;
+        let number = self.next_turn();
+        if let Some(command) = command {
+            if !has_settings {
+                return self.begin_command(number, command);
+            }
+            // It has no settings of its own.
+            let call = Call::SettingsBefore(number, command);
+            self.call(call, "thread/settings/update", &params);
+            return;
+        }
         params["input"] = input(turn, &self.with_skill(&turn.prompt));
         if let Some(schema) = &self.start.output_schema {
             params["outputSchema"] = schema.clone();
         }
-        self.send_turn(Call::Turn, "turn/start", &params);
+        self.call(Call::Turn(number), "turn/start", &params);
     }
 
-    /// Begins a review with the settings that the CLI has taken.
-    pub(super) fn begin_review(&mut self, turn: u64, target: &Value) {
+    /// Sends the request of a command, with the settings that the CLI has taken.
+    pub(super) fn begin_command(&mut self, turn: u64, command: BuiltIn) {
         let current = self.current.as_ref().filter(|it| it.number == turn);
         let (Some(_), Some(thread)) = (current, &self.thread) else {
             return;
         };
-        let params = json!({"threadId": thread.id, "target": target});
-        self.call(Call::Turn(turn), "review/start", &params);
+        let (method, mut params) = command.request();
+        params["threadId"] = json!(thread.id);
+        let call = match command {
+            BuiltIn::Compact => Call::Compact(turn),
+            BuiltIn::Review(_) => Call::Turn(turn),
+            BuiltIn::Goal(command) => Call::Goal(turn, command),
+        };
+        self.call(call, method, &params);
     }
 
     /// Returns the settings of a turn that are not those of the thread, in the CLI's terms.
@@ -97,16 +102,15 @@ impl CodexSession {
         params
     }
 
-    /// Sends the request that begins the next turn.
-    fn send_turn(&mut self, call: impl FnOnce(u64) -> Call, method: &str, params: &Value) {
+    /// Begins the next turn and returns its number.
+    fn next_turn(&mut self) -> u64 {
         self.turns += 1;
-        let number = self.turns;
         self.current = Some(CurrentTurn {
-            number,
+            number: self.turns,
             ..CurrentTurn::default()
         });
         self.figures.turn_begins();
-        self.call(call(number), method, params);
+        self.turns
     }
 
     pub(super) fn turn_answered(

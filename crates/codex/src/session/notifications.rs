@@ -37,8 +37,6 @@ const SILENT: &[&str] = &[
     "skills/changed",
     "thread/environment/connected",
     "thread/environment/disconnected",
-    "thread/goal/cleared",
-    "thread/goal/updated",
     "thread/name/updated",
     "thread/prediction/updated",
     "thread/readState/changed",
@@ -95,6 +93,8 @@ impl CodexSession {
                     self.agent_gone(params, out);
                 }
             }
+            "thread/goal/updated" => self.goal_updated(params, out)?,
+            "thread/goal/cleared" => self.goal_cleared(params, out),
             "turn/started" => self.started(params, out)?,
             "turn/completed" => self.completed(params, out)?,
             "thread/tokenUsage/updated" => {
@@ -218,7 +218,7 @@ impl CodexSession {
     }
 
     /// Returns whether this is about our thread. Other threads are those of agents and of earlier sessions.
-    fn is_ours(&self, params: &Object<'_>) -> bool {
+    pub(super) fn is_ours(&self, params: &Object<'_>) -> bool {
         let ours = self.thread.as_ref().map(|thread| &*thread.id);
         match params.text("thread_id") {
             Some(thread) => ours == Some(&*thread),

@@ -7,17 +7,19 @@ use serde_json::{Value, json};
 use teamster_core::provider::{Events, OffersProtocol};
 use teamster_core::{AgentError, ModelChoice, Offers, SessionOptions, SlashCommand, Turn};
 
+use super::goals::GoalCommand;
 use super::opening::{about_client, initialized};
 use super::state::{CodexSession, Lookup};
 use crate::wire::Object;
 
 const COMPACT: &str = "compact";
+const GOAL: &str = "goal";
 const REVIEW: &str = "review";
 const REVIEW_BRANCH: &str = "review-branch";
 const REVIEW_COMMIT: &str = "review-commit";
 
 /// The commands for which the CLI has a request: their names, their descriptions, and what follows the name.
-const BUILT_IN: [(&str, &str, Option<&str>); 4] = [
+const BUILT_IN: [(&str, &str, Option<&str>); 5] = [
     (COMPACT, "Compact the conversation", None),
     (
         REVIEW,
@@ -30,14 +32,31 @@ const BUILT_IN: [(&str, &str, Option<&str>); 4] = [
         Some("branch"),
     ),
     (REVIEW_COMMIT, "Review a commit", Some("commit")),
+    (
+        GOAL,
+        "Set a goal that Codex pursues by itself, or show it",
+        Some("objective, pause, resume or clear"),
+    ),
 ];
 
 /// A command for which the CLI has a request.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum BuiltIn {
     Compact,
     /// Reviews this target, in the CLI's terms.
     Review(Value),
+    Goal(GoalCommand),
+}
+
+impl BuiltIn {
+    /// Returns the method and the parameters of the request.
+    pub(super) fn request(&self) -> (&'static str, Value) {
+        match self {
+            Self::Compact => ("thread/compact/start", json!({})),
+            Self::Review(target) => ("review/start", json!({"target": target})),
+            Self::Goal(command) => command.request(),
+        }
+    }
 }
 
 /// Ids of the requests for the models and the skills. Other requests have numbers.
@@ -79,7 +98,11 @@ impl CodexSession {
             _ if !turn.images.is_empty() => "takes no image",
             REVIEW_BRANCH if !is_name => "needs the name of a branch",
             REVIEW_COMMIT if !is_name => "needs a commit",
+            GOAL if text.eq_ignore_ascii_case("edit") => {
+                "has no `edit` here: `/goal OBJECTIVE` replaces the goal"
+            }
             COMPACT => return Some(Ok(BuiltIn::Compact)),
+            GOAL => return Some(Ok(BuiltIn::Goal(GoalCommand::of(text)))),
             _ => {
                 let target = match name {
                     REVIEW_BRANCH => json!({"type": "baseBranch", "branch": text}),

@@ -215,12 +215,14 @@ impl CodexSession {
         let mode = mode.and_then(|mode| mode.text("mode"));
         self.is_planning = mode.as_deref() == Some(PLAN);
         self.figures = Figures::from(&opening.baseline);
-        self.running = None;
         let before = self.thread.replace(thread);
         if let Some(before) = before.filter(|before| !before.is_closed) {
+            self.leave_goal(&before.id);
             let params = json!({"threadId": before.id});
             self.call(Call::Other, "thread/unsubscribe", &params);
         }
+        self.running = None;
+        self.goal = None;
         self.agents.clear();
         if let Some(command) = opening.clear {
             self.outbox.answer(command, Ok(()));

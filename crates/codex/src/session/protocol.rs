@@ -72,9 +72,12 @@ impl CodexSession {
             (Call::Open, Ok(result)) if self.is_opening(id) => self.opened(&result, out),
             (Call::Open, Ok(result)) => self.opened_unwanted(&result),
             (Call::Turn(number), result) => self.turn_answered(number, result, out),
-            (Call::ReviewSettings(number, target), Ok(_)) => self.begin_review(number, &target),
+            (Call::SettingsBefore(number, command), Ok(_)) => self.begin_command(number, command),
+            (Call::Goal(number, command), result) => {
+                self.goal_answered(number, &command, result, out);
+            }
             // The start of the turn identifies it.
-            (Call::Compact(number) | Call::ReviewSettings(number, _), Err(error))
+            (Call::Compact(number) | Call::SettingsBefore(number, _), Err(error))
                 if (self.current.as_ref()).is_some_and(|current| current.number == number) =>
             {
                 self.fail(error, out);

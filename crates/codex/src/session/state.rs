@@ -7,6 +7,7 @@ use teamster_core::{Id, PermissionMode, SessionOptions};
 use super::agents::Agents;
 use super::approvals::Approvals;
 use super::calls::{Call, Calls};
+use super::goals::Goal;
 use super::permissions::Settings;
 use super::turn::{CurrentTurn, Ended, Waiting};
 use super::usage::Figures;
@@ -40,6 +41,8 @@ pub(super) struct CodexSession {
     /// The active turn of our thread as reported by the CLI.
     pub(super) running: Option<String>,
     pub(super) turns: u64,
+    /// The goal of the thread, if the CLI has reported one.
+    pub(super) goal: Option<Goal>,
     pub(super) ended: Option<Ended>,
     pub(super) interrupted: bool,
     /// The session is a run: its events are those of `codex exec`.
@@ -90,6 +93,7 @@ impl CodexSession {
             current: None,
             running: None,
             turns: 0,
+            goal: None,
             ended: None,
             interrupted: false,
             one_turn: options.one_turn,

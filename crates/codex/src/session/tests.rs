@@ -18,6 +18,7 @@ mod approvals;
 mod commands;
 mod dialogs;
 mod edges;
+mod goals;
 mod launching;
 mod live;
 mod mixed;

@@ -124,7 +124,7 @@ fn a_skill_is_a_command_once_the_cli_has_listed_it() {
     let greet = SlashCommand::new("greet").description("Greets a person by name.");
     let image = SlashCommand::new("imagegen").description("Generate images");
     // After the CLI's requests.
-    assert_eq!(offered.unwrap()[4..], [greet, image]);
+    assert_eq!(offered.unwrap()[5..], [greet, image]);
     // No skill.
     peer.begin("/off now");
     let prompt = peer.params("turn/start")["input"][0]["text"].clone();
@@ -316,6 +316,7 @@ fn a_process_that_is_only_asked_starts_no_thread() {
             "review",
             "review-branch",
             "review-commit",
+            "goal",
             "greet"
         ]
     );
