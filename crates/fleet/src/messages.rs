@@ -209,7 +209,7 @@ impl Messages {
     ) -> Result<Vec<T>, ServiceError> {
         let mut found = HashMap::new();
         while let Some(message) = self.next_pending().await? {
-            found.insert(message.subject.clone(), (self.newest, read(&message)));
+            found.insert(message.subject.to_string(), (self.newest, read(&message)));
         }
         let mut found: Vec<_> = found.into_values().collect();
         found.sort_unstable_by_key(|(number, _)| *number);
