@@ -43,7 +43,8 @@ impl Fleet {
         from: DeliverPolicy,
         headers_only: bool,
     ) -> Result<Messages, ServiceError> {
-        let (consumer, own) = self.consumer(stream, subjects, from, headers_only).await?;
+        let made = Box::pin(self.consumer(stream, subjects, from, headers_only));
+        let (consumer, own) = made.await?;
         let pending = consumer.cached_info().num_pending;
         let read = consumer.messages().await;
         let read = read.map_err(|error| self.failed(subjects, error))?;
