@@ -115,12 +115,18 @@ impl Http {
             &String::from_utf8_lossy(&body),
             Timestamp::now(),
         );
-        let to =
-            header("location").map(|to| format!(", redirected to {}", without_credentials(&to)));
-        let to = to
-            .filter(|_| head.status.is_redirection())
-            .unwrap_or_default();
-        failure.message = format!("{} (HTTP {status} from {shown}{to})", failure.message);
+        if head.status.is_redirection() {
+            // The request has the key, which is not for another address.
+            let to = header("location").map(|to| without_credentials(&to));
+            let to = to.as_deref().unwrap_or("an address that it does not name");
+            let base = to.strip_suffix(&*wire.path(&target.model)).unwrap_or(to);
+            let variables = target.service.url_variables.join(" or ");
+            failure = Failure::new(
+                ErrorKind::Invalid,
+                format!("the service has moved to {base}: set {variables} to that"),
+            );
+        }
+        failure.message = format!("{} (HTTP {status} from {shown})", failure.message);
         Err(failure)
     }
 

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
-use teamster_core::time::millis;
+use teamster_core::time::{epoch_ms, millis};
 use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, ErrorCode, Id, Retract, Retry, Text, Thinking,
+    AbortHandle, AgentError, AgentEvent, ErrorCode, ErrorKind, Id, Retract, Retry, Text, Thinking,
 };
+use teamster_process::limit_reset_ms;
 
 use crate::emit::Emitter;
 use crate::http::{Http, next_piece};
@@ -79,8 +80,10 @@ impl Asking<'_> {
                 Err(Broken::Stopped(why)) => return Err(why),
                 Err(Broken::Failure(failure)) => failure,
             };
-            let wait = failure.retry_after.unwrap_or_else(|| wait_before(attempt));
             let error = error(&failure);
+            let reset = error.resets_at_ms.map(|at| at.saturating_sub(epoch_ms()));
+            let wait = failure.retry_after.or(reset.map(Duration::from_millis));
+            let wait = wait.unwrap_or_else(|| wait_before(attempt));
             if !error.retryable || attempt >= self.retries || wait > LONGEST_DELAY {
                 return Err(NoAnswer::Failed(error));
             }
@@ -225,7 +228,12 @@ async fn send(
 fn error(failure: &Failure) -> AgentError {
     let error = AgentError::new(ErrorCode::CliError, failure.kind, failure.message.clone());
     let retryable = error.retryable && !failure.is_final;
+    let is_limit = matches!(failure.kind, ErrorKind::Quota | ErrorKind::RateLimit);
+    let reset = (is_limit && failure.retry_after.is_none())
+        .then(|| limit_reset_ms(&failure.message))
+        .flatten();
     error
+        .resets_at_ms(reset)
         .retryable(retryable)
         .retry_after_ms(failure.retry_after.map(millis))
 }

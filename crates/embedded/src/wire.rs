@@ -229,6 +229,14 @@ impl AnswerReader {
             Ok(data) if event.is_error => Err(error::of_body(None, &data)),
             Ok(data) => self.value(&data, out),
             Err(_) if event.is_error => Err(error::of_text(data)),
+            // Some gateways leave out the empty lines between events.
+            Err(_) if is_one_event_a_line(data) => data.lines().try_for_each(|line| {
+                let event = SseEvent {
+                    data: line.to_owned(),
+                    is_error: false,
+                };
+                self.event(&event, out)
+            }),
             Err(_) => {
                 self.malformed.get_or_insert_with(|| data.to_owned());
                 Ok(())
@@ -306,6 +314,15 @@ impl AnswerReader {
         }
         Err(Failure::not_a_stream(text))
     }
+}
+
+/// Returns whether each of several lines is an event.
+fn is_one_event_a_line(data: &str) -> bool {
+    let is_event = |line: &str| {
+        let line = line.trim();
+        line.is_empty() || line == "[DONE]" || serde_json::from_str::<Value>(line).is_ok()
+    };
+    data.contains('\n') && data.lines().all(is_event)
 }
 
 /// Prefix of ids that are generated for calls without an id of their own.

@@ -228,6 +228,7 @@ pub use observe::{LineObserver, StartObserver, StartedProcess};
 pub use one_turn::OneTurn;
 pub use pool::{PoolConfig, SessionPool};
 pub use program::{SHIM_GUARDS, find_cli, find_program, native_program, on_path, shim_manager};
+pub use reset_time::limit_reset_ms;
 pub use run_folder::sweep_private_files;
 pub use run_id::run_mark;
 pub use runtime::CliRuntime;

@@ -61,7 +61,7 @@ const DAYS: &[&str] = &[
 
 /// Returns the time in a message about a limit, in milliseconds since the Unix epoch. A time without a zone is in that
 /// of this machine. One without a date is the next one. A time that has just passed counts as a moment from now.
-pub(crate) fn find(message: &str) -> Option<u64> {
+pub fn limit_reset_ms(message: &str) -> Option<u64> {
     let now = Zoned::now();
     Some(ahead(find_at(message, &now)?, &now))
 }

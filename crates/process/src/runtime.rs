@@ -20,7 +20,7 @@ use crate::images;
 use crate::launch::make_absolute;
 use crate::queue::{Consumer, queue};
 use crate::reading::Reading;
-use crate::reset_time;
+use crate::reset_time::limit_reset_ms;
 use crate::spill::Spill;
 use crate::start::{self, Refused};
 use crate::stop_signals::StopSignals;
@@ -161,7 +161,7 @@ async fn start(
         .hide(Secrets::of(&params.mcp_servers))
         .resumes(params.session_id.is_some())
         .may_be_silent(params.is_command())
-        .reset_time(reset_time::find);
+        .reset_time(limit_reset_ms);
     start::start(
         provider,
         config,

@@ -27,7 +27,7 @@ use crate::identity::{Presence, ProcessIdentity};
 use crate::images;
 use crate::launch::make_absolute;
 use crate::queue::{Consumer, queue};
-use crate::reset_time;
+use crate::reset_time::limit_reset_ms;
 use crate::runtime::{CliRuntime, Entries};
 use crate::spill::Spill;
 use crate::start::{Refused, start};
@@ -260,7 +260,7 @@ impl<P: SessionProvider> Inner<P> {
             .hide(Secrets::of(&params.mcp_servers))
             .resumes(params.session_id.is_some())
             .may_be_silent(params.commands())
-            .reset_time(reset_time::find);
+            .reset_time(limit_reset_ms);
         if again {
             let outcome = match params.session_id {
                 Some(_) => "the session continues in a new one",

@@ -76,7 +76,7 @@ impl Evidence<'_> {
             Some("server_error") => ErrorKind::Overloaded,
             // For a retry, it means that there was no response; for a result, that the CLI has no code.
             Some("unknown") if self.is_retry => ErrorKind::Network,
-            _ => ErrorKind::Internal,
+            _ => ErrorKind::of_message(self.text).unwrap_or(ErrorKind::Internal),
         }
     }
 
@@ -146,6 +146,7 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("-hour limit reached", ErrorKind::Quota),
         ("eekly limit reached", ErrorKind::Quota),
         ("out of usage credits", ErrorKind::Quota),
+        ("out of extra usage", ErrorKind::Quota),
         ("requires usage credits", ErrorKind::Quota),
         ("Requires Claude Code v", ErrorKind::ModelNotFound),
         ("Not logged in", ErrorKind::Auth),
@@ -160,8 +161,14 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("JSON Parse error", ErrorKind::Protocol),
         ("issue with the selected model", ErrorKind::ModelNotFound),
     ];
-    let newer_model = || ErrorKind::of_message(text).filter(|it| *it == ErrorKind::ModelNotFound);
-    ErrorKind::by_patterns(text, PATTERNS).or_else(newer_model)
+    // Only what the service reports with the status of an invalid request too.
+    let of_service = || {
+        ErrorKind::of_message(text).filter(|kind| {
+            use ErrorKind::{ContextWindow, ModelNotFound, Quota};
+            matches!(kind, ContextWindow | ModelNotFound | Quota)
+        })
+    };
+    ErrorKind::by_patterns(text, PATTERNS).or_else(of_service)
 }
 
 /// Classifies a failure that was only reported on stderr.
@@ -240,6 +247,37 @@ mod tests {
                 "unknown",
                 "5-hour limit reached ∙ resets 3pm",
                 ErrorKind::Quota,
+            ),
+            // Made by hand, as the next ones: the service's own words, through a gateway.
+            (
+                Some(400),
+                "invalid_request",
+                "API Error: 400 Your credit balance is too low to access the Anthropic API.",
+                ErrorKind::Quota,
+            ),
+            (
+                Some(400),
+                "invalid_request",
+                "API Error: 400 input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
+                ErrorKind::ContextWindow,
+            ),
+            (
+                None,
+                "unknown",
+                "You're out of extra usage · resets 5pm (UTC)",
+                ErrorKind::Quota,
+            ),
+            (
+                None,
+                "unknown",
+                "API Error: 429 rate_limit_error: slow down",
+                ErrorKind::RateLimit,
+            ),
+            (
+                None,
+                "unknown",
+                "OAuth token has expired. Please obtain a new token.",
+                ErrorKind::Auth,
             ),
             // Made by hand: the service's message about a model that only newer versions can use.
             (

@@ -286,11 +286,12 @@ impl Origin<'_> {
 }
 
 impl ResultLine<'_> {
-    /// Returns whether the turn failed. Errors of the service have the `subtype` `success`, so `is_error` takes
-    /// precedence.
+    /// Returns whether the turn failed. Errors of the service have the `subtype` `success` and `is_error`; those of the
+    /// CLI have a `subtype` such as `error_max_turns`.
     pub(super) fn failed(&self) -> bool {
-        self.is_error
-            .unwrap_or_else(|| self.subtype.as_deref() != Some("success"))
+        let subtype = self.subtype.as_deref().unwrap_or_default();
+        let by_subtype = subtype.starts_with("error");
+        by_subtype || self.is_error.unwrap_or(subtype != "success")
     }
 }
 

@@ -457,7 +457,7 @@ impl RunAssembler {
     }
 }
 
-/// Removes a figure that no CLI means: one that JSON cannot hold, or whose sum with others it could not.
+/// Removes a figure that no CLI means: a negative one, one that JSON cannot hold, or whose sum with others it could not.
 fn keep_figure(figure: &mut Option<f64>) {
     *figure = figure.filter(|figure| is_figure(*figure));
 }
@@ -465,7 +465,7 @@ fn keep_figure(figure: &mut Option<f64>) {
 fn is_figure(figure: f64) -> bool {
     /// The limit of [`json_line::whole`](crate::provider::json_line::whole).
     const MOST: f64 = 1e15;
-    figure.abs() < MOST
+    (0.0..MOST).contains(&figure)
 }
 
 #[cfg(test)]

@@ -5,15 +5,32 @@
 
 use crate::ErrorKind;
 
-/// Phrases of Anthropic's, OpenAI's and Google's services and of common HTTP clients, in lower case. More specific
-/// ones come first.
+/// Phrases of model services, of gateways and of common HTTP clients, in lower case. More specific ones come first.
 const PATTERNS: &[(&str, ErrorKind)] = &[
+    // OpenAI's, which goes on with the page of the account's billing.
+    ("rate limit reached for", ErrorKind::RateLimit),
     ("insufficient_quota", ErrorKind::Quota),
     ("exceeded your current quota", ErrorKind::Quota),
+    ("exceeded_current_quota", ErrorKind::Quota),
     ("quota exceeded", ErrorKind::Quota),
+    ("quota_exceeded", ErrorKind::Quota),
     ("credit balance", ErrorKind::Quota),
+    // OpenRouter's, DeepSeek's and xAI's; some have the status of a failed login.
+    ("insufficient credit", ErrorKind::Quota),
+    ("insufficient balance", ErrorKind::Quota),
+    ("out of credits", ErrorKind::Quota),
+    ("all available credits", ErrorKind::Quota),
+    ("have any credits", ErrorKind::Quota),
+    ("key limit exceeded", ErrorKind::Quota),
+    ("spend limit", ErrorKind::Quota),
+    ("spending limit", ErrorKind::Quota),
+    ("spend cap", ErrorKind::Quota),
+    ("spending cap", ErrorKind::Quota),
     ("usage limit", ErrorKind::Quota),
     ("usage_limit", ErrorKind::Quota),
+    ("monthly limit", ErrorKind::Quota),
+    ("weekly limit", ErrorKind::Quota),
+    ("daily limit", ErrorKind::Quota),
     ("perday", ErrorKind::Quota),
     ("billing", ErrorKind::Quota),
     ("context_length_exceeded", ErrorKind::ContextWindow),
@@ -25,7 +42,22 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
         "exceeds the maximum number of tokens",
         ErrorKind::ContextWindow,
     ),
+    // Anthropic's with `max_tokens`, llama.cpp's, xAI's, Bedrock's, GitHub's.
+    ("exceed context limit", ErrorKind::ContextWindow),
+    ("available context size", ErrorKind::ContextWindow),
+    ("exceed_context_size", ErrorKind::ContextWindow),
+    ("maximum prompt length", ErrorKind::ContextWindow),
+    ("input is too long", ErrorKind::ContextWindow),
+    ("prompt token count", ErrorKind::ContextWindow),
     ("model_not_found", ErrorKind::ModelNotFound),
+    ("model not found", ErrorKind::ModelNotFound),
+    ("model_not_supported", ErrorKind::ModelNotFound),
+    // OpenRouter's, DeepSeek's, LiteLLM's, Groq's.
+    ("is not a valid model", ErrorKind::ModelNotFound),
+    ("no endpoints found", ErrorKind::ModelNotFound),
+    ("model not exist", ErrorKind::ModelNotFound),
+    ("invalid model name", ErrorKind::ModelNotFound),
+    ("has been decommissioned", ErrorKind::ModelNotFound),
     // OpenAI's, with status 404.
     (
         "does not exist or you do not have access to it",
@@ -40,6 +72,15 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("unauthorized", ErrorKind::Auth),
     ("permission_denied", ErrorKind::Auth),
     ("permission_error", ErrorKind::Auth),
+    ("no auth credentials", ErrorKind::Auth),
+    ("invalid bearer token", ErrorKind::Auth),
+    ("invalid authentication", ErrorKind::Auth),
+    ("token has expired", ErrorKind::Auth),
+    ("api key expired", ErrorKind::Auth),
+    ("bad credentials", ErrorKind::Auth),
+    // Anthropic's, with status 400, and OpenAI's.
+    ("organization has been disabled", ErrorKind::Auth),
+    ("account has been deactivated", ErrorKind::Auth),
     // Anthropic's and OpenAI's, with status 403.
     ("api key does not have permission", ErrorKind::Auth),
     (
@@ -56,6 +97,10 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("internal server error", ErrorKind::Overloaded),
     // OpenAI's, with status 500.
     ("the server had an error", ErrorKind::Overloaded),
+    ("service unavailable", ErrorKind::Overloaded),
+    ("bad gateway", ErrorKind::Overloaded),
+    ("gateway timeout", ErrorKind::Overloaded),
+    ("gateway time-out", ErrorKind::Overloaded),
     ("econnrefused", ErrorKind::Network),
     ("econnreset", ErrorKind::Network),
     ("enotfound", ErrorKind::Network),
@@ -74,6 +119,16 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("could not connect", ErrorKind::Network),
     ("unable to connect", ErrorKind::Network),
     ("network error", ErrorKind::Network),
+    ("connection timed out", ErrorKind::Network),
+    ("request timed out", ErrorKind::Network),
+    // The Rust client's, before the address.
+    ("error sending request", ErrorKind::Network),
+    // Node's, about the certificate of a proxy.
+    ("unable to verify the first", ErrorKind::Network),
+    ("unable to get local issuer", ErrorKind::Network),
+    ("self-signed certificate", ErrorKind::Network),
+    ("self signed certificate", ErrorKind::Network),
+    ("certificate has expired", ErrorKind::Network),
 ];
 
 /// Text after the name of a model that only newer versions of the CLI may use.
@@ -231,5 +286,70 @@ mod tests {
             assert_eq!(ErrorKind::of_message(words), Some(*kind), "{words}");
         }
         assert_eq!(ErrorKind::of_message("it rained"), None);
+    }
+
+    // Made by hand, after the services' documented messages.
+    #[test]
+    fn messages_of_services_with_a_misleading_status_have_their_kind() {
+        use ErrorKind::{Auth, ContextWindow, ModelNotFound, Network, Quota, RateLimit};
+        for (message, kind) in [
+            (
+                "Rate limit reached for gpt-x on tokens per min: Limit 10000, Used 9000. Add a payment method at https://platform.openai.com/account/billing.",
+                RateLimit,
+            ),
+            (
+                "Insufficient credits. Add more using https://openrouter.ai/settings/credits",
+                Quota,
+            ),
+            (
+                "Key limit exceeded (total limit). Manage it using https://openrouter.ai/settings/keys",
+                Quota,
+            ),
+            ("Insufficient Balance", Quota),
+            (
+                "Your newly created team doesn't have any credits yet.",
+                Quota,
+            ),
+            (
+                "Your team has used all available credits or reached its monthly spending limit.",
+                Quota,
+            ),
+            (
+                "You hit your spend cap set by the owner of your workspace.",
+                Quota,
+            ),
+            (
+                "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
+                ContextWindow,
+            ),
+            (
+                "the request exceeds the available context size, try increasing it",
+                ContextWindow,
+            ),
+            (
+                "This model's maximum prompt length is 131072 but the request contains 140000 tokens.",
+                ContextWindow,
+            ),
+            ("Input is too long for requested model.", ContextWindow),
+            (
+                "prompt token count of 130000 exceeds the limit of 128000",
+                ContextWindow,
+            ),
+            ("foo/bar is not a valid model ID", ModelNotFound),
+            ("Model Not Exist", ModelNotFound),
+            (
+                "The model `x` has been decommissioned and is no longer supported.",
+                ModelNotFound,
+            ),
+            ("This organization has been disabled.", Auth),
+            ("OAuth token has expired. Please refresh it.", Auth),
+            (
+                "error sending request for url (https://example.com/responses)",
+                Network,
+            ),
+            ("unable to verify the first certificate", Network),
+        ] {
+            assert_eq!(ErrorKind::of_message(message), Some(kind), "{message}");
+        }
     }
 }

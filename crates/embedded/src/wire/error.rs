@@ -53,7 +53,12 @@ impl Failure {
 
     /// Creates the failure of a body that is neither a stream nor an answer.
     pub(crate) fn not_a_stream(body: &str) -> Self {
-        let shown = excerpt(&one_line(body), MOST_EVENT);
+        let shown = if body.contains(char::REPLACEMENT_CHARACTER) {
+            "it is compressed or binary, as from a gateway that compresses without being asked"
+                .to_owned()
+        } else {
+            excerpt(&one_line(body), MOST_EVENT)
+        };
         Self {
             is_final: true,
             ..Self::new(
@@ -117,7 +122,11 @@ pub(crate) fn of_body(status: Option<u16>, body: &Value) -> Failure {
         },
         (message, _) => message.to_owned(),
     };
-    let status = status.or_else(|| u16::try_from(error.get("code")?.as_u64()?).ok());
+    let code = || match error.get("code")? {
+        Value::String(code) => code.parse().ok(),
+        code => u16::try_from(code.as_u64()?).ok(),
+    };
+    let status = status.or_else(code);
     let mut failure = Failure::new(kind(status, error, &message), message);
     failure.retry_after = retry_delay(error);
     failure
@@ -215,6 +224,15 @@ mod tests {
         assert_eq!(failed.message, "HTTP status 502: <html>Bad gateway</html>");
         assert!(failure(500, &[], &"x".repeat(9000)).message.len() < 500);
         assert_eq!(failure(404, &[], "").message, "HTTP status 404");
+    }
+
+    // Made by hand, as gateways have it in a stream.
+    #[test]
+    fn a_status_in_an_error_may_be_text() {
+        for code in [serde_json::json!("429"), serde_json::json!(429)] {
+            let body = serde_json::json!({"error": {"message": "no", "code": code}});
+            assert_eq!(of_body(None, &body).kind, ErrorKind::RateLimit, "{body}");
+        }
     }
 
     #[test]

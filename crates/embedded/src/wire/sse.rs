@@ -17,6 +17,8 @@ pub(crate) struct Sse {
     at: usize,
     /// Offset up to which no line ends after `at`, so that no byte is searched twice.
     searched: usize,
+    /// True if the last line ended with CR: an LF after it belongs to the same end.
+    after_cr: bool,
     data: Option<String>,
     is_error: bool,
     /// Lines outside of events: errors between events, or a whole body that is no stream.
@@ -34,12 +36,18 @@ impl Sse {
 
     /// Returns the next complete event.
     pub(crate) fn next_event(&mut self) -> Option<SseEvent> {
-        while let Some(length) = (self.buf[self.searched..].iter()).position(|b| *b == b'\n') {
+        let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
+        while let Some(length) = self.buf[self.searched..].iter().position(is_end) {
             let end = self.searched + length;
+            let is_rest_of_end = self.after_cr && end == self.at && self.buf[end] == b'\n';
+            self.after_cr = self.buf[end] == b'\r';
             let line = String::from_utf8_lossy(&self.buf[self.at..end]).into_owned();
             self.at = end + 1;
             self.searched = self.at;
-            let event = self.line(line.trim_end_matches('\r'));
+            if is_rest_of_end {
+                continue;
+            }
+            let event = self.line(&line);
             if event.is_some() {
                 return event;
             }
@@ -89,7 +97,7 @@ impl Sse {
     pub(crate) fn finish(mut self) -> (Option<SseEvent>, String) {
         let last = String::from_utf8_lossy(&self.buf[self.at..]).into_owned();
         if !last.is_empty() {
-            self.line(last.trim_end_matches('\r'));
+            self.line(&last);
         }
         (self.event(), self.rest)
     }
@@ -123,6 +131,17 @@ mod tests {
             let (a, b) = stream.as_bytes().split_at(cut);
             assert_eq!(events(&[a, b]), expected, "{cut}");
         }
+    }
+
+    // Made by hand, by the standard.
+    #[test]
+    fn lines_may_end_with_cr_alone() {
+        let (found, rest) = events(&[
+            b"data: one\rdata: two\r\rdata: three\r",
+            b"\n\r\ndata: four",
+        ]);
+        assert_eq!(found, ["one\ntwo", "three", "four"]);
+        assert_eq!(rest, "");
     }
 
     // Made by hand. With work for each piece that grows with the line, or for each event with what follows it, this does

@@ -107,6 +107,34 @@ async fn a_long_requested_delay_is_not_waited_for() {
     assert_eq!(stage.model.requests().len(), 1);
 }
 
+// Made by hand, after the services' messages.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_time_in_the_message_is_waited_for_like_a_header() {
+    for (status, message, kind) in [
+        (
+            429,
+            "Rate limit reached for x. Please try again in 7m12s.",
+            ErrorKind::RateLimit,
+        ),
+        (
+            400,
+            "You have reached your specified API usage limits. You will regain access on 2227-01-01 at 00:00 UTC.",
+            ErrorKind::Quota,
+        ),
+    ] {
+        let stage = Stage::new(&format!(
+            "[[turn]]\nerror = {{ kind = \"rate_limit\", status = {status}, body = '{{\"error\":{{\"message\":\"{message}\"}}}}' }}"
+        ))
+        .await;
+        let before = teamster_core::time::epoch_ms();
+        let (result, _) = stage.run("Go on.").await;
+        let error = result.error().unwrap();
+        assert_eq!(error.kind, kind, "{error}");
+        assert!(error.resets_at_ms.unwrap() >= before + 432_000, "{error:?}");
+        assert_eq!(stage.model.requests().len(), 1, "{error}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn half_an_answer_stays_when_there_is_no_further_attempt() {
     let stage =
@@ -234,8 +262,8 @@ async fn an_empty_answer_is_no_end() {
     }
 }
 
-/// A service that answers each request with this body. Returns its address, and counts the requests.
-fn service(body: &'static str) -> (String, Arc<AtomicUsize>) {
+/// A service that answers each request with this head and body. Returns its address, and counts the requests.
+fn service(head: &'static str, body: &'static str) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
     let count = Arc::new(AtomicUsize::new(0));
@@ -253,9 +281,8 @@ fn service(body: &'static str) -> (String, Arc<AtomicUsize>) {
             }
             reader.read_exact(&mut vec![0; length]).unwrap();
             counter.fetch_add(1, Ordering::SeqCst);
-            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n";
             stream
-                .write_all(format!("{head}{body}").as_bytes())
+                .write_all(format!("HTTP/1.1 {head}\r\nconnection: close\r\n\r\n{body}").as_bytes())
                 .unwrap();
         }
     });
@@ -265,7 +292,10 @@ fn service(body: &'static str) -> (String, Arc<AtomicUsize>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn page_instead_of_an_answer_is_an_error_with_its_address() {
     let stage = Stage::new("[[turn]]\nparts = [{ text = \"x\" }]").await;
-    let (url, count) = service("<html><body>Sign in to the network</body></html>");
+    let (url, count) = service(
+        "200 OK\r\ncontent-type: text/html",
+        "<html><body>Sign in to the network</body></html>",
+    );
     let mut params = stage.params(MODELS[4], "Hi");
     params.cli_retries = Some(3);
     params
@@ -277,6 +307,31 @@ async fn page_instead_of_an_answer_is_an_error_with_its_address() {
     assert!(error.message.contains("Sign in to the network"), "{error}");
     let origin = format!("(from {url}/chat/completions, content-type: text/html)");
     assert!(error.message.ends_with(&origin), "{error}");
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_redirect_is_an_error_with_the_address_to_set() {
+    let stage = Stage::new("[[turn]]\nparts = [{ text = \"x\" }]").await;
+    let (url, count) = service(
+        "308 Permanent Redirect\r\nlocation: http://127.0.0.1:9/v2/chat/completions",
+        "",
+    );
+    let mut params = stage.params(MODELS[4], "Hi");
+    params.cli_retries = Some(3);
+    params
+        .env
+        .insert("OPENAI_COMPATIBLE_BASE_URL".into(), url.clone());
+    let (result, _) = stage.play(params).await;
+    let error = result.error().unwrap();
+    assert_eq!((error.kind, error.retryable), (ErrorKind::Invalid, false));
+    assert_eq!(
+        error.message,
+        format!(
+            "the service has moved to http://127.0.0.1:9/v2: set OPENAI_COMPATIBLE_BASE_URL to that \
+             (HTTP 308 from {url}/chat/completions)"
+        )
+    );
     assert_eq!(count.load(Ordering::SeqCst), 1);
 }
 

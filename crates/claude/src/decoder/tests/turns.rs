@@ -251,3 +251,16 @@ fn new_lines_are_unknown_and_never_dropped() {
         assert_eq!(result.diagnostics.unknown, 1);
     }
 }
+
+// Made by hand: no version here prints such a result without `is_error`.
+#[test]
+fn result_with_an_error_as_subtype_fails_whatever_its_flag() {
+    for (subtype, kind) in [
+        ("error_max_turns", ErrorKind::MaxTurns),
+        ("error_of_a_new_kind", ErrorKind::Internal),
+    ] {
+        let (_, result) = run(&[init(), end(&json!({"subtype": subtype}))]);
+        assert_eq!(result.status, RunStatus::Failed, "{subtype}");
+        assert_eq!(result.error().unwrap().kind, kind, "{subtype}");
+    }
+}

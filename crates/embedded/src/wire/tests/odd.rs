@@ -165,6 +165,33 @@ fn an_answer_that_is_not_streamed_is_read() {
 }
 
 #[test]
+fn events_without_empty_lines_between_them_are_read() {
+    let lines = [
+        chat(&json!({"content": "One "})),
+        chat(&json!({"content": "two."})),
+        chat_end("stop"),
+    ];
+    let lines: String = lines.iter().map(|line| format!("data: {line}\n")).collect();
+    let stream = format!("{lines}data: [DONE]\n");
+    let (deltas, completed) = read(WireKind::Chat, &[stream.as_bytes()]);
+    assert_eq!(text_of(&deltas).0, "One two.");
+    assert_eq!(blocks(&completed.unwrap()), ["text One two."]);
+}
+
+#[test]
+fn compressed_answer_is_named() {
+    // The beginning of a gzip file.
+    let failure = read(WireKind::Chat, &[b"\x1f\x8b\x08\x00\xff\xfe"]).1;
+    let failure = failure.unwrap_err();
+    assert!(failure.is_final);
+    assert!(
+        failure.message.contains("it is compressed"),
+        "{}",
+        failure.message
+    );
+}
+
+#[test]
 fn invalid_answer_is_named() {
     for (wire, _) in WIRES {
         let page = "<html>\n<body>Sign in to the network</body></html>";

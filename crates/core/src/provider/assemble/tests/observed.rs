@@ -148,13 +148,13 @@ fn the_time_in_the_message_of_a_limit_is_added_to_its_error() {
 }
 
 #[test]
-fn a_figure_is_kept_below_the_limit_of_whole_numbers() {
+fn a_figure_is_kept_from_zero_to_the_limit_of_whole_numbers() {
     let limit = 1e15;
     for (figure, is_kept) in [
         (limit - 1.0, true),
-        (1.0 - limit, true),
+        (0.0, true),
         (limit, false),
-        (-limit, false),
+        (-0.5, false),
         (f64::NAN, false),
     ] {
         let limit = RateLimit::new("allowed").utilization(figure);
