@@ -196,9 +196,8 @@ impl Messages {
         let from = DeliverPolicy::ByStartSequence {
             start_sequence: self.newest + 1,
         };
-        let made = self
-            .fleet
-            .consumer(&self.stream, &self.subjects, from, true);
+        let (stream, subjects) = (&self.stream, &self.subjects);
+        let made = Box::pin(self.fleet.consumer(stream, subjects, from, true));
         let (consumer, _own) = made.await?;
         Ok(consumer.cached_info().num_pending)
     }
