@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::json;
 use teamster_acp::{AcpProtocol, AcpSettings, Approve, Dialect, RecordedRun, SESSION_CAPABILITIES};
 use teamster_core::provider::{
-    Args, Decoder, Launch, PathLocation, PrivateFile, SessionProtocol, Stdin,
+    Args, Decoder, DisplacedFile, Launch, PathLocation, PrivateFile, SessionProtocol, Stdin,
 };
 use teamster_core::{
     AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery, PermissionMode,
@@ -35,30 +35,29 @@ pub(crate) struct HooksFile {
 }
 
 impl HooksFile {
-    /// Creates the file. Refuses to take the place of another one, whose settings would be lost.
-    fn private(self, params: &ExecuteParams) -> Result<Option<PrivateFile>, AgentError> {
+    /// Adds the file to a launch. It takes the place of the one that the CLI would read, whose settings would be lost.
+    fn add(self, params: &ExecuteParams, launch: &mut Launch) -> Result<(), AgentError> {
         let Some(hooks) = &params.hooks else {
-            return Ok(None);
+            return Ok(());
         };
         let Self { variable, default } = self;
-        let taken = |problem: String| Err(AgentError::refused("hooks", problem));
-        // An empty one of the caller's would take the place of the private file.
-        if params.env.contains_key(variable) || params.path_in_variable(variable).is_some() {
-            return taken(format!(
+        // The caller's value would take the place of the private file.
+        if params.env.contains_key(variable) {
+            let problem = format!(
                 "{variable} is set, which names the file for them: put the hooks into that file, or unset it"
-            ));
+            );
+            return Err(AgentError::refused("hooks", problem));
         }
-        let file = default(params);
-        if file.exists() {
-            return taken(format!(
-                "they would take the place of {}: put the hooks into that file",
-                file.display()
-            ));
-        }
-        Ok(Some(PrivateFile {
+        let inherited = params.path_in_variable(variable);
+        launch.displaced.push(DisplacedFile {
+            parameter: "hooks",
+            file: inherited.unwrap_or_else(|| default(params)),
+        });
+        launch.private_files.push(PrivateFile {
             location: PathLocation::Variable(variable.to_owned()),
             content: json!({"hooks": hooks}).to_string().into_bytes(),
-        }))
+        });
+        Ok(())
     }
 }
 
@@ -171,16 +170,17 @@ impl SessionProvider for NamedAgent {
         for arg in &params.extra_args {
             args.add(arg);
         }
-        let (args, mut private_files) = args.into_parts();
-        if let Some(file) = self.hooks_file {
-            private_files.extend(file.private(params)?);
-        }
-        Ok(Launch {
+        let (args, private_files) = args.into_parts();
+        let mut launch = Launch {
             args,
             private_files,
             stdin: Stdin::Open(Vec::new()),
             ..Launch::default()
-        })
+        };
+        if let Some(file) = self.hooks_file {
+            file.add(params, &mut launch)?;
+        }
+        Ok(launch)
     }
 
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {

@@ -64,8 +64,9 @@ pub use decoder::{
 pub use folders::base_directory;
 pub use form::{ChoiceField, choice_form, form_names};
 pub use launch::{
-    ConfigEdit, ConfigFormat, ConfigLocation, ConfigTable, EventsOn, LOCAL_GIT_VARIABLES, Launch,
-    PathLocation, PrivateFile, PrivateHome, RUN_ID_VARIABLE, Signal, Stdin, StopStep,
+    ConfigEdit, ConfigFormat, ConfigLocation, ConfigTable, DisplacedFile, EventsOn,
+    LOCAL_GIT_VARIABLES, Launch, PathLocation, PrivateFile, PrivateHome, RUN_ID_VARIABLE, Signal,
+    Stdin, StopStep,
 };
 pub use live_output::LiveOutput;
 pub use offers_query::{OffersProtocol, OffersQuery};

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use teamster_core::provider::Launch;
+use teamster_core::provider::{DisplacedFile, Launch, PathLocation};
 use teamster_core::{
     AgentError, CliInfo, CliProvider, ErrorCode, ErrorDetail, ErrorKind, ExecuteParams,
     McpDelivery, McpServer, SystemPrompt,
@@ -75,6 +75,7 @@ impl Plan {
             .flatten();
         let run_id = RunId::new(hash);
         let mut env = Env::new(&launch, config, params, &run_id)?;
+        check_displaced(&launch, config)?;
         check_arguments(&launch.args, params)?;
         let container = config.container.as_ref().map(|container| {
             Contained::new(container, config, provider.info(), params, &launch, &run_id)
@@ -162,11 +163,16 @@ impl Env {
         let mut set = BTreeMap::new();
         let of_git = (params.working_directory.as_deref()).map_or(&[][..], foreign_git_variables);
         let removed = launch.env_remove.iter().chain(of_git);
+        let is_of_a_file = |name: &str| {
+            let mut files = launch.private_files.iter();
+            files.any(|file| matches!(&file.location, PathLocation::Variable(it) if it == name))
+        };
         if let EnvPolicy::Clean { allow } = &config.env_policy
             && config.container.is_none()
         {
             for name in allow {
                 if !removed.clone().any(|marker| marker == name)
+                    && !is_of_a_file(name)
                     && let Some(value) = std::env::var_os(name)
                 {
                     set.insert(name.into(), value);
@@ -323,6 +329,20 @@ fn check_skill(directory: &Path) -> Result<(), AgentError> {
         directory.display()
     );
     Err(AgentError::refused("skills", problem).kind(ErrorKind::NotFound))
+}
+
+/// Refuses private files that take the place of others, whose settings would be lost.
+pub(crate) fn check_displaced(launch: &Launch, config: &RuntimeConfig) -> Result<(), AgentError> {
+    let mut displaced = launch.displaced.iter();
+    // A container has files of its own.
+    let found = displaced.find(|it| config.container.is_none() && it.file.exists());
+    let Some(DisplacedFile { parameter, file }) = found else {
+        return Ok(());
+    };
+    let file = file.display();
+    let problem =
+        format!("they would take the place of {file}: put the {parameter} into that file");
+    Err(AgentError::refused(*parameter, problem))
 }
 
 /// Checks the arguments. Errors never contain an argument, which may be a prompt or a secret.

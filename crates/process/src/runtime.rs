@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::config::RuntimeConfig;
 use crate::guard::Guarded;
 use crate::images;
-use crate::launch::make_absolute;
+use crate::launch::{check_displaced, make_absolute};
 use crate::queue::{Consumer, queue};
 use crate::reading::Reading;
 use crate::reset_time::limit_reset_ms;
@@ -84,7 +84,7 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
                 image.source = ImageSource::Bytes(Vec::new());
             }
         }
-        self.provider.launch(&params).map(drop)
+        check_displaced(&self.provider.launch(&params)?, &self.config)
     }
 
     fn execute(&self, mut params: ExecuteParams) -> EventStream {

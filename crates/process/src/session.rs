@@ -25,7 +25,7 @@ use crate::config::{RecordTo, RuntimeConfig};
 use crate::guard::Guarded;
 use crate::identity::{Presence, ProcessIdentity};
 use crate::images;
-use crate::launch::make_absolute;
+use crate::launch::{check_displaced, make_absolute};
 use crate::queue::{Consumer, queue};
 use crate::reset_time::limit_reset_ms;
 use crate::runtime::{CliRuntime, Entries};
@@ -58,7 +58,7 @@ impl<P: SessionProvider> SessionRuntime for CliRuntime<P> {
         }
         let name = self.provider().info().name;
         options.check_tool_hooks(name, self.provider().session_capabilities())?;
-        self.provider().launch_session(&options)?;
+        check_displaced(&self.provider().launch_session(&options)?, self.config())?;
         let session_id = options.params.session_id.as_deref().map(Id::from);
         Ok(Box::new(CliSession(Arc::new(Inner {
             provider: self.shared_provider(),

@@ -1,5 +1,3 @@
-use std::fs;
-
 use teamster_core::{ErrorCode, McpServer};
 
 use super::*;
@@ -73,16 +71,20 @@ fn with_hooks(folder: &tempfile::TempDir) -> ExecuteParams {
 fn hooks_are_settings_in_a_file_that_a_variable_names() {
     let folder = tempfile::tempdir().unwrap();
     let launch = |agent: NamedAgent, params| agent.launch_session(&SessionOptions::new(params));
-    let files = launch(QWEN, with_hooks(&folder)).unwrap().private_files;
+    let with = launch(QWEN, with_hooks(&folder)).unwrap();
     let expected = PrivateFile {
         location: PathLocation::Variable("QWEN_CODE_SYSTEM_DEFAULTS_PATH".to_owned()),
         content: br#"{"hooks":{"Stop":["secret"]}}"#.to_vec(),
     };
-    assert_eq!(files, [expected]);
-    let files = launch(QWEN, ExecuteParams::new("hi"))
-        .unwrap()
-        .private_files;
-    assert!(files.is_empty());
+    assert_eq!(with.private_files, [expected]);
+    // Its settings would be lost.
+    let expected = DisplacedFile {
+        parameter: "hooks",
+        file: folder.path().join("system-defaults.json"),
+    };
+    assert_eq!(with.displaced, [expected]);
+    let without = launch(QWEN, ExecuteParams::new("hi")).unwrap();
+    assert!(without.private_files.is_empty() && without.displaced.is_empty());
     for agent in [CLINE, KIMI] {
         let error = launch(agent, with_hooks(&folder)).unwrap_err();
         assert!(error.message.starts_with("hooks: "), "{error}");
@@ -90,26 +92,15 @@ fn hooks_are_settings_in_a_file_that_a_variable_names() {
 }
 
 #[test]
-fn hooks_that_would_replace_other_settings_are_refused() {
+fn hooks_are_refused_where_the_caller_names_the_file_for_them() {
     let folder = tempfile::tempdir().unwrap();
-    let refused = |params| {
-        let error = QWEN
-            .launch_session(&SessionOptions::new(params))
-            .unwrap_err();
-        assert_eq!(error.code, ErrorCode::InvalidParams);
-        error.message
-    };
     for value in ["/mine.json", ""] {
         let params = with_hooks(&folder).env("QWEN_CODE_SYSTEM_DEFAULTS_PATH", value);
+        let refused = QWEN.launch_session(&SessionOptions::new(params));
+        let error = refused.unwrap_err();
+        assert_eq!(error.code, ErrorCode::InvalidParams);
         let expected = "hooks: QWEN_CODE_SYSTEM_DEFAULTS_PATH is set, which names the file for them: put the hooks into that \
                         file, or unset it";
-        assert_eq!(refused(params), expected);
+        assert_eq!(error.message, expected);
     }
-    let file = folder.path().join("system-defaults.json");
-    fs::write(&file, "{}").unwrap();
-    let expected = format!(
-        "hooks: they would take the place of {}: put the hooks into that file",
-        file.display()
-    );
-    assert_eq!(refused(with_hooks(&folder)), expected);
 }

@@ -65,9 +65,21 @@ pub struct Launch {
     pub timeouts: Timeouts,
     /// Servers for a CLI that only reads them from its own configuration file.
     pub config: Option<ConfigEdit>,
+    /// Files of this machine that the CLI does not read if a private file is there. A run is refused where one exists,
+    /// because its settings would be lost. A container does not have them.
+    pub displaced: Vec<DisplacedFile>,
     /// Tables whose servers the CLI would mix with one of this run of the same name. A run with such a name is
     /// refused.
     pub names_taken: Vec<ConfigTable>,
+}
+
+/// A file of settings whose place a private file takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DisplacedFile {
+    /// The parameter with the content of the private file, such as `hooks`.
+    pub parameter: &'static str,
+    /// The file. It need not exist.
+    pub file: PathBuf,
 }
 
 /// A table of named servers in a configuration file.

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use teamster_core::provider::DisplacedFile;
 use teamster_core::{
     Container, ContainerEngine, ErrorCode, ErrorKind, McpServer, Mount, RunStatus,
 };
@@ -204,6 +205,29 @@ async fn home_of_the_image_is_kept() {
     assert_eq!(line[0], "run");
     assert!(!line.iter().any(|it| it.contains("HOME")), "{line:?}");
     assert_eq!(line.iter().filter(|it| *it == "--mount").count(), 1);
+}
+
+#[tokio::test]
+async fn file_whose_place_is_taken_refuses_a_run_unless_it_is_outside_of_its_container() {
+    let scratch = Scratch::new();
+    let file = scratch.path("defaults.json");
+    let run = shell(&format!("echo '{END}'")).launch(|launch| {
+        let parameter = "hooks";
+        let file = file.clone();
+        launch.displaced = vec![DisplacedFile { parameter, file }];
+    });
+    let without = run.clone().finish().await;
+    assert_eq!(without.result.status, RunStatus::Completed);
+    fs::write(&file, "{}").unwrap();
+    let (code, kind, message) = refused(run.clone()).await;
+    assert_eq!((code, kind), (ErrorCode::InvalidParams, ErrorKind::Invalid));
+    let expected = format!(
+        "hooks: they would take the place of {}: put the hooks into that file",
+        file.display()
+    );
+    assert_eq!(message, expected);
+    let inside = contained(run, &scratch).finish().await;
+    assert_eq!(inside.result.status, RunStatus::Completed);
 }
 
 /// Hosts an engine: an agent in a container, until this process is killed.
