@@ -136,7 +136,9 @@ pub(crate) fn escape_sequence_bytes(text: &str) -> usize {
 /// `SyntaxError: Unexpected token`. `None` if the text has no stack trace.
 pub fn error_of_stack(text: &str) -> Option<&str> {
     let is_python = text.contains("Traceback (most recent call last)");
-    if !is_python && !text.lines().any(|line| line.starts_with("    at ")) {
+    // Node.js ends with its version, also where the frames were removed.
+    let is_node = |line: &str| line.starts_with("    at ") || line.starts_with("Node.js v");
+    if !is_python && !text.lines().any(is_node) {
         return None;
     }
     let mut lines = text.lines().map(str::trim_end).filter(|line| {
@@ -264,6 +266,8 @@ mod tests {
             Traceback (most recent call last):\n  File \"x\", line 2\nmodule.CustomError: no key\n";
         assert_eq!(error_of_stack(python), Some("module.CustomError: no key"));
         assert_eq!(error_of_stack("Error: no such model\nlook at it"), None);
+        let without_frames = "file:///x.js:3\nimport a\n\nSyntaxError: no a\n\nNode.js v18.19.0\n";
+        assert_eq!(error_of_stack(without_frames), Some("SyntaxError: no a"));
     }
 
     #[test]

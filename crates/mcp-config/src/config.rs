@@ -24,15 +24,15 @@
 //!
 //! The servers are the members of `mcpServers`, of `servers` (VS Code), of `mcp` (OpenCode) or of `mcp.servers`.
 //! Without any of these, they are the members of the top-level object. All other members of a settings file are
-//! ignored. Comments, trailing commas and a byte order mark are accepted.
+//! ignored. Comments, trailing commas and a byte order mark are accepted. A field of a server that is `null` counts as absent.
 //!
 //! | Field | Form |
 //! |---|---|
-//! | `type` | `stdio` or `local`; `http`, `streamable-http`, `streamableHttp` or `remote`; `sse`. Without it, a server with a `command` is `stdio` and one with a `url` or `httpUrl` is `http` |
+//! | `type` | `stdio` or `local`; `http`, `streamable-http`, `streamableHttp` or `remote`; `sse`. Without it, a server with a `command` is `stdio` and one with a `url` is `http` |
 //! | `command`, `args` | a string and a list, or one list with both |
 //! | `env` or `environment` | an object with strings |
 //! | `cwd` | a string |
-//! | `url` or `httpUrl`, `headers` | a string, and an object with strings |
+//! | `url`, `httpUrl` or `serverUrl`, `headers` | a string, and an object with strings |
 //! | `startup_timeout_sec`, `tool_timeout_sec` | seconds, as in Codex |
 //! | `timeout` | time limit of a tool call, in milliseconds. In Gemini CLI and OpenCode also of the start; not here |
 //! | `tools`, `includeTools` or `enabled_tools` | a list; `"tools": ["*"]` selects all of them |
@@ -233,11 +233,13 @@ fn table(mut top: Object<'_>) -> (Object<'_>, bool) {
 
 /// Returns whether the object is a server whose name is that of a table of servers by chance.
 fn looks_like_a_server(object: &Object<'_>) -> bool {
-    ["command", "url", "httpUrl"].into_iter().any(|key| {
-        object
-            .get(key)
-            .is_some_and(|member| !matches!(member.value, Value::Object(_)))
-    })
+    ["command", "url", "httpUrl", "serverUrl"]
+        .into_iter()
+        .any(|key| {
+            object
+                .get(key)
+                .is_some_and(|member| !matches!(member.value, Value::Object(_)))
+        })
 }
 
 /// Returns whether a member of a file of servers is not a server.

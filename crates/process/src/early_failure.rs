@@ -6,11 +6,41 @@ use std::task::Poll;
 
 use teamster_core::ErrorDetail;
 use teamster_core::provider::Stop;
+use teamster_core::text::{error_of_stack, excerpt};
 
 use crate::driver::Driver;
 use crate::node::node_problem;
 use crate::program::not_found;
 use crate::reading::Reader;
+
+/// Exit codes of shells, `env` and shims for a program that cannot be executed or does not exist.
+const SHELL_CODES: [i32; 2] = [126, 127];
+/// Words on stderr about a program that cannot start, whatever its exit code, in lower case: of CLIs about an old Node.js,
+/// of npm's launchers, of asdf and mise, of Node.js and of the dynamic loader.
+const WORDS: [&str; 9] = [
+    "requires node",
+    "node.js version",
+    "unsupported node",
+    "missing optional dependency",
+    "no version is set for",
+    "cannot find module",
+    "err_module_not_found",
+    "error while loading shared libraries",
+    "version `glibc_",
+];
+/// Maximum bytes of stderr in the error.
+const MOST_SHOWN: usize = 600;
+
+/// Returns the reason for which a program did not start, by the end of its process. `None` if it started.
+fn not_started(code: Option<i32>, stderr: &str) -> Option<String> {
+    let code = code?;
+    let lower = stderr.to_ascii_lowercase();
+    let is_known = SHELL_CODES.contains(&code) || WORDS.iter().any(|words| lower.contains(words));
+    is_known.then(|| match stderr.trim() {
+        "" => format!("it ended with exit code {code}"),
+        stderr => excerpt(error_of_stack(stderr).unwrap_or(stderr), MOST_SHOWN),
+    })
+}
 
 impl<R: Reader> Driver<R> {
     /// Returns what a CLI that failed before its first line has printed.
@@ -19,11 +49,11 @@ impl<R: Reader> Driver<R> {
         (has_failed && !self.clock.has_line).then(|| self.tail.text())
     }
 
-    /// Returns the reason of an early failure, if it is a container that was not started or a Node.js that is too old, or a
-    /// request to stop the run, which does not wait for the answer of Node.js.
+    /// Returns the reason of an early failure, if it is a container or a CLI that was not started or a Node.js that is too
+    /// old, or a request to stop the run, which does not wait for the answer of Node.js.
     pub(crate) async fn explained(&mut self, stderr: &str) -> Option<Stop> {
+        let code = self.tree.status().and_then(|status| status.code());
         if let Some(container) = &self.container {
-            let code = self.tree.status().and_then(|status| status.code());
             let error = code.and_then(|code| container.not_started(code, stderr));
             return error.map(Stop::Failed);
         }
@@ -47,6 +77,60 @@ impl<R: Reader> Driver<R> {
             let error = not_found(format!("{} {problem}", program.display()));
             Stop::Failed(error.detail(ErrorDetail::missing_program("node", "")))
         });
-        explained.or_else(|| self.stop_wanted())
+        let explained = explained.or_else(|| self.stop_wanted());
+        explained.or_else(|| {
+            let reason = not_started(code, stderr)?;
+            let program = program.display();
+            Some(Stop::Failed(not_found(format!(
+                "{program} did not start: {reason}"
+            ))))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Made by hand, after the words of these programs.
+    #[test]
+    fn program_that_did_not_start_is_known_by_its_end() {
+        for (code, stderr, expected) in [
+            (
+                127,
+                "sh: 1: exec: claude-real: not found\n",
+                Some("sh: 1: exec: claude-real: not found"),
+            ),
+            (126, "", Some("it ended with exit code 126")),
+            (
+                1,
+                "mise ERROR No version is set for shim: kimi\n",
+                Some("mise ERROR No version is set for shim: kimi"),
+            ),
+            (
+                1,
+                "node:internal/modules/cjs/loader:1228\n  throw err;\n\nError: Cannot find module '/x/cli.js'\n    at f (node:x:1)\n\nNode.js v22.1.0\n",
+                Some("Error: Cannot find module '/x/cli.js'"),
+            ),
+            (
+                1,
+                "GitHub Copilot CLI requires Node.js v22 or newer. You are using v18.19.0",
+                Some("GitHub Copilot CLI requires Node.js v22 or newer. You are using v18.19.0"),
+            ),
+            (
+                1,
+                "claude: /lib/libc.so.6: version `GLIBC_2.38' not found (required by claude)",
+                Some("claude: /lib/libc.so.6: version `GLIBC_2.38' not found (required by claude)"),
+            ),
+            (1, "Error: no such model", None),
+            (1, "", None),
+        ] {
+            assert_eq!(
+                not_started(Some(code), stderr).as_deref(),
+                expected,
+                "{code} {stderr}"
+            );
+        }
+        assert_eq!(not_started(None, "killed"), None);
     }
 }

@@ -21,6 +21,8 @@ impl<'a> Fields<'a> {
             }
             members.push((name, property.value));
         }
+        // Programs that write settings have null for a field that is not set.
+        members.retain(|(_, value)| !matches!(value, Value::NullKeyword(_)));
         Ok(Self(members))
     }
 

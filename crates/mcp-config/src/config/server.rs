@@ -54,7 +54,7 @@ impl From<&str> for Problem {
 }
 
 /// The fields that have an effect, as suggestions for a mistyped one.
-const KNOWN: [&str; 19] = [
+const KNOWN: [&str; 20] = [
     "type",
     "command",
     "args",
@@ -63,6 +63,7 @@ const KNOWN: [&str; 19] = [
     "cwd",
     "url",
     "httpUrl",
+    "serverUrl",
     "headers",
     "timeout",
     "startup_timeout_sec",
@@ -122,7 +123,7 @@ pub(super) fn read(
     let args = fields.texts(&["args"])?;
     let env = fields.texts_by_name(&["env", "environment"])?;
     let cwd = fields.text(&["cwd"])?;
-    let url = fields.text(&["url", "httpUrl"])?;
+    let url = fields.text(&["url", "httpUrl", "serverUrl"])?;
     let headers = fields.texts_by_name(&["headers"])?;
     let kind = match (kind, &command, &url) {
         (Some(kind), ..) => kind,

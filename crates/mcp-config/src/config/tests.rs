@@ -83,6 +83,7 @@ fn every_transport_has_its_names() {
         (r#""type": "local", "command": ["x"]"#, "stdio"),
         (r#""url": "http://h""#, "http"),
         (r#""httpUrl": "http://h""#, "http"),
+        (r#""serverUrl": "http://h""#, "http"),
         (r#""type": "http", "url": "http://h""#, "http"),
         (r#""type": "streamable-http", "url": "http://h""#, "http"),
         (r#""type": "streamableHttp", "url": "http://h""#, "http"),
@@ -99,6 +100,14 @@ fn a_command_is_a_text_or_a_list() {
     assert_eq!(one(r#""command": "x", "args": ["-a", "b c"]"#), expected);
     assert_eq!(one(r#""command": ["x", "-a", "b c"]"#), expected);
     assert_eq!(one(r#""command": ["x", "-a"], "args": ["b c"]"#), expected);
+}
+
+#[test]
+fn null_field_is_absent() {
+    let expected = McpServer::stdio("s", "x", NO_ARGS);
+    let null =
+        r#""command": "x", "args": null, "env": null, "url": null, "type": null, "odd": null"#;
+    assert_eq!(one(null), expected);
 }
 
 #[test]

@@ -43,6 +43,12 @@ fn a_banner_is_not_the_version() {
         ),
         ("0.43.0 (node v22.21.1)", &pi, "0.43.0"),
         ("asdf 0.18.0\n1.6.0", &pi, "1.6.0"),
+        (
+            "Claude Code 2.1.330.\nRun claude update for 2.1.340",
+            &claude,
+            "2.1.330",
+        ),
+        ("Update available! 1.6.0 -> 1.7.0\npi 1.6.0", &pi, "1.6.0"),
     ] {
         assert_eq!(
             version_in(answer, info).as_deref(),

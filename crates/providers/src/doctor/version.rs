@@ -8,17 +8,21 @@ const RUNTIMES: [&str; 8] = [
     "node", "node.js", "npm", "npx", "bun", "deno", "python", "mise",
 ];
 
+/// Words in lines about another version of the CLI, in lower case.
+const OF_ANOTHER: [&str; 4] = ["update", "upgrade", "latest", "new version"];
+
 /// Returns the version of this CLI in an output such as `2.1.197 (Claude Code)` or `codex-cli 0.142.5`: that in the
 /// line with the CLI's name, or else the first one that is alone in its line, or else the last one in the output that is
-/// not of a runtime such as Node.js.
+/// not of a runtime such as Node.js or of an update.
 pub(super) fn version_in(answer: &str, info: &CliInfo) -> Option<String> {
     let names = [info.name, info.program].map(str::to_ascii_lowercase);
-    let (mut own, mut last, mut of_runtime) = (None, None, None);
+    let (mut own, mut last, mut of_runtime, mut of_another) = (None, None, None, None);
     for line in answer.lines() {
         let line = one_line(line);
         let lower = line.to_ascii_lowercase();
         let named = names.iter().filter(|name| !name.is_empty());
         let named: Vec<usize> = named.filter_map(|name| lower.find(&**name)).collect();
+        let is_of_another = OF_ANOTHER.iter().any(|word| lower.contains(word));
         let (mut at, mut before) = (0, "");
         let mut nearest = None;
         for word in line.split(' ') {
@@ -26,7 +30,9 @@ pub(super) fn version_in(answer: &str, info: &CliInfo) -> Option<String> {
             let trimmed = trimmed.trim_end_matches([',', '.', ')']);
             let runtime = before.trim_start_matches('(').to_ascii_lowercase();
             if is_version(trimmed) {
-                if RUNTIMES.contains(&&*runtime) {
+                if is_of_another {
+                    of_another = of_another.or(Some(trimmed.to_owned()));
+                } else if RUNTIMES.contains(&&*runtime) {
                     of_runtime = Some(trimmed.to_owned());
                 } else {
                     last = Some(trimmed.to_owned());
@@ -47,7 +53,7 @@ pub(super) fn version_in(answer: &str, info: &CliInfo) -> Option<String> {
         .map(|line| line.trim().trim_start_matches('v'))
         .find(|line| is_version(line))
         .map(str::to_owned);
-    own.or(alone).or(last).or(of_runtime)
+    own.or(alone).or(last).or(of_another).or(of_runtime)
 }
 
 /// Returns whether a word is a version: numbers separated by dots, with an optional suffix after `-` or `+`.

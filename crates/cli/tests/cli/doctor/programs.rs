@@ -122,6 +122,27 @@ fn a_cli_that_needs_a_newer_node_says_so() {
     ended.stderr_has("error: SyntaxError: no export named a\n");
 }
 
+/// Made by hand, after the messages of version managers and shells.
+#[test]
+fn shim_without_its_program_is_a_missing_cli() {
+    for (script, reason) in [
+        (
+            "echo 'mise ERROR No version is set for shim: claude' >&2; exit 1",
+            "did not start: mise ERROR No version is set for shim: claude",
+        ),
+        ("exec claude-real", "claude-real"),
+    ] {
+        let claude = Claude::new(&Script::new());
+        claude.program(script);
+        let ended = run(teamster(["run", "claude", "hi"]).env("PATH", {
+            format!("{}:/usr/bin:/bin", claude.dir.path().display())
+        }));
+        assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+        ended.stderr_has(reason);
+        ended.stderr_has("next: install it with `npm install -g @anthropic-ai/claude-code`");
+    }
+}
+
 #[test]
 fn a_wrong_variable_is_to_be_corrected_if_it_named_the_program() {
     let with = |args: &[&str]| {
