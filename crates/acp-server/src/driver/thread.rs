@@ -437,11 +437,16 @@ impl Thread {
         }
     }
 
+    /// Cancels the prompt that waits, and interrupts the turn in progress, for whose end it may wait.
     async fn interrupt(&mut self) {
-        if self.prompt.take().is_some() {
-            return self.refuse(cancelled());
+        let waits = self.prompt.take().is_some();
+        if waits {
+            self.refuse(cancelled());
         }
-        if let Some(live) = &self.live {
+        // A command would wait for a machine, too.
+        if let Some(live) = &self.live
+            && !(waits && live.may_be_queued)
+        {
             // Fails if no turn is in progress.
             let _ = live.run.interrupt(Stopping::Graceful).await;
         }

@@ -194,13 +194,14 @@ async fn a_prompt_waits_for_the_turn_of_another_client() {
     run.interrupt(Stopping::Graceful).await.unwrap();
     assert_eq!(editor.stop_reason(id).await, "end_turn");
     assert_eq!(editor.texts("agent_message_chunk").last(), Some(&"mine"));
-    // While it waits, it can be cancelled.
+    // While it waits, it can be cancelled, and with it the turn for whose end it waits.
     run.say("hang").await.unwrap();
     let id = editor.prompt(&thread, "late").await;
     editor
         .notify("session/cancel", &json!({"sessionId": thread}))
         .await;
     assert_eq!(editor.stop_reason(id).await, "cancelled");
+    assert_eq!(editor.turn(&thread, "after").await, "end_turn");
 }
 
 #[tokio::test]

@@ -249,7 +249,7 @@ impl CodexSession {
     }
 
     /// Ends the turn's commands, which the CLI leaves running after an interrupt.
-    fn end_commands(&mut self) {
+    pub(super) fn end_commands(&mut self) {
         let Some(current) = &self.current else {
             return;
         };

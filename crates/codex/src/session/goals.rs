@@ -78,7 +78,8 @@ impl Goal {
 }
 
 impl CodexSession {
-    /// Ends the turn of a command with what the CLI has done, unless the CLI plays a turn: that is then the command's.
+    /// Ends the turn of a command with what the CLI has done. A turn that the CLI has just begun is then the command's,
+    /// unless the command ends the goal's turns.
     pub(super) fn goal_answered(
         &mut self,
         number: u64,
@@ -102,7 +103,13 @@ impl CodexSession {
             thread.can_be_resumed = true;
         }
         let mut text = self.done(command, goal.as_ref(), &result);
-        let running = self.running.clone();
+        let mut running = self.running.clone();
+        if matches!(command, GoalCommand::Pause | GoalCommand::Clear)
+            && let Some(turn) = running.take()
+        {
+            // It began after the command was given, when the turn before it ended.
+            self.end_unreported(turn);
+        }
         if running.is_some() {
             text.push_str(" The turn in progress goes on to its end.");
         }
@@ -126,6 +133,23 @@ impl CodexSession {
             self.end(ended, out);
         }
         // Else the turn that the CLI begins now is the command's, so that it can be interrupted.
+    }
+
+    /// Ends a turn of which nothing was reported.
+    fn end_unreported(&mut self, turn: String) {
+        let Some(thread) = self.thread.as_ref().map(|thread| thread.id.clone()) else {
+            return;
+        };
+        self.interrupt_unreported(&thread, &turn);
+        if let Some(current) = &mut self.current {
+            current.id = Some(turn);
+        }
+        self.end_commands();
+    }
+
+    fn interrupt_unreported(&mut self, thread: &str, turn: &str) {
+        let params = json!({"threadId": thread, "turnId": turn});
+        self.call(Call::Other, "turn/interrupt", &params);
     }
 
     /// Returns what the user learns of a command that the CLI has carried out.
@@ -213,8 +237,7 @@ impl CodexSession {
         params["threadId"] = json!(thread);
         self.call(Call::Other, method, &params);
         if let Some(turn) = running {
-            let params = json!({"threadId": thread, "turnId": turn});
-            self.call(Call::Other, "turn/interrupt", &params);
+            self.interrupt_unreported(thread, &turn);
         }
     }
 }

@@ -212,12 +212,12 @@ fn a_goal_command_has_the_turn_that_the_cli_has_begun() {
         if started_first {
             peer.json(&turn_started("t2"));
         }
-        peer.begin("/goal clear");
+        peer.begin("/goal");
         let request = request(&peer);
         if !started_first {
             peer.json(&turn_started("t2"));
         }
-        peer.json(&answer(request, &json!({"cleared": true})));
+        peer.json(&answer(request, &json!({"goal": goal("active")})));
         assert!(!peer.session.is_over());
         peer.json(&delta("t2", "m1", "One more step."));
         peer.methods();
@@ -225,9 +225,43 @@ fn a_goal_command_has_the_turn_that_the_cli_has_begun() {
         assert_eq!(peer.methods(), ["turn/interrupt"]);
         peer.json(&turn_ended("t2", "interrupted"));
         let (events, result) = peer.over();
-        let cleared = "The goal is cleared. The turn in progress goes on to its end.";
-        assert!(text(&events).starts_with(cleared), "{events:?}");
+        assert_eq!(
+            text(&events),
+            "The goal is active, with 1240 tokens used: all tests pass The turn in progress goes on to its end.\
+             One more step."
+        );
         assert!(result.aborted, "{result:?}");
+    }
+}
+
+#[test]
+fn a_goal_that_is_paused_or_cleared_has_no_further_turn() {
+    for (prompt, result, expected) in [
+        (
+            "/goal pause",
+            json!({"goal": goal("paused")}),
+            "The goal is paused: `/goal resume` continues it.",
+        ),
+        (
+            "/goal clear",
+            json!({"cleared": true}),
+            "The goal is cleared.",
+        ),
+    ] {
+        let mut peer = session();
+        peer.json(&turn_started("t2"));
+        peer.begin(prompt);
+        let request = request(&peer);
+        peer.json(&command("started", "t2", "c1", "inProgress"));
+        peer.json(&answer(request, &result));
+        assert_eq!(peer.params("turn/interrupt")["turnId"], "t2");
+        let terminated = &peer.params("thread/backgroundTerminals/terminate")["processId"];
+        assert_eq!(terminated, "77");
+        let (events, result) = peer.over();
+        assert_eq!(text(&events), expected);
+        assert!(!result.aborted, "{result:?}");
+        peer.json(&turn_ended("t2", "interrupted"));
+        assert_eq!(peer.session.turn(), None);
     }
 }
 
