@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use teamster_core::provider::{Secrets, mcp_content};
 use teamster_core::text::{excerpt, one_line};
 use teamster_core::{McpServer, McpServerStatus, McpTool};
@@ -82,7 +82,7 @@ impl Servers {
             let spec = ToolSpec {
                 name: self.free_name(whole_name(&server.name, &tool.name)),
                 description: tool.description.clone().unwrap_or_default(),
-                schema: tool.input_schema.clone(),
+                schema: object_schema(&tool.input_schema),
             };
             self.tools.push(ServerTool {
                 spec,
@@ -156,6 +156,37 @@ fn whole_name(server: &str, tool: &str) -> String {
     name[..name.len().min(LONGEST_NAME)].to_owned()
 }
 
+/// Returns a tool's schema in the form that every service takes: an object with properties, without alternatives at the
+/// top. The properties of alternatives are optional then, and the server checks them.
+fn object_schema(schema: &Value) -> Value {
+    let mut top = schema.as_object().cloned().unwrap_or_default();
+    let mut properties = match top.remove("properties") {
+        Some(Value::Object(properties)) => properties,
+        _ => Map::new(),
+    };
+    for word in ["anyOf", "oneOf", "allOf"] {
+        let Some(Value::Array(branches)) = top.remove(word) else {
+            continue;
+        };
+        for branch in &branches {
+            let reference = branch.get("$ref").and_then(Value::as_str);
+            let target = reference.and_then(|path| schema.pointer(path.strip_prefix('#')?));
+            let own = target.unwrap_or(branch).get("properties");
+            for (name, of_it) in own.and_then(Value::as_object).into_iter().flatten() {
+                properties
+                    .entry(name.as_str())
+                    .or_insert_with(|| of_it.clone());
+            }
+        }
+    }
+    if top.get("required").is_some_and(|names| !names.is_array()) {
+        top.remove("required");
+    }
+    top.insert("type".to_owned(), "object".into());
+    top.insert("properties".to_owned(), properties.into());
+    top.into()
+}
+
 fn output(result: CallResult) -> Output {
     let mut blocks = result.content;
     if blocks.is_empty()
@@ -220,6 +251,37 @@ fn environment(context: &ToolContext) -> BTreeMap<OsString, OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Made by hand: schemas of servers that one service or the other refuses, with each request.
+    #[test]
+    fn schemas_are_such_that_every_service_takes_them() {
+        use serde_json::json;
+        let empty = json!({"type": "object", "properties": {}});
+        for schema in [
+            json!({}),
+            json!({"type": "object"}),
+            json!({"type": ["object", "null"], "properties": null, "required": null}),
+            Value::Null,
+        ] {
+            assert_eq!(object_schema(&schema), empty, "{schema}");
+        }
+        let a = json!({"type": "string"});
+        let one_of_two = json!({
+            "$defs": {"B": {"properties": {"b": a}}},
+            "anyOf": [{"properties": {"a": a}, "required": ["a"]}, {"$ref": "#/$defs/B"}],
+            "properties": {"c": a},
+            "required": ["c"],
+        });
+        assert_eq!(
+            object_schema(&one_of_two),
+            json!({
+                "$defs": {"B": {"properties": {"b": a}}},
+                "type": "object",
+                "properties": {"a": a, "b": a, "c": a},
+                "required": ["c"],
+            })
+        );
+    }
 
     #[test]
     fn names_are_such_that_every_service_takes_them() {

@@ -24,7 +24,8 @@
 //!
 //! The servers are the members of `mcpServers`, of `servers` (VS Code), of `mcp` (OpenCode) or of `mcp.servers`.
 //! Without any of these, they are the members of the top-level object. All other members of a settings file are
-//! ignored. Comments, trailing commas and a byte order mark are accepted. A field of a server that is `null` counts as absent.
+//! ignored. Comments, trailing commas and a byte order mark are accepted. A field of a server that is `null` counts as
+//! absent.
 //!
 //! | Field | Form |
 //! |---|---|
