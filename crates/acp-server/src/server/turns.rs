@@ -180,6 +180,9 @@ impl AcpServer {
                 let turn = session.turn.take_if(|turn| turn.run_id == entry.run_id);
                 if let Some(turn) = turn {
                     self.turn_done(session_id, &turn, &done.result, out);
+                } else if let Err(error) = stop_reason(&done.result, false) {
+                    // It is the error of no prompt.
+                    self.notice(session_id, "Turn failed", &error.message, out);
                 }
             }
             _ => {}

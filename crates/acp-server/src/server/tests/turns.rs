@@ -48,6 +48,23 @@ fn a_failed_turn_is_an_error_with_the_agent_s_error_as_data() {
 }
 
 #[test]
+fn a_failed_turn_without_a_prompt_is_a_notice() {
+    let mut editor = Editor::with_session();
+    let error =
+        json!({"message": "limit", "code": "CLI_ERROR", "kind": "budget", "retryable": false});
+    let failed = json!({"status": "failed", "errors": [error]});
+    let stopped = json!({"status": "aborted", "aborted": true});
+    for (fields, expected) in [(failed, vec!["Turn failed: limit\n"]), (stopped, vec![])] {
+        editor.messages.clear();
+        editor.done("s1.1", fields);
+        let updates = editor.messages.iter().map(|it| &it["params"]["update"]);
+        let thoughts = updates.filter(|it| it["sessionUpdate"] == "agent_thought_chunk");
+        let texts: Vec<_> = thoughts.map(|it| &it["content"]["text"]).collect();
+        assert_eq!(texts, expected);
+    }
+}
+
+#[test]
 fn stop_reasons() {
     let error = |kind: &str| json!([{"message": "x", "code": "CLI_ERROR", "kind": kind, "retryable": false}]);
     for (fields, reason) in [
