@@ -84,7 +84,7 @@ impl Carry {
     pub(super) async fn prepare(&mut self) -> Outcome {
         // Of an attempt before.
         (self.held, self.directory) = (None, None);
-        let prepared = self.patiently(self.preflight()).await;
+        let prepared = self.patiently(Box::pin(self.preflight())).await;
         match prepared {
             Ok(found) => match found.location {
                 // Uploads can take minutes: it would be interrupted before its agent starts.
