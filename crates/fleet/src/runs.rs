@@ -164,6 +164,7 @@ impl FleetRuns {
     }
 
     async fn view_of(&self, key: &RunKey, record: Record) -> Result<RunView, ServiceError> {
+        let record = self.without_void_claim(record).await?;
         let is_started = record.state == State::Started;
         let mut is_silent = false;
         if is_started {
@@ -216,7 +217,18 @@ impl FleetRuns {
         Ok(view)
     }
 
-    /// Finds out whether the worker of a started run reports.
+    /// Returns a record as it is shown: with the claim of a worker that does not report, a run waits as without one. The next
+    /// worker puts it into the queue again.
+    async fn without_void_claim(&self, mut record: Record) -> Result<Record, ServiceError> {
+        if record.state == State::Claimed
+            && matches!(self.reports(&record).await?, Reports::NotSince(_))
+        {
+            (record.state, record.worker) = (State::Queued, None);
+        }
+        Ok(record)
+    }
+
+    /// Finds out whether the worker of a claimed or started run reports.
     async fn reports(&self, record: &Record) -> Result<Reports, ServiceError> {
         match &record.worker {
             Some(worker) => self.fleet.reports(worker, record.worker_machine).await,
@@ -238,7 +250,7 @@ impl FleetRuns {
 
     async fn summary_of(&self, key: &RunKey, record: Record) -> Arc<RunSummary> {
         let fallback = Arc::new(record.summary(&key.run));
-        if record.state != State::Started {
+        if !matches!(record.state, State::Claimed | State::Started) {
             return fallback;
         }
         self.view_of(key, record)

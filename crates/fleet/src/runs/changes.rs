@@ -136,16 +136,17 @@ impl FleetRuns {
 }
 
 impl FleetRuns {
-    /// Returns those started runs of a worker that are shown otherwise now.
+    /// Returns those claimed and started runs of a worker that are shown otherwise now.
     async fn of_worker(&self, known: &mut Known, worker: &str) -> Vec<Arc<RunSummary>> {
-        let started: Vec<_> = (known.records.iter())
+        let taken: Vec<_> = (known.records.iter())
             .filter(|(_, record)| {
-                record.state == State::Started && record.worker.as_deref() == Some(worker)
+                matches!(record.state, State::Claimed | State::Started)
+                    && record.worker.as_deref() == Some(worker)
             })
             .map(|(run, record)| (self.key(run), Seen::NOTHING, record.clone()))
             .collect();
         let mut changed = Vec::new();
-        for mut now in self.summaries(&started).await {
+        for mut now in self.summaries(&taken).await {
             if now.live.is_some() {
                 Arc::make_mut(&mut now).live = None;
             }

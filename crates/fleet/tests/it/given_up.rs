@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use teamster_api::{
-    Change, LiveState, Placement, ProblemCode, RunHandle, RunService, RunSpec, RunSummary, RunView,
-    ServiceError, ViewState,
+    Change, LiveState, Placement, ProblemCode, QueueReason, RunHandle, RunQuery, RunService,
+    RunSpec, RunSummary, RunView, ServiceError, ViewState,
 };
 use teamster_core::{PermissionMode, RunStatus};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
@@ -20,6 +20,7 @@ use super::contract::{limits, repository};
 use super::machine::{
     LIMIT, Machine, Shared, block_on, dead_worker, jetstream, read, runs, submit, until_workers,
 };
+use super::placement::until_waits;
 use super::server::Server;
 
 /// Waits until the run is shown in this state.
@@ -148,6 +149,29 @@ fn a_run_of_a_lost_machine_is_unknown_until_a_person_decides() {
         );
         let left = fs::read_dir(machine.folder.path().join("state/teamster/fleet/w1")).unwrap();
         assert_eq!(left.count(), 1);
+    });
+}
+
+#[test]
+fn run_that_a_killed_worker_had_only_claimed_is_shown_as_queued() {
+    let server = server_or_skip!();
+    let shared = Shared::new();
+    shared.go();
+    block_on(async {
+        let (run, mut machine) = dead_worker(&server, &shared.agent(), "MakeFolder").await;
+        let queued = until_shown(&run, ViewState::Queued).await;
+        assert_eq!(queued.machine, None);
+        // What is known of the workers may be older.
+        until_waits(&run, QueueReason::NoMachine).await;
+        let fleet = Fleet::connect(FleetOptions::new(&server.url, "ann"));
+        let service = FleetRuns::new(&fleet.await.unwrap());
+        let listed = service.list(RunQuery::default()).await.unwrap().runs;
+        let listed: Vec<_> = listed.iter().map(|run| (run.state, &run.machine)).collect();
+        assert_eq!(listed, [(ViewState::Queued, &None)]);
+        machine.restart(&shared.agent());
+        let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
+        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(shared.count(), 1);
     });
 }
 
