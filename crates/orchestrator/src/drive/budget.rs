@@ -141,7 +141,9 @@ pub(super) fn unpriced(provider: &str, model: Option<&str>, most: f64) -> AgentE
 
 /// Creates the error of a run that has exceeded its budget.
 pub(super) fn budget_error(budget: BudgetKind, limit: Option<f64>) -> AgentError {
-    let most = limit.map_or_else(String::new, |most| format!("{most} "));
+    // What is left of a session's budget has the digits of a subtraction.
+    let most = limit.map(|most| (most * 1e6).round() / 1e6);
+    let most = most.map_or_else(String::new, |most| format!("{most} "));
     let unit = match budget {
         BudgetKind::Time => "seconds",
         BudgetKind::Usd => "USD",
@@ -153,4 +155,24 @@ pub(super) fn budget_error(budget: BudgetKind, limit: Option<f64>) -> AgentError
         format!("the run's budget of {most}{unit} is spent"),
     )
     .detail(ErrorDetail::budget(budget, limit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_in_an_error_has_no_digits_of_a_subtraction() {
+        for (kind, limit, expected) in [
+            (BudgetKind::Usd, 0.02 - 0.0144, "0.0056 USD"),
+            (BudgetKind::Time, 30.0, "30 seconds"),
+            (BudgetKind::Tokens, 123_456_789.0, "123456789 tokens"),
+        ] {
+            let error = budget_error(kind, Some(limit));
+            assert_eq!(
+                error.message,
+                format!("the run's budget of {expected} is spent")
+            );
+        }
+    }
 }
