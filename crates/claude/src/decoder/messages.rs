@@ -321,6 +321,13 @@ impl Lane {
         if let Some(at) = self.messages.iter().rposition(|m| m.id.as_ref() == id) {
             return at;
         }
+        // The line with the start of the streaming message was lost, and its id with it.
+        if let Some(last) = self.messages.last()
+            && last.id.is_none()
+            && last.streaming
+        {
+            return self.messages.len() - 1;
+        }
         self.supersede(id, out);
         self.add(id.cloned(), false);
         self.messages.len() - 1

@@ -94,6 +94,15 @@ impl Lane {
     /// Handles a complete message: emits text missing in its deltas, or the whole message if they differ.
     pub(super) fn message(&mut self, id: &str, content: &str, calls_tools: bool, out: &mut Events) {
         let open = self.open.iter().position(|m| *m.id == *id);
+        // Without an id, the text shows which message it is.
+        let open = open.or_else(|| {
+            let is_it = |m: &Streamed| {
+                (id.is_empty() || m.id.is_empty())
+                    && !m.text.is_empty()
+                    && content.starts_with(&*m.text)
+            };
+            self.open.iter().position(is_it)
+        });
         let (id, streamed) = match open {
             Some(at) => {
                 let message = self.open.remove(at);

@@ -27,6 +27,22 @@ fn a_complete_block_adds_text_missing_in_its_deltas() {
 }
 
 #[test]
+fn deltas_without_the_start_of_their_message_are_not_repeated() {
+    let (events, result) = run(&[
+        init(),
+        block(0, "text"),
+        delta(0, "one "),
+        complete("a", &text("one two")),
+        end(&json!({"result": "one two"})),
+    ]);
+    assert_eq!(
+        names(&events),
+        ["session", "text", "text", "turn_end", "done"]
+    );
+    assert_eq!(result.text, "one two");
+}
+
+#[test]
 fn a_complete_block_that_differs_from_its_deltas_wins() {
     let (events, result) = run(&[
         init(),

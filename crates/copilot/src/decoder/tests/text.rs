@@ -13,6 +13,20 @@ fn a_full_text_adds_text_missing_in_its_deltas() {
 }
 
 #[test]
+fn a_full_text_without_an_id_is_that_of_its_deltas() {
+    for (of_delta, of_message) in [("a", ""), ("", "a")] {
+        let lines = [
+            delta(of_delta, "Hel"),
+            message(of_message, "Hello"),
+            result(0),
+        ];
+        let (_, done) = run(&lines);
+        assert_eq!(done.text, "Hello", "{of_delta:?} {of_message:?}");
+        assert_eq!(done.status, RunStatus::Completed);
+    }
+}
+
+#[test]
 fn a_full_text_replaces_different_deltas() {
     let (events, done) = run(&[delta("a", "Hi"), message("a", "Hello"), result(0)]);
     assert_eq!(names(&events)[..3], ["text", "retract", "text"]);
