@@ -246,12 +246,25 @@ pub(crate) fn reason(error: &(dyn std::error::Error + 'static)) -> String {
     if text.contains("UnknownIssuer") {
         text += "; if the certificate is signed by a private CA, set SSL_CERT_FILE to the CA's certificate";
     }
+    if text.contains("InvalidContentType") {
+        text += "; the server does not use TLS there: use http://, or the port of its TLS proxy";
+    }
     text
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reason_of_a_server_without_tls_has_the_next_step() {
+        let error = io::Error::other("received corrupt message of type InvalidContentType");
+        assert_eq!(
+            reason(&error),
+            "received corrupt message of type InvalidContentType; the server does not use TLS there: use http://, or \
+             the port of its TLS proxy"
+        );
+    }
 
     #[test]
     fn invalid_urls_and_urls_with_secrets_are_rejected() {
