@@ -427,8 +427,12 @@ fn cut_short(stop_reason: Option<&str>) -> Option<AgentError> {
 }
 
 pub(crate) fn rpc_error(raw: &RawValue) -> RpcError {
-    let plain = || RpcError::new(0, raw.get());
-    parse(repaired(raw).get()).unwrap_or_else(plain)
+    let repaired = repaired(raw);
+    // An agent may have a mere text.
+    let text = || parse::<String>(repaired.get()).map(|text| RpcError::new(0, text));
+    parse(repaired.get())
+        .or_else(text)
+        .unwrap_or_else(|| RpcError::new(0, raw.get()))
 }
 
 #[cfg(test)]

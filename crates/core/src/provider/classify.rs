@@ -28,6 +28,8 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("spending cap", ErrorKind::Quota),
     ("usage limit", ErrorKind::Quota),
     ("usage_limit", ErrorKind::Quota),
+    ("monthly quota", ErrorKind::Quota),
+    ("daily quota", ErrorKind::Quota),
     ("monthly limit", ErrorKind::Quota),
     ("weekly limit", ErrorKind::Quota),
     ("daily limit", ErrorKind::Quota),

@@ -49,6 +49,12 @@ pub fn mcp_content(blocks: &[Value]) -> String {
 }
 
 fn mcp_block(block: &Value) -> String {
+    match block {
+        Value::String(text) => return text.clone(),
+        Value::Array(blocks) => return mcp_content(blocks),
+        Value::Null => return String::new(),
+        _ => {}
+    }
     let field = |value: &Value, name: &str| value.get(name)?.as_str().map(str::to_owned);
     let kind = field(block, "type").unwrap_or_else(|| "content".to_owned());
     if let Some(text) = field(block, "text") {
@@ -95,6 +101,17 @@ mod tests {
             mcp_content(&blocks),
             "a\n[image: image/png, 3 bytes]\n[resource_link: f://y]\n[new]\n[content]"
         );
+    }
+
+    // Made by hand, as of servers and agents that do not keep to the protocol.
+    #[test]
+    fn text_is_found_where_a_block_is_expected() {
+        let blocks = [
+            json!("a"),
+            json!([{"type": "text", "text": "b"}, "c"]),
+            Value::Null,
+        ];
+        assert_eq!(mcp_content(&blocks), "a\nb\nc\n");
     }
 
     #[test]

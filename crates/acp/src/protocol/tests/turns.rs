@@ -209,9 +209,11 @@ fn errors_and_limits() {
 
     talk.begin("four");
     let id = talk.request("session/prompt");
-    talk.line(json!({"id": id, "error": "odd"}));
+    let quota = "You have exceeded your monthly quota";
+    talk.line(json!({"id": id, "error": quota}));
     let events = talk.ended();
-    assert_eq!(result(&events).errors[0].message, r#""odd""#);
+    assert_eq!(result(&events).errors[0].message, quota);
+    assert_eq!(result(&events).errors[0].kind, ErrorKind::Quota);
     talk.line(json!({"id": id, "result": {"stopReason": "end_turn"}}));
     talk.begin("five");
     assert_eq!(
