@@ -45,6 +45,8 @@ pub(super) async fn results(shared: &Shared, key: &RunKey, nonce: Tag) -> Result
     let run = &key.local();
     if !is_there(shared, key, files, DIFF).await? {
         match shared.runs.diff(run, DiffQuery::default()).await {
+            // A new directory has nothing that its content could be compared with, whether it is still there or not.
+            Ok(diff) if diff.base.is_empty() => {}
             Ok(diff) => {
                 let json = serde_json::to_vec(&diff).unwrap_or_default();
                 shared.fleet.put_file(key, files, DIFF, &json).await?;

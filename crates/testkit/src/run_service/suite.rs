@@ -233,7 +233,7 @@ impl Check<'_> {
 
     async fn lists_have_pages_and_filters(&self) {
         let service = self.service();
-        let hanging = self.start("contract-list-1", Behavior::Hangs).await;
+        let hanging = self.hanging("contract-list-1").await;
         let ended = self.start("contract-list-2", Behavior::Answers).await;
         self.until(&ended, ViewState::Ended).await;
         let mut all = Vec::new();
@@ -302,9 +302,7 @@ impl Check<'_> {
     }
 
     async fn a_run_is_stopped_once(&self) {
-        let run = self.start("contract-stop", Behavior::Hangs).await;
-        let first = within("an entry", run.follow(0).next()).await;
-        first.expect("an entry").expect("the log is read");
+        let run = self.hanging("contract-stop").await;
         run.cancel(Stopping::Graceful).await.expect("it is stopped");
         let result = within("the end", run.result()).await.expect("it ends");
         assert_eq!(result.status, RunStatus::Aborted);

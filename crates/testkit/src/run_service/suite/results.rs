@@ -8,6 +8,14 @@ use teamster_core::Stopping;
 use super::{Behavior, Check, code, within};
 
 impl Check<'_> {
+    /// Starts a run that hangs, and waits until it has begun: before that, it may wait in a queue.
+    pub(super) async fn hanging(&self, id: &str) -> RunHandle {
+        let run = self.start(id, Behavior::Hangs).await;
+        let first = within("an entry", run.follow(0).next()).await;
+        first.expect("an entry").expect("the log is read");
+        run
+    }
+
     pub(super) async fn changes_are_applied_and_discarded(&self, mut spec: RunSpec) {
         spec.artifacts = vec!["*.txt".to_owned()];
         let run = RunHandle::start(self.service(), "contract-settled", spec).await;
@@ -106,7 +114,7 @@ impl Check<'_> {
         let none = service.diff("contract-none", DiffQuery::default()).await;
         let none = none.expect_err("there is no such run");
         assert_eq!(code(&none), Some(ProblemCode::RunNotFound));
-        let plain = self.start("contract-plain", Behavior::Hangs).await;
+        let plain = self.hanging("contract-plain").await;
         let live = plain.files().await.expect_err("it is live");
         assert_eq!(code(&live), Some(ProblemCode::RunLive));
         let live = plain.discard().await.expect_err("it is live");
