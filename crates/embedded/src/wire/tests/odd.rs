@@ -171,8 +171,8 @@ fn events_without_empty_lines_between_them_are_read() {
         chat(&json!({"content": "two."})),
         chat_end("stop"),
     ];
-    let lines: String = lines.iter().map(|line| format!("data: {line}\n")).collect();
-    let stream = format!("{lines}data: [DONE]\n");
+    let lines = lines.map(|line| line.to_string()).join("\ndata: ");
+    let stream = format!("data: {lines}\ndata: [DONE]\n");
     let (deltas, completed) = read(WireKind::Chat, &[stream.as_bytes()]);
     assert_eq!(text_of(&deltas).0, "One two.");
     assert_eq!(blocks(&completed.unwrap()), ["text One two."]);
