@@ -274,6 +274,8 @@ impl Record {
             return self.dated(self.live_summary(run));
         }
         let mut summary = self.dated(RunSummary::new(self.info(run), ViewState::Ended));
+        // Its log is this one entry.
+        summary.seq = u64::from(self.state == State::Cancelled);
         if let Some(result) = self.own_result(run) {
             summary.status = Some(result.status);
             summary.error = result.failure();
@@ -352,6 +354,7 @@ mod tests {
     use teamster_api::RunSpec;
 
     use super::*;
+    use crate::follow::end_of;
     use crate::protocol::Seen;
 
     #[test]
@@ -375,6 +378,16 @@ mod tests {
             (&ended.summary, &ended.result, Some(end))
         );
         assert_eq!(ended.clone().replaced_by(None), ended);
+    }
+
+    #[test]
+    fn cancelled_run_has_the_number_of_its_only_entry() {
+        let spec = Spec::from(RunSpec::new("claude", "x"));
+        let mut record = Record::new("default", &spec);
+        assert_eq!(record.summary("r").seq, 0);
+        record.state = State::Cancelled;
+        let log = end_of(&record, "r", 1);
+        assert_eq!((log.len(), log[0].seq()), (1, record.summary("r").seq));
     }
 
     #[test]
