@@ -334,13 +334,17 @@ fn running_runs_are_listed_until_they_end() {
     let agent = KillOnDrop::new(claude.report().pid);
     let table = about(&claude, ["runs", "list", "--live"]);
     table.stdout_has(&id[..13]);
-    let json = about(&claude, ["runs", "list", "--live", "--json"]);
-    let live: Value = serde_json::from_str(&json.stdout).unwrap();
+    let live = || -> Value {
+        let json = about(&claude, ["runs", "list", "--live", "--json"]);
+        serde_json::from_str(&json.stdout).unwrap()
+    };
+    let first = live();
     assert_eq!(
-        (&live["runId"], &live["provider"], &live["kind"]),
+        (&first["runId"], &first["provider"], &first["kind"]),
         (&id.clone().into(), &"claude".into(), &"run".into())
     );
-    assert!(live["seq"].as_u64().is_some_and(|seq| seq > 0), "{live}");
+    // The state of a run is known a moment before its first entries are in the log.
+    assert!(wait_until(LIMIT, || live()["seq"].as_u64() > Some(0)));
 
     assert_eq!(about(&claude, ["cancel", &id]).code, Some(0));
     assert!(wait_gone(agent.pid(), LIMIT));
