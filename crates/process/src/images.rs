@@ -91,7 +91,16 @@ fn prepare_each(
         let Some(path) = file(image) else { continue };
         readable(path).map_err(|error| Image::unreadable(path, &error))?;
         if is_read {
-            image.source = ImageSource::Bytes(read_file(path, &unwanted)?);
+            let bytes = read_file(path, &unwanted)?;
+            if bytes.is_empty() {
+                let problem = format!("{} is empty", path.display());
+                return Err(AgentError::refused("images", problem));
+            }
+            // Services refuse an image of another type than its name has, with each later request of the session.
+            if let Some(media_type) = media_type_of(&bytes) {
+                media_type.clone_into(&mut image.media_type);
+            }
+            image.source = ImageSource::Bytes(bytes);
         }
     }
     Ok(images)
@@ -121,6 +130,31 @@ fn read_file(path: &Path, unwanted: impl Fn() -> bool) -> Result<Vec<u8>, AgentE
     Ok(bytes)
 }
 
+/// Returns the media type of an image by its first bytes, if it is of a type that services take.
+fn media_type_of(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+        [
+            b'R',
+            b'I',
+            b'F',
+            b'F',
+            _,
+            _,
+            _,
+            _,
+            b'W',
+            b'E',
+            b'B',
+            b'P',
+            ..,
+        ] => Some("image/webp"),
+        _ => None,
+    }
+}
+
 /// Checks that image files can be read. It opens none: what a pipe has can be read once.
 pub(crate) fn check(images: &[Image]) -> Result<(), AgentError> {
     let mut files = images.iter().filter_map(file);
@@ -139,5 +173,40 @@ pub(crate) fn file(image: &Image) -> Option<&Path> {
     match &image.source {
         ImageSource::Path(path) => Some(path),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prepared(bytes: &[u8]) -> Result<Image, AgentError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.png");
+        fs::write(&path, bytes).unwrap();
+        let images = vec![Image::file("image/png", path)];
+        prepare_each(images, &[true], || false).map(|mut images| images.remove(0))
+    }
+
+    #[test]
+    fn type_of_an_image_is_that_of_its_bytes() {
+        for (bytes, media_type) in [
+            (&b"\x89PNG\r\n\x1a\n..."[..], "image/png"),
+            (&b"\xff\xd8\xff\xe0..."[..], "image/jpeg"),
+            (&b"GIF89a..."[..], "image/gif"),
+            (&b"RIFF\x01\x00\x00\x00WEBPVP8 "[..], "image/webp"),
+            (&b"something else"[..], "image/png"),
+        ] {
+            let image = prepared(bytes).unwrap();
+            assert_eq!(image.media_type, media_type);
+            assert_eq!(image.in_memory().unwrap(), bytes);
+        }
+    }
+
+    #[test]
+    fn empty_image_is_refused() {
+        let error = prepared(b"").unwrap_err();
+        assert_eq!(error.parameter(), Some("images"));
+        assert!(error.message.ends_with("a.png is empty"), "{error}");
     }
 }
