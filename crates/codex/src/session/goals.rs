@@ -1,4 +1,4 @@
-//! Goals: objectives that the CLI pursues in turns that it begins by itself, until the model says that one is reached.
+//! Goals: objectives that the CLI pursues in turns that it begins by itself, until the model reports that it is reached.
 
 use serde_json::{Value, json};
 use teamster_core::provider::Events;
@@ -111,7 +111,7 @@ impl CodexSession {
             self.end_unreported(turn);
         }
         if running.is_some() {
-            text.push_str(" The turn in progress goes on to its end.");
+            text.push_str(" The turn in progress continues to its end.");
         }
         out.push(AgentEvent::Text(Text::new(&*text)));
         // For a model that was not used yet, too.

@@ -56,7 +56,7 @@ fn notices(events: &[AgentEvent]) -> Vec<(NoticeLevel, &str)> {
 }
 
 #[test]
-fn a_goal_command_is_a_turn_that_says_what_the_cli_has_done() {
+fn a_goal_command_is_a_turn_that_reports_what_the_cli_has_done() {
     let budget = json!({"goal": {"objective": "all tests pass", "status": "budgetLimited",
                                  "tokenBudget": 1000, "tokensUsed": 1240}});
     for (prompt, method, params, result, expected) in [
@@ -227,7 +227,7 @@ fn a_goal_command_has_the_turn_that_the_cli_has_begun() {
         let (events, result) = peer.over();
         assert_eq!(
             text(&events),
-            "The goal is active, with 1240 tokens used: all tests pass The turn in progress goes on to its end.\
+            "The goal is active, with 1240 tokens used: all tests pass The turn in progress continues to its end.\
              One more step."
         );
         assert!(result.aborted, "{result:?}");
@@ -266,7 +266,7 @@ fn a_goal_that_is_paused_or_cleared_has_no_further_turn() {
 }
 
 #[test]
-fn an_interrupt_of_a_goal_command_interrupts_the_turn_that_follows() {
+fn an_interrupt_of_a_goal_command_is_one_of_its_turn() {
     let mut peer = session();
     peer.begin("/goal all tests pass");
     let request = request(&peer);
@@ -298,7 +298,7 @@ fn a_goal_begins_once_the_cli_has_taken_a_changed_mode() {
 }
 
 #[test]
-fn a_session_that_is_cleared_leaves_no_turns_for_its_goal_behind() {
+fn a_session_that_is_cleared_pauses_its_goal() {
     let mut peer = session();
     carry_out(
         &mut peer,
