@@ -15,7 +15,7 @@ use crate::reading::Reader;
 
 /// Exit codes of shells, `env` and shims for a program that cannot be executed or does not exist.
 const SHELL_CODES: [i32; 2] = [126, 127];
-/// Words on stderr about a program that cannot start, whatever its exit code, in lower case: of CLIs about an old Node.js,
+/// Words on stderr about a program that cannot start, with any exit code, in lower case: of CLIs about an old Node.js,
 /// of npm's launchers, of asdf and mise, of Node.js and of the dynamic loader.
 const WORDS: [&str; 9] = [
     "requires node",

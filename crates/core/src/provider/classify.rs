@@ -7,7 +7,7 @@ use crate::ErrorKind;
 
 /// Phrases of model services, of gateways and of common HTTP clients, in lower case. More specific ones come first.
 const PATTERNS: &[(&str, ErrorKind)] = &[
-    // OpenAI's, which goes on with the page of the account's billing.
+    // OpenAI's, which also names the page of the account's billing.
     ("rate limit reached for", ErrorKind::RateLimit),
     ("insufficient_quota", ErrorKind::Quota),
     ("exceeded your current quota", ErrorKind::Quota),
@@ -292,7 +292,7 @@ mod tests {
 
     // Made by hand, after the services' documented messages.
     #[test]
-    fn messages_of_services_with_a_misleading_status_have_their_kind() {
+    fn messages_of_services_have_their_kind_with_any_status() {
         use ErrorKind::{Auth, ContextWindow, ModelNotFound, Network, Quota, RateLimit};
         for (message, kind) in [
             (
