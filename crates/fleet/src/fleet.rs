@@ -359,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_messages_of_a_prefix_are_known_until_they_are_forgotten() {
+    fn stored_messages_of_a_prefix_are_known_until_forgotten() {
         let mut written = Written::default();
         written.add("runs.ann.a", 7);
         written.add("runs.bob.a", 9);

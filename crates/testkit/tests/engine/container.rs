@@ -208,7 +208,7 @@ async fn home_of_the_image_is_kept() {
 }
 
 #[tokio::test]
-async fn file_whose_place_is_taken_refuses_a_run_unless_it_is_outside_of_its_container() {
+async fn file_of_the_machine_is_not_displaced_in_a_container() {
     let scratch = Scratch::new();
     let file = scratch.path("defaults.json");
     let run = shell(&format!("echo '{END}'")).launch(|launch| {
