@@ -200,7 +200,16 @@ fn takes_tasks(context: &RequestContext<RoleServer>) -> bool {
 }
 
 fn input<T: DeserializeOwned>(arguments: Value) -> Result<T, String> {
-    serde_json::from_value(arguments).map_err(|error| error.to_string())
+    serde_path_to_error::deserialize(arguments).map_err(|error| {
+        let path = error.path().to_string();
+        let problem = error.into_inner().to_string();
+        // The name of a missing or unknown argument is in the message.
+        if path == "." || problem.contains(&path) {
+            problem
+        } else {
+            format!("{path}: {problem}")
+        }
+    })
 }
 
 /// Creates a tool result with structured content, and text for clients that show only text. A failure is a result

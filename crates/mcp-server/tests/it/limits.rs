@@ -28,6 +28,10 @@ async fn forbidden_settings_are_refused_with_the_next_step() {
             "maxBudgetUsd: expected an amount above 0",
         ),
         (json!({"agent": "mock"}), "missing field `prompt`"),
+        (
+            json!({"agent": "mock", "prompt": "x", "maxTokens": "5"}),
+            "maxTokens: invalid type: string \"5\", expected u64",
+        ),
     ] {
         assert_eq!(peer.problem("run", arguments).await, problem);
     }
