@@ -15,6 +15,10 @@ const BEFORE: &[&str] = &[
     "try again on ",
     "try again after ",
     "available again ",
+    "wait until ",
+    "renews on ",
+    "next reset: ",
+    "reset time: ",
 ];
 /// Text before a time in seconds since the Unix epoch, in older versions of Claude Code.
 const BEFORE_EPOCH: &str = "limit reached|";
@@ -28,6 +32,9 @@ const BEFORE_WAIT: &[&str] = &[
     "available in ",
     "try again after ",
     "retry after ",
+    "reset after ",
+    "resets after ",
+    "please wait ",
 ];
 /// Maximum number of words of a time.
 const WORDS: usize = 9;
@@ -48,6 +55,17 @@ const MONTHS: &[&str] = &[
     "october",
     "november",
     "december",
+];
+/// Abbreviations and names of zones in messages for people in North America and Europe, in lower case. That of the zone
+/// of Chicago in winter is also China's, so it is not here.
+const ZONES: &[(&[&str], &str)] = &[
+    (&["pt", "pst", "pdt", "pacific"], "America/Los_Angeles"),
+    (&["mt", "mst", "mdt", "mountain"], "America/Denver"),
+    (&["ct", "cdt", "central"], "America/Chicago"),
+    (&["et", "est", "edt", "eastern"], "America/New_York"),
+    (&["bst"], "Europe/London"),
+    (&["cet", "cest"], "Europe/Berlin"),
+    (&["jst"], "Asia/Tokyo"),
 ];
 const DAYS: &[&str] = &[
     "monday",
@@ -114,7 +132,7 @@ fn time(text: &str, now: &Zoned) -> Option<Timestamp> {
         // A sentence ends with its time.
         let is_last = word.ends_with(['.', ';', '!']);
         let word = word.trim_matches(['.', ';', '!', '(', ')', '"', '\'']);
-        if let Ok(time) = word.parse::<Timestamp>() {
+        if let Some(time) = word.parse().ok().or_else(|| since_epoch(word)) {
             return Some(time);
         }
         let half = words.peek().map(|next| next.to_ascii_lowercase());
@@ -134,6 +152,16 @@ fn time(text: &str, now: &Zoned) -> Option<Timestamp> {
         }
     }
     parts.time(now)
+}
+
+/// Returns the time that a number of seconds or milliseconds since the Unix epoch means.
+fn since_epoch(word: &str) -> Option<Timestamp> {
+    let number: i64 = word.parse().ok()?;
+    match number {
+        1_000_000_000..10_000_000_000 => Timestamp::from_second(number).ok(),
+        1_000_000_000_000..10_000_000_000_000 => Timestamp::from_millisecond(number).ok(),
+        _ => None,
+    }
 }
 
 /// Returns the end of the wait whose length is at the beginning of a text: `3 h`, `2h 5m`, `45 minutes`.
@@ -205,6 +233,10 @@ impl Parts {
                     self.month = Some(month + 1);
                 } else if let Some(day) = is_start(DAYS) {
                     self.weekday = Weekday::from_monday_zero_offset(day).ok();
+                } else if let Some((_, zone)) =
+                    ZONES.iter().find(|(names, _)| names.contains(&&*lower))
+                {
+                    self.zone = Some(TimeZone::get(zone).ok()?);
                 } else if lower.starts_with(|c: char| c.is_ascii_digit()) {
                     self.number(&lower)?;
                 } else if word.contains('/') {

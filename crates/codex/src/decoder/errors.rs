@@ -218,6 +218,7 @@ fn retry_after_ms(message: &str) -> Option<u64> {
         };
         *total.get_or_insert(0.0) += number * unit;
         rest = rest[letters..].trim_start_matches([' ', ',']);
+        rest = rest.strip_prefix("and ").unwrap_or(rest);
     }
     whole(total?)
 }
@@ -383,6 +384,7 @@ mod tests {
         assert_eq!(ms("Please try again in 28ms."), Some(28));
         assert_eq!(ms("Try again in 6m0s"), Some(360_000));
         assert_eq!(ms("try again in 1 hour 2 minutes."), Some(3_720_000));
+        assert_eq!(ms("try again in 1 hour and 2 minutes"), Some(3_720_000));
         assert_eq!(ms("try again at 9:44 PM."), None);
         assert_eq!(ms("try again in a while"), None);
         assert_eq!(ms("try again in 99999999999999999999 days"), None);

@@ -68,6 +68,11 @@ fn the_time_at_which_a_limit_resets() {
         ),
         ("It resets tomorrow at 7:05 am.", "2026-11-28T07:05:00Z"),
         ("resets at 15:00 (UTC)", "2026-11-27T15:00:00Z"),
+        // Made by hand, as the next ones.
+        ("resets at 1796000000", "2026-11-30T00:53:20Z"),
+        ("Please wait until 3:00 PM.", "2026-11-27T15:00:00Z"),
+        ("Your plan renews on Dec 1.", "2026-12-01T00:00:00Z"),
+        ("next reset: 2026-12-01T00:00:00Z", "2026-12-01T00:00:00Z"),
     ] {
         assert_eq!(found(message).as_deref(), Some(expected), "{message}");
     }
@@ -96,6 +101,11 @@ fn the_end_of_a_wait_counts_from_now() {
         ("available again in about an hour", "2026-11-27T13:00:00Z"),
         ("Please retry in 1.5s", "2026-11-27T12:00:01.5Z"),
         ("(resets in 2h14m) 5 left", "2026-11-27T14:14:00Z"),
+        (
+            "Your quota will reset after 18h30m12s.",
+            "2026-11-28T06:30:12Z",
+        ),
+        ("Too many. Please wait 25 seconds.", "2026-11-27T12:00:25Z"),
         (
             "5-hour limit: resets in 90 min · /upgrade",
             "2026-11-27T13:30:00Z",
@@ -211,6 +221,17 @@ fn a_time_is_in_its_own_zone_or_else_in_that_of_the_machine() {
     }
     let berlin = "resets 3pm (Europe/Berlin)";
     assert_eq!(found(berlin).as_deref(), Some("2026-11-27T14:00:00Z"));
+    for (message, expected) in [
+        ("resets 3pm PST", "2026-11-27T23:00:00Z"),
+        (
+            "it resets at midnight Pacific time.",
+            "2026-11-28T08:00:00Z",
+        ),
+        ("resets Dec 31 at 11:59 PM (EST)", "2027-01-01T04:59:00Z"),
+        ("resets at 15:00 CET", "2026-11-27T14:00:00Z"),
+    ] {
+        assert_eq!(found(message).as_deref(), Some(expected), "{message}");
+    }
     let now = now().in_tz("America/New_York").unwrap();
     let local = find_at("resets 3pm", &now).unwrap();
     assert_eq!(local, 1_795_809_600_000, "20:00 in UTC");
