@@ -227,17 +227,24 @@ impl CodexSession {
         out.notice(level, NoticeSource::Stdout, message);
     }
 
-    /// Stops the turns of the goal of a thread that is left: nothing would report them.
-    pub(super) fn leave_goal(&mut self, thread: &str) {
-        let running = self.running.take();
-        if (self.goal.take()).is_none_or(|goal| !goal.is_active()) {
-            return;
+    /// Ends a turn that the CLI has begun in a thread that is left: its end would not be reported.
+    pub(super) fn leave_turn(&mut self, out: &mut Events) {
+        let thread = self.thread.as_ref().filter(|thread| !thread.is_closed);
+        let thread = thread.map(|thread| thread.id.clone());
+        if let Some((thread, turn)) = thread.zip(self.running.take()) {
+            self.interrupt_unreported(&thread, &turn);
         }
-        let (method, mut params) = GoalCommand::Pause.request();
-        params["threadId"] = json!(thread);
-        self.call(Call::Other, method, &params);
-        if let Some(turn) = running {
-            self.interrupt_unreported(thread, &turn);
+        if self.current.is_some() {
+            self.end(Ended::interrupted(), out);
+        }
+    }
+
+    /// Pauses the goal of a thread that is left: its turns would not be reported.
+    pub(super) fn leave_goal(&mut self, thread: &str) {
+        if self.goal.as_ref().is_some_and(Goal::is_active) {
+            let (method, mut params) = GoalCommand::Pause.request();
+            params["threadId"] = json!(thread);
+            self.call(Call::Other, method, &params);
         }
     }
 }

@@ -47,7 +47,8 @@ impl CodexSession {
     }
 
     /// Replaces this session by a new one.
-    pub(super) fn clear(&mut self, command: CommandId) {
+    pub(super) fn clear(&mut self, command: CommandId, out: &mut Events) {
+        self.leave_turn(out);
         if let Some(before) = self.opening.take().and_then(|opening| opening.clear) {
             let error = AgentError::invalid_params("the session was cleared again");
             self.outbox.answer(before, Err(error));
@@ -200,6 +201,7 @@ impl CodexSession {
         let Some(opening) = self.opening.take() else {
             return;
         };
+        self.leave_turn(out);
         let is_new = matches!(opening.kind, OpeningKind::New);
         let defaults = || Some((result.value("sandbox")?, result.value("approval_policy")?));
         let thread = Thread {
@@ -221,7 +223,6 @@ impl CodexSession {
             let params = json!({"threadId": before.id});
             self.call(Call::Other, "thread/unsubscribe", &params);
         }
-        self.running = None;
         self.goal = None;
         self.agents.clear();
         if let Some(command) = opening.clear {

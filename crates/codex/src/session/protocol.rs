@@ -216,7 +216,7 @@ impl SessionProtocol for CodexSession {
             SessionCommand::Turn(turn) => self.take_turn(turn, out),
             SessionCommand::Interrupt => self.interrupt(out),
             SessionCommand::Steer(command, text) => self.steer(command, text),
-            SessionCommand::Clear(command) => self.clear(command),
+            SessionCommand::Clear(command) => self.clear(command, out),
             SessionCommand::SetModel(command, model) => self.set_model(command, model),
             SessionCommand::SetPermission(command, mode) => self.set_permission(command, mode),
             SessionCommand::Answer(id, answer) => {

@@ -310,13 +310,28 @@ fn a_session_that_is_cleared_pauses_its_goal() {
     peer.methods();
     peer.command(SessionCommand::Clear(CommandId::new(7)));
     let request = request(&peer);
-    assert_eq!(peer.methods(), ["thread/start"]);
+    let interrupted = json!({"threadId": THREAD, "turnId": "t2"});
+    assert_eq!(peer.params("turn/interrupt"), &interrupted);
+    assert_eq!(peer.methods(), ["turn/interrupt", "thread/start"]);
     let thread = json!({"thread": {"id": "other"}, "model": "gpt-5.5"});
     peer.json(&answer(request, &thread));
     assert_eq!(peer.params("thread/goal/set")["status"], "paused");
-    let interrupted = json!({"threadId": THREAD, "turnId": "t2"});
-    assert_eq!(peer.params("turn/interrupt"), &interrupted);
     assert_eq!(peer.params("thread/unsubscribe")["threadId"], THREAD);
+}
+
+#[test]
+fn a_turn_that_the_cli_began_ends_when_the_session_is_cleared() {
+    let mut peer = session();
+    peer.json(&turn_started("t2"));
+    peer.json(&delta("t2", "m1", "by the way"));
+    assert_eq!(peer.session.turn(), Some(TurnOrigin::Unasked));
+    peer.methods();
+    peer.command(SessionCommand::Clear(CommandId::new(7)));
+    assert_eq!(peer.methods(), ["turn/interrupt", "thread/start"]);
+    let (events, result) = peer.over();
+    assert_eq!(text(&events), "by the way");
+    assert!(result.aborted, "{result:?}");
+    assert_eq!(result.session_id.as_deref(), Some(THREAD));
 }
 
 #[test]
