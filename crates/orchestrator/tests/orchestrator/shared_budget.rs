@@ -149,3 +149,18 @@ async fn shared_budget_that_cannot_count_is_refused() {
         assert_eq!(agent.runs().len(), 0);
     }
 }
+
+#[tokio::test]
+async fn shared_budget_in_dollars_takes_costs_or_tokens() {
+    for (has_tokens, has_cost) in [(true, false), (false, true)] {
+        let mut agent = MockRuntime::new("one").run(Script::new().completed());
+        let can = agent.capabilities_mut();
+        (can.usage, can.live_usage) = (has_tokens, false);
+        (can.cost, can.live_cost) = (false, has_cost);
+        let agent = Arc::new(agent);
+        let budget = SharedBudget::usd(1.0);
+        let done = orchestrator().start(part("r", &agent, &budget));
+        assert_eq!(done.outcome().await.error, None);
+        assert_eq!(agent.runs().len(), 1);
+    }
+}
