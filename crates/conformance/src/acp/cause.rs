@@ -348,7 +348,8 @@ impl<'a> Evidence<'a> {
         } else {
             Cause::Agent
         };
-        (cause, format!("it printed as `{kind}`: {printed:?}"))
+        let printed = excerpt(&format!("{printed:?}"));
+        (cause, format!("it printed as `{kind}`: {printed}"))
     }
 
     fn end(&self, fact: &str, actual: &Story) -> (Cause, String) {

@@ -252,7 +252,7 @@ fn page(rows: &[Row]) -> anyhow::Result<String> {
          - **protocol**: the protocol has no means for it\n\
          - **setup**: the agent did not ask the mock model\n\n\
          `cold` is a process for each run, `hot` a turn of a session whose process is there already. `–` was not \
-         played: fast-agent and vibe have played the scenarios in their columns only.\n\n\
+         played: fast-agent, openhands and vibe have played the scenarios in their columns only.\n\n\
          In `teamster acp PROVIDER` the provider is compared with a run of itself: all its scenarios are played, and \
          a difference that is [declared for it](conformance.md#declared-differences) is none.\n\n\
          In the table of an agent, a row has what differs for one reason, with an example of its first fact. \
@@ -295,8 +295,7 @@ On 2026-11-29, with Python 3.11 and 3.12 and Node 22. Of the agents that answere
 | gptme 0.35.1 | PyPI, `gptme` | `acp:gptme-acp` works, with `MODEL` in its environment: it answers, and reports no figures. Its answer begins with lines about the session. As an ACP agent it always has its tools as text in the model's answer, not as calls of the service's protocol, so no scenario with tools can be scripted |
 | Goose | – | neither npm nor PyPI has it |
 | Grok Build 1.0.41 | npm, `@xai-official/grok` | `acp:grok agent --no-leader stdio`, with `XAI_API_KEY` and `XAI_API_BASE_URL`, answered one prompt in 5 s; 21 of its lines were notifications of its own, which are `unknown`, and its tokens are in one of them. In the later runs no scenario was over after 240 s, alone or side by side, so there is no row |
-| nanocoder 1.30.0 | npm, `@nanocollective/nanocoder` | starts, and has no ACP server: `nanocoder run` prints text for people |
-| OpenHands 1.16.0 | PyPI, `openhands`, Python 3.12 | `acp:openhands acp` works, with `.openhands/agent_settings.json`; with the variables alone (`--override-with-envs`) it wants a login. It prints its system prompt as reasoning, an error of the service as text of the agent, and its tokens in `_meta`. Of the four options of its requests for permission two allow the call once. Of the scenarios `text` differs only in that and in its pieces. A start with one answer took 16 s, of which 5 s were its own work, and on a machine with 20 busy programs for two processors it printed nothing for 120 s (`LITELLM_LOCAL_MODEL_COST_MAP=True` saves 7 s), so there is no row |";
+| nanocoder 1.30.0 | npm, `@nanocollective/nanocoder` | starts, and has no ACP server: `nanocoder run` prints text for people |";
 
 fn table(out: &mut String, rows: &[Row]) {
     let names: BTreeSet<_> = rows.iter().flat_map(|row| row.scenarios.keys()).collect();

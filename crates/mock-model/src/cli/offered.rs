@@ -258,7 +258,10 @@ fn mcp(server: &str, tool: &str, arguments: &Value, context: &CallContext<'_>) -
     let mut offers = context.offers.iter();
     let found = offers.clone().find(is_it).or_else(|| offers.find(same));
     if let Some(offer) = found {
-        return Some(Call::new(&offer.name, arguments.clone()));
+        let mut call = Call::new(&offer.name, arguments.clone());
+        // OpenHands adds a field to the schemas of all tools, and requires it.
+        complete(&mut call, context);
+        return Some(call);
     }
     // One tool for the tools of all servers.
     let offer = named(context, &["usemcptool", "mcpcalltool", "callmcptool"])?;

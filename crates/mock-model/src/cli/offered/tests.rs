@@ -114,6 +114,23 @@ fn arguments_have_the_form_that_the_schema_wants() {
 }
 
 #[test]
+fn tool_of_a_server_gets_what_the_agent_requires_beside_its_arguments() {
+    let risk = json!({"type": "string", "enum": ["LOW", "HIGH"]});
+    let schema = object(
+        json!({"text": {"type": "string"}, "security_risk": risk}),
+        &["text", "security_risk"],
+    );
+    let tools = json!([{"name": "echo", "input_schema": schema}]);
+    let part = Part::Mcp {
+        server: "tiny".into(),
+        tool: "echo".into(),
+        arguments: json!({"text": "e"}),
+    };
+    let input = json!({"text": "e", "security_risk": "LOW"});
+    assert_eq!(called(&tools, &part), Some(("echo".to_owned(), input)));
+}
+
+#[test]
 fn tool_for_all_files_is_called_with_its_command() {
     let text = json!({"type": "string"});
     let editor = object(
