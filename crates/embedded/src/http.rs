@@ -109,18 +109,23 @@ impl Http {
             .map(http_body_util::Collected::to_bytes)
             .unwrap_or_default();
         let header = |name: &str| Some(head.headers.get(name)?.to_str().ok()?.to_owned());
-        let mut failure = http_failure(
-            status,
-            &header,
-            &String::from_utf8_lossy(&body),
-            Timestamp::now(),
-        );
+        let body = String::from_utf8_lossy(&body);
+        let mut failure = http_failure(status, &header, &body, Timestamp::now());
+        let variables = target.service.url_variables.join(" or ");
+        let is_about_a_model =
+            || body.to_lowercase().contains("model") || ErrorKind::of_message(&body).is_some();
+        if status == 404 && !is_about_a_model() {
+            failure.kind = ErrorKind::Invalid;
+            failure.message = format!(
+                "{}: the service is not at this address; correct {variables}",
+                failure.message
+            );
+        }
         if head.status.is_redirection() {
             // The request has the key, which is not for another address.
             let to = header("location").map(|to| without_credentials(&to));
             let to = to.as_deref().unwrap_or("an address that it does not name");
             let base = to.strip_suffix(&*wire.path(&target.model)).unwrap_or(to);
-            let variables = target.service.url_variables.join(" or ");
             failure = Failure::new(
                 ErrorKind::Invalid,
                 format!("the service has moved to {base}: set {variables} to that"),

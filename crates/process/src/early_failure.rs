@@ -13,6 +13,8 @@ use crate::node::node_problem;
 use crate::program::not_found;
 use crate::reading::Reader;
 
+/// Shells, as the program of a run. Their exit codes are those of the commands in them.
+const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "fish"];
 /// Exit codes of shells, `env` and shims for a program that cannot be executed or does not exist.
 const SHELL_CODES: [i32; 2] = [126, 127];
 /// Words on stderr about a program that cannot start, with any exit code, in lower case: of CLIs about an old Node.js,
@@ -78,8 +80,9 @@ impl<R: Reader> Driver<R> {
             Stop::Failed(error.detail(ErrorDetail::missing_program("node", "")))
         });
         let explained = explained.or_else(|| self.stop_wanted());
+        let is_shell = SHELLS.iter().any(|shell| program.ends_with(shell));
         explained.or_else(|| {
-            let reason = not_started(code, stderr)?;
+            let reason = not_started(code, stderr).filter(|_| !is_shell)?;
             let program = program.display();
             Some(Stop::Failed(not_found(format!(
                 "{program} did not start: {reason}"

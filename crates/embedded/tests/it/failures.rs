@@ -336,6 +336,28 @@ async fn a_redirect_is_an_error_with_the_address_to_set() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_address_without_the_service_is_an_error_with_its_variable() {
+    let stage = Stage::new("[[turn]]\nparts = [{ text = \"x\" }]").await;
+    let (url, count) = service("404 Not Found", "{\"detail\":\"Not Found\"}");
+    let mut params = stage.params(MODELS[4], "Hi");
+    params.cli_retries = Some(3);
+    params
+        .env
+        .insert("OPENAI_COMPATIBLE_BASE_URL".into(), url.clone());
+    let (result, _) = stage.play(params).await;
+    let error = result.error().unwrap();
+    assert_eq!((error.kind, error.retryable), (ErrorKind::Invalid, false));
+    assert_eq!(
+        error.message,
+        format!(
+            "Not Found: the service is not at this address; correct OPENAI_COMPATIBLE_BASE_URL \
+             (HTTP 404 from {url}/chat/completions)"
+        )
+    );
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_broken_answer_names_its_address() {
     let stage = Stage::new("[[turn]]\nparts = [{ text = \"half\" }, \"cut\"]").await;
     let mut params = stage.params(MODELS[1], "Hi");
