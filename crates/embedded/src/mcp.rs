@@ -184,7 +184,24 @@ fn object_schema(schema: &Value) -> Value {
     }
     top.insert("type".to_owned(), "object".into());
     top.insert("properties".to_owned(), properties.into());
-    top.into()
+    let mut whole = Value::Object(top);
+    add_items(&mut whole);
+    whole
+}
+
+/// Gives each list of a schema the items that services require: any, where it has none, or one for each position.
+fn add_items(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => {
+            let is_list = fields.get("type").is_some_and(|kind| kind == "array");
+            if is_list && !fields.get("items").is_some_and(Value::is_object) {
+                fields.insert("items".to_owned(), Value::Object(Map::new()));
+            }
+            fields.values_mut().for_each(add_items);
+        }
+        Value::Array(values) => values.iter_mut().for_each(add_items),
+        _ => {}
+    }
 }
 
 fn output(result: CallResult) -> Output {
@@ -265,6 +282,19 @@ mod tests {
         ] {
             assert_eq!(object_schema(&schema), empty, "{schema}");
         }
+        let lists = json!({"type": "object", "properties": {
+            "a": {"type": "array"},
+            "b": {"type": "array", "items": [{"type": "string"}, {"type": "number"}]},
+            "c": {"type": "array", "items": {"type": "array"}},
+        }});
+        assert_eq!(
+            object_schema(&lists)["properties"],
+            json!({
+                "a": {"type": "array", "items": {}},
+                "b": {"type": "array", "items": {}},
+                "c": {"type": "array", "items": {"type": "array", "items": {}}},
+            })
+        );
         let a = json!({"type": "string"});
         let one_of_two = json!({
             "$defs": {"B": {"properties": {"b": a}}},
