@@ -12,8 +12,8 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::Duration;
 
-/// Parses the text of a `.env` file: lines of `KEY=VALUE`, with `#` comments and optional quotes. Other lines
-/// are ignored. The last of several values for a key wins.
+/// Parses the text of a `.env` file: lines of `KEY=VALUE`, with optional quotes, and comments in lines of their own or
+/// after a value and a space. Other lines are ignored. The last of several values for a key wins.
 pub fn parse(text: &str) -> BTreeMap<String, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     text.lines().filter_map(variable).collect()
@@ -32,9 +32,25 @@ fn variable(line: &str) -> Option<(String, String)> {
     if key.is_empty() || key.contains(char::is_whitespace) || line.contains('\0') {
         return None;
     }
-    let quoted = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote);
-    let value = quoted('"').or_else(|| quoted('\'')).unwrap_or(value);
-    Some((key.to_owned(), value.to_owned()))
+    Some((key.to_owned(), unquoted(value).to_owned()))
+}
+
+/// Returns a value without its quotes and without the comment after it.
+fn unquoted(value: &str) -> &str {
+    let is_comment =
+        |text: &str| text.starts_with([' ', '\t']) && text.trim_start().starts_with('#');
+    for quote in ['"', '\''] {
+        let Some(rest) = value.strip_prefix(quote) else {
+            continue;
+        };
+        let mut ends = rest.match_indices(quote).map(|(at, _)| at);
+        let end = ends.find(|at| is_comment(&rest[at + 1..]));
+        let inner = end.map(|at| &rest[..at]);
+        return inner.or_else(|| rest.strip_suffix(quote)).unwrap_or(value);
+    }
+    let mut spaces = value.match_indices([' ', '\t']).map(|(at, _)| at);
+    let end = spaces.find(|at| is_comment(&value[*at..]));
+    end.map_or(value, |at| value[..at].trim_end())
 }
 
 /// Maximum size of a file, in bytes.
@@ -111,5 +127,20 @@ mod tests {
         ];
         let expected = expected.map(|(key, value)| (key.to_owned(), value.to_owned()));
         assert_eq!(found, BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn comment_after_a_value_is_no_part_of_it() {
+        for (line, value) in [
+            ("A=b # c", "b"),
+            ("A=b\t#c", "b"),
+            ("A=\"b c\" # it's \"d\"", "b c"),
+            ("A='b # c'  #d", "b # c"),
+            ("A=b#c", "b#c"),
+            ("A=https://x/#y", "https://x/#y"),
+            ("A=\"b\"c", "\"b\"c"),
+        ] {
+            assert_eq!(parse(line)["A"], value, "{line}");
+        }
     }
 }
