@@ -230,19 +230,10 @@ fn tls() -> Result<HttpsConnector<HttpConnector>, ClientError> {
     Ok(builder.https_only().enable_http1().wrap_connector(tcp()))
 }
 
-/// Returns the message of the innermost source of an error, which is the most precise.
+/// Returns the message of the innermost source of an error, which is the most precise, with the next step if it is about
+/// TLS.
 pub(crate) fn reason(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    let mut text = innermost.to_string();
-    if let Some(error) = innermost.downcast_ref::<io::Error>() {
-        text = match error.get_ref() {
-            Some(inner) => reason(inner),
-            None => text,
-        };
-    }
+    let mut text = innermost(error);
     if text.contains("UnknownIssuer") {
         text += "; if the certificate is signed by a private CA, set SSL_CERT_FILE to the CA's certificate";
     }
@@ -250,6 +241,18 @@ pub(crate) fn reason(error: &(dyn std::error::Error + 'static)) -> String {
         text += "; the server does not use TLS there: use http://, or the port of its TLS proxy";
     }
     text
+}
+
+fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut last = error;
+    while let Some(source) = last.source() {
+        last = source;
+    }
+    let wrapped = last.downcast_ref::<io::Error>();
+    match wrapped.and_then(io::Error::get_ref) {
+        Some(inner) => innermost(inner),
+        None => last.to_string(),
+    }
 }
 
 #[cfg(test)]
