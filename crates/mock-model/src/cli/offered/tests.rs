@@ -114,7 +114,7 @@ fn arguments_have_the_form_that_the_schema_wants() {
 }
 
 #[test]
-fn tool_of_a_server_gets_what_the_agent_requires_beside_its_arguments() {
+fn tool_of_a_server_gets_what_the_agent_requires() {
     let risk = json!({"type": "string", "enum": ["LOW", "HIGH"]});
     let schema = object(
         json!({"text": {"type": "string"}, "security_risk": risk}),
