@@ -145,12 +145,13 @@ fn a_log_whose_beginning_has_aged_out_is_read_from_the_file() {
     });
 }
 
-/// Text of which about half remains when it is compressed, without anything that JSON escapes.
+/// Text of which three quarters remain when it is compressed, without anything that JSON escapes.
 fn noise(bytes: usize) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut state = 1_u64;
     let letters = (0..bytes).map(|_| {
         state = (state.wrapping_mul(6_364_136_223_846_793_005)).wrapping_add(1);
-        char::from(b'a' + u8::try_from(state >> 60).unwrap())
+        char::from(LETTERS[usize::try_from(state >> 58).unwrap()])
     });
     letters.collect()
 }
@@ -230,11 +231,11 @@ fn reader_of_kept_log_waits_for_its_server_and_continues() {
     const DOWN: Duration = Duration::from_secs(6);
     let mut server = server_or_skip!();
     let shared = Shared::new();
-    fs::write(shared.0.path().join("large"), noise(30 * 100_000)).unwrap();
-    // Made by hand: as above, with thirty long messages, so that the file has more parts than are read ahead.
+    fs::write(shared.0.path().join("large"), noise(20 * 100_000)).unwrap();
+    // Made by hand: as above, with twenty long messages, so that the file has more parts than are read ahead.
     let long = r#"printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'
       n=0
-      while [ "$n" -lt 30 ]; do
+      while [ "$n" -lt 20 ]; do
         printf '{"type":"assistant","session_id":"s","message":{"id":"m%s","role":"assistant","content":[{"type":"text","text":"' "$n"
         dd if=SHARED/large bs=100000 skip="$n" count=1 2>/dev/null; printf '"}]}}\n'
         n=$((n + 1))
