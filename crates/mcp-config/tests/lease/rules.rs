@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use teamster_core::provider::ConfigFormat;
 use teamster_mcp_config::lease::disk::Disk;
-use teamster_mcp_config::lease::{Lease, Released, pending, restore};
+use teamster_mcp_config::lease::{Lease, Released, pending, restore, restore_on};
 
 use crate::lease::agent::{Agent, Answer};
 use crate::lease::support::{WORLDS, World, definition};
@@ -385,21 +386,27 @@ fn foreign_files_beside_the_journal_stay() {
 }
 
 #[test]
-fn a_failed_lock_is_reported_and_changes_nothing() {
+fn a_lock_that_others_keep_is_awaited_and_reported() {
     let mut world = World::new("plain");
     let lease = Lease::acquire(&world.edit(&["ours"])).unwrap();
     world.remember();
     let folder = world.file.with_file_name(".teamster-lease-settings.json");
     let lock = fs::File::open(folder.join("lock")).unwrap();
     lock.lock().unwrap();
-    let disk = Disk::default().with_patience(std::time::Duration::from_millis(100));
-    let error = Lease::acquire_on(&disk, &world.edit(&["other"])).unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .contains("other runs have been changing it"),
-        "{error}"
-    );
+    let patience = Duration::from_millis(100);
+    let disk = Disk::default().with_patience(patience);
+    let start = Instant::now();
+    let acquired = Lease::acquire_on(&disk, &world.edit(&["other"])).unwrap_err();
+    let between = Instant::now();
+    let restored = restore_on(&disk, &world.file).unwrap_err();
+    for error in [acquired.to_string(), restored.to_string()] {
+        assert!(
+            error.contains("other runs have been changing it"),
+            "{error}"
+        );
+    }
+    // Others have that time.
+    assert!(between - start >= patience && between.elapsed() >= patience);
     world.assert_as_before("after the refusal");
     lock.unlock().unwrap();
     lease.release().unwrap();
