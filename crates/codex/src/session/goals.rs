@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use teamster_core::provider::Events;
-use teamster_core::{AgentError, AgentEvent, NoticeLevel, NoticeSource, PermissionMode, Text};
+use teamster_core::{AgentError, AgentEvent, NoticeLevel, NoticeSource, Text};
 
 use super::calls::Call;
 use super::state::CodexSession;
@@ -67,10 +67,6 @@ impl Goal {
         })
     }
 
-    pub(super) fn is_active(&self) -> bool {
-        self.status == ACTIVE
-    }
-
     /// Returns the status in words.
     fn status(&self) -> String {
         with_underscores(&self.status).replace('_', " ")
@@ -116,15 +112,16 @@ impl CodexSession {
         out.push(AgentEvent::Text(Text::new(&*text)));
         // For a model that was not used yet, too.
         self.request_offers();
-        let begins_turn = matches!(command, GoalCommand::Set(_) | GoalCommand::Resume);
-        let is_active = self.goal.as_ref().is_some_and(Goal::is_active);
+        let begins_turn = matches!(command, GoalCommand::Set(_) | GoalCommand::Resume)
+            && self.goal_is(ACTIVE)
+            && !self.is_planning;
         let Some(current) = &mut self.current else {
             return;
         };
         if running.is_some() {
             current.id = running;
             self.turn_started();
-        } else if current.interrupt == Interrupt::No || !begins_turn || !is_active {
+        } else if current.interrupt == Interrupt::No || !begins_turn {
             let answer = Some(text);
             let ended = Ended {
                 answer,
@@ -133,6 +130,10 @@ impl CodexSession {
             self.end(ended, out);
         }
         // Else the turn that the CLI begins now is the command's, so that it can be interrupted.
+    }
+
+    fn goal_is(&self, status: &str) -> bool {
+        self.goal.as_ref().is_some_and(|goal| goal.status == status)
     }
 
     /// Ends a turn of which nothing was reported.
@@ -159,16 +160,16 @@ impl CodexSession {
         goal: Option<&Object<'_>>,
         result: &Object<'_>,
     ) -> String {
-        let is_active = self.goal.as_ref().is_some_and(Goal::is_active);
         let what = match command {
             GoalCommand::Clear if result.get("cleared") == Some(true) => {
                 return "The goal is cleared.".to_owned();
             }
-            GoalCommand::Pause => {
+            // One whose budget is used up stays so.
+            GoalCommand::Pause if self.goal_is(PAUSED) => {
                 return "The goal is paused: `/goal resume` continues it.".to_owned();
             }
-            GoalCommand::Set(_) if is_active => "The goal is set",
-            GoalCommand::Resume if is_active => "The goal is active",
+            GoalCommand::Set(_) if self.goal_is(ACTIVE) => "The goal is set",
+            GoalCommand::Resume if self.goal_is(ACTIVE) => "The goal is active",
             _ => {
                 let Some((known, goal)) = self.goal.as_ref().zip(goal) else {
                     return "There is no goal: `/goal OBJECTIVE` sets one.".to_owned();
@@ -180,7 +181,7 @@ impl CodexSession {
                 return format!("The goal is {status}, with {used}{of} tokens used: {objective}");
             }
         };
-        if self.mode == PermissionMode::Plan {
+        if self.is_planning {
             return format!(
                 "{what}. Codex pursues none in its plan mode: choose another mode, then `/goal resume`."
             );
@@ -241,7 +242,7 @@ impl CodexSession {
 
     /// Pauses the goal of a thread that is left: its turns would not be reported.
     pub(super) fn leave_goal(&mut self, thread: &str) {
-        if self.goal.as_ref().is_some_and(Goal::is_active) {
+        if self.goal_is(ACTIVE) {
             let (method, mut params) = GoalCommand::Pause.request();
             params["threadId"] = json!(thread);
             self.call(Call::Other, method, &params);

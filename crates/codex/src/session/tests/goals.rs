@@ -87,6 +87,13 @@ fn a_goal_command_is_a_turn_that_reports_what_the_cli_has_done() {
             "/goal resume",
             "thread/goal/set",
             json!({"status": "active", "origin": "user"}),
+            budget.clone(),
+            "The goal is budget limited, with 1240 of 1000 tokens used: all tests pass",
+        ),
+        (
+            "/goal pause",
+            "thread/goal/set",
+            json!({"status": "paused", "origin": "user"}),
             budget,
             "The goal is budget limited, with 1240 of 1000 tokens used: all tests pass",
         ),
@@ -295,6 +302,20 @@ fn a_goal_begins_once_the_cli_has_taken_a_changed_mode() {
         text(&events),
         "The goal is set. Codex pursues none in its plan mode: choose another mode, then `/goal resume`."
     );
+}
+
+#[test]
+fn an_interrupted_goal_command_ends_without_a_turn_in_plan_mode() {
+    let mut peer = session();
+    let mode = SessionCommand::SetPermission(CommandId::new(7), PermissionMode::Plan);
+    peer.command(mode);
+    peer.begin("/goal all tests pass");
+    peer.json(&answer(4, &json!({})));
+    peer.command(SessionCommand::Interrupt);
+    assert!(!peer.session.is_over());
+    peer.json(&answer(5, &json!({"goal": goal("active")})));
+    let (_, result) = peer.over();
+    assert!(!result.aborted, "{result:?}");
 }
 
 #[test]
