@@ -143,7 +143,7 @@ fn join(entry: &mut RunLogEntry, text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use teamster_core::Text;
+    use teamster_core::{Text, Thinking};
 
     use super::*;
 
@@ -162,5 +162,25 @@ mod tests {
         assert_eq!(frames.due(), Some(now + FRAME));
         frames.end(&mut out);
         assert_eq!((frames.due(), out.len()), (None, 51));
+    }
+
+    #[test]
+    fn text_and_thinking_of_one_message_stay_apart() {
+        let thinking = |text: &str| {
+            RunLogEntry::Agent(AgentEvent::Thinking(Thinking::new(text).message_id("m")).into())
+        };
+        let (mut frames, mut out) = (Frames::default(), Vec::new());
+        let now = Instant::now();
+        for entry in [
+            text("a"),
+            thinking("b"),
+            text("c"),
+            thinking("d"),
+            text("e"),
+        ] {
+            frames.push(entry, now, &mut out);
+        }
+        frames.end(&mut out);
+        assert_eq!(out, [text("a"), thinking("b"), text("ce"), thinking("d")]);
     }
 }
