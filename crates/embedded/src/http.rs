@@ -112,8 +112,12 @@ impl Http {
         let body = String::from_utf8_lossy(&body);
         let mut failure = http_failure(status, &header, &body, Timestamp::now());
         let variables = target.service.url_variables.join(" or ");
-        let is_about_a_model =
-            || body.to_lowercase().contains("model") || ErrorKind::of_message(&body).is_some();
+        let is_about_a_model = || {
+            let body = body.to_lowercase();
+            // Azure has deployments of models.
+            let words = ["model", "deployment"];
+            words.iter().any(|word| body.contains(word)) || ErrorKind::of_message(&body).is_some()
+        };
         if status == 404 && !is_about_a_model() {
             failure.kind = ErrorKind::Invalid;
             failure.message = format!(
@@ -123,12 +127,10 @@ impl Http {
         }
         if head.status.is_redirection() {
             // The request has the key, which is not for another address.
-            let to = header("location").map(|to| without_credentials(&to));
-            let to = to.as_deref().unwrap_or("an address that it does not name");
-            let base = to.strip_suffix(&*wire.path(&target.model)).unwrap_or(to);
+            let location = header("location").unwrap_or_default();
             failure = Failure::new(
                 ErrorKind::Invalid,
-                format!("the service has moved to {base}: set {variables} to that"),
+                redirected(&location, &url, &wire.path(&target.model), &variables),
             );
         }
         failure.message = format!("{} (HTTP {status} from {shown})", failure.message);
@@ -155,6 +157,30 @@ impl Http {
             )
         })
     }
+}
+
+/// Returns the message about a redirect of a request. `path` is the end of its `url` that every address of the service
+/// has.
+fn redirected(location: &str, url: &str, path: &str, variables: &str) -> String {
+    let host = url.find("://").map_or(0, |at| at + 3);
+    let origin = &url[..url[host..].find('/').map_or(url.len(), |at| host + at)];
+    let to = if location.starts_with('/') && !location.starts_with("//") {
+        format!("{origin}{location}")
+    } else {
+        location.to_owned()
+    };
+    if let Some(base) = to.strip_suffix(path) {
+        let base = without_credentials(base);
+        return format!("the service has moved to {base}: set {variables} to that");
+    }
+    let to = match &*to {
+        "" => "an address that it does not name".to_owned(),
+        to => without_credentials(to),
+    };
+    format!(
+        "the request is redirected to {to}, not to another address of the service: correct {variables}, or sign in to \
+         the network"
+    )
 }
 
 /// Value of the `User-Agent` header.
@@ -185,4 +211,45 @@ fn innermost(error: &dyn std::error::Error) -> String {
         last = source;
     }
     last.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redirect_names_the_address_to_set_or_where_it_goes() {
+        let message = |location: &str, path: &str| {
+            redirected(
+                location,
+                &format!("http://me:pw@h:1/v1{path}"),
+                path,
+                "X_URL",
+            )
+        };
+        let gemini = "/m:stream?alt=sse";
+        for (location, path, expected) in [
+            ("/v2/chat", "/chat", "http://h:1/v2: set X_URL"),
+            (
+                "https://h/v1/m:stream?alt=sse",
+                gemini,
+                "https://h/v1: set X_URL",
+            ),
+        ] {
+            let message = message(location, path);
+            let expected = format!("the service has moved to {expected} to that");
+            assert_eq!(message, expected);
+        }
+        for (location, expected) in [
+            (
+                "https://login.example/?from=secret",
+                "https://login.example/?…",
+            ),
+            ("", "an address that it does not name"),
+        ] {
+            let message = message(location, "/chat");
+            let expected = format!("the request is redirected to {expected}, not to");
+            assert!(message.starts_with(&expected), "{message}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use teamster_core::provider::{Secrets, mcp_content};
 use teamster_core::text::{excerpt, one_line};
 use teamster_core::{McpServer, McpServerStatus, McpTool};
@@ -157,30 +157,60 @@ fn whole_name(server: &str, tool: &str) -> String {
 }
 
 /// Returns a tool's schema in the form that every service takes: an object with properties, without alternatives at the
-/// top. The properties of alternatives are optional then, and the server checks them.
+/// top. A property by which the alternatives differ takes the values of all of them, and one that not all require is
+/// optional: the server checks the rest.
 fn object_schema(schema: &Value) -> Value {
     let mut top = schema.as_object().cloned().unwrap_or_default();
     let mut properties = match top.remove("properties") {
         Some(Value::Object(properties)) => properties,
         _ => Map::new(),
     };
-    for word in ["anyOf", "oneOf", "allOf"] {
+    let mut required = match top.remove("required") {
+        Some(Value::Array(names)) => names,
+        _ => Vec::new(),
+    };
+    for (word, joint) in [("anyOf", "anyOf"), ("oneOf", "anyOf"), ("allOf", "allOf")] {
         let Some(Value::Array(branches)) = top.remove(word) else {
             continue;
         };
+        let branches = branches.iter().map(|branch| resolved(branch, schema));
+        let branches: Vec<&Value> = branches.collect();
+        let mut found: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
         for branch in &branches {
-            let reference = branch.get("$ref").and_then(Value::as_str);
-            let target = reference.and_then(|path| schema.pointer(path.strip_prefix('#')?));
-            let own = target.unwrap_or(branch).get("properties");
-            for (name, of_it) in own.and_then(Value::as_object).into_iter().flatten() {
-                properties
-                    .entry(name.as_str())
-                    .or_insert_with(|| of_it.clone());
+            let own = branch.get("properties").and_then(Value::as_object);
+            for (name, value) in own.into_iter().flatten() {
+                let values = found.entry(name.as_str()).or_default();
+                if !values.contains(&value) {
+                    values.push(value);
+                }
             }
         }
+        for (name, values) in found {
+            let requires = |branch: &&Value| {
+                let names = branch.get("required").and_then(Value::as_array);
+                names.is_some_and(|names| names.iter().any(|it| it == name))
+            };
+            let is_required = if word == "allOf" {
+                branches.iter().any(requires)
+            } else {
+                branches.iter().all(requires)
+            };
+            if is_required && !required.iter().any(|it| it == name) {
+                required.push(name.into());
+            }
+            properties
+                .entry(name)
+                .or_insert_with(|| match values.as_slice() {
+                    [one] => (*one).clone(),
+                    all => json!({ joint: all }),
+                });
+        }
     }
-    if top.get("required").is_some_and(|names| !names.is_array()) {
-        top.remove("required");
+    for word in ["enum", "not"] {
+        top.remove(word);
+    }
+    if !required.is_empty() {
+        top.insert("required".to_owned(), required.into());
     }
     top.insert("type".to_owned(), "object".into());
     top.insert("properties".to_owned(), properties.into());
@@ -189,13 +219,29 @@ fn object_schema(schema: &Value) -> Value {
     whole
 }
 
-/// Gives each list of a schema the items that services require: any, where it has none, or one for each position.
+/// Returns the definition in `whole` to which a schema refers, or else the schema itself.
+fn resolved<'a>(schema: &'a Value, whole: &'a Value) -> &'a Value {
+    let reference = schema.get("$ref").and_then(Value::as_str);
+    let target = reference.and_then(|path| whole.pointer(path.strip_prefix('#')?));
+    target.unwrap_or(schema)
+}
+
+/// Gives each list of a schema one schema for its items, which services require: any, where it has none, or that of any
+/// position, where each has its own.
 fn add_items(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
-            let is_list = fields.get("type").is_some_and(|kind| kind == "array");
-            if is_list && !fields.get("items").is_some_and(Value::is_object) {
-                fields.insert("items".to_owned(), Value::Object(Map::new()));
+            let is_list = |kind: &Value| {
+                let mut kinds = kind.as_array().into_iter().flatten();
+                kind == "array" || kinds.any(|kind| kind == "array")
+            };
+            let has_one = fields.get("items").is_some_and(Value::is_object);
+            if !has_one && fields.get("type").is_some_and(is_list) {
+                let items = match fields.remove("items") {
+                    Some(Value::Array(each)) if !each.is_empty() => json!({ "anyOf": each }),
+                    _ => json!({}),
+                };
+                fields.insert("items".to_owned(), items);
             }
             fields.values_mut().for_each(add_items);
         }
@@ -209,7 +255,7 @@ fn output(result: CallResult) -> Output {
     if blocks.is_empty()
         && let Some(structured) = &result.structured
     {
-        blocks.push(serde_json::json!({"type": "text", "text": structured.to_string()}));
+        blocks.push(json!({"type": "text", "text": structured.to_string()}));
     }
     let text = mcp_content(&blocks);
     let image = |block: &Value| {
@@ -272,7 +318,6 @@ mod tests {
     // Made by hand: schemas of servers that one service or the other refuses, with each request.
     #[test]
     fn schemas_are_such_that_every_service_takes_them() {
-        use serde_json::json;
         let empty = json!({"type": "object", "properties": {}});
         for schema in [
             json!({}),
@@ -285,13 +330,15 @@ mod tests {
         let lists = json!({"type": "object", "properties": {
             "a": {"type": "array"},
             "b": {"type": "array", "items": [{"type": "string"}, {"type": "number"}]},
+            "n": {"type": ["array", "null"]},
             "c": {"type": "array", "items": {"type": "array"}},
         }});
         assert_eq!(
             object_schema(&lists)["properties"],
             json!({
                 "a": {"type": "array", "items": {}},
-                "b": {"type": "array", "items": {}},
+                "b": {"type": "array", "items": {"anyOf": [{"type": "string"}, {"type": "number"}]}},
+                "n": {"type": ["array", "null"], "items": {}},
                 "c": {"type": "array", "items": {"type": "array", "items": {}}},
             })
         );
@@ -311,6 +358,32 @@ mod tests {
                 "required": ["c"],
             })
         );
+    }
+
+    // Made by hand, as tools with several forms of arguments have them.
+    #[test]
+    fn property_of_alternatives_takes_the_values_of_each() {
+        let (a, b) = (json!({"const": "a"}), json!({"const": "b"}));
+        let text = json!({"type": "string"});
+        let branches = json!([
+            {"properties": {"kind": a, "path": text}, "required": ["kind", "path"]},
+            {"properties": {"kind": b, "path": text}, "required": ["kind"]},
+        ]);
+        let schema = |word: &str| object_schema(&json!({ "not": {}, word: branches }));
+        for word in ["anyOf", "oneOf"] {
+            let expected = json!({
+                "type": "object",
+                "properties": {"kind": {"anyOf": [a, b]}, "path": text},
+                "required": ["kind"],
+            });
+            assert_eq!(schema(word), expected, "{word}");
+        }
+        let expected = json!({
+            "type": "object",
+            "properties": {"kind": {"allOf": [a, b]}, "path": text},
+            "required": ["kind", "path"],
+        });
+        assert_eq!(schema("allOf"), expected);
     }
 
     #[test]

@@ -27,7 +27,6 @@ fn variable(line: &str) -> Option<(String, String)> {
     let (key, value) = line.split_once('=')?;
     let key = key.trim();
     let key = key.strip_prefix("export ").map_or(key, str::trim_start);
-    let value = value.trim();
     // These cannot be in an environment.
     if key.is_empty() || key.contains(char::is_whitespace) || line.contains('\0') {
         return None;
@@ -39,12 +38,17 @@ fn variable(line: &str) -> Option<(String, String)> {
 fn unquoted(value: &str) -> &str {
     let is_comment =
         |text: &str| text.starts_with([' ', '\t']) && text.trim_start().starts_with('#');
+    if is_comment(value) {
+        return "";
+    }
+    let value = value.trim();
     for quote in ['"', '\''] {
         let Some(rest) = value.strip_prefix(quote) else {
             continue;
         };
         let mut ends = rest.match_indices(quote).map(|(at, _)| at);
-        let end = ends.find(|at| is_comment(&rest[at + 1..]));
+        let is_escaped = |at: usize| quote == '"' && rest[..at].ends_with('\\');
+        let end = ends.find(|at| is_comment(&rest[at + 1..]) && !is_escaped(*at));
         let inner = end.map(|at| &rest[..at]);
         return inner.or_else(|| rest.strip_suffix(quote)).unwrap_or(value);
     }
@@ -137,6 +141,9 @@ mod tests {
             ("A=\"b c\" # it's \"d\"", "b c"),
             ("A='b # c'  #d", "b # c"),
             ("A=b#c", "b#c"),
+            ("A= # c", ""),
+            ("A=#c", "#c"),
+            (r#"A="b \" # c""#, r#"b \" # c"#),
             ("A=https://x/#y", "https://x/#y"),
             ("A=\"b\"c", "\"b\"c"),
         ] {

@@ -53,7 +53,9 @@ impl Failure {
 
     /// Creates the failure of a body that is neither a stream nor an answer.
     pub(crate) fn not_a_stream(body: &str) -> Self {
-        let shown = if body.contains(char::REPLACEMENT_CHARACTER) {
+        let is_control = |c: char| c.is_ascii_control() && !c.is_ascii_whitespace();
+        // A page in another encoding than UTF-8 is text.
+        let shown = if body.contains(char::REPLACEMENT_CHARACTER) && body.contains(is_control) {
             "it is compressed or binary, as from a gateway that compresses without being asked"
                 .to_owned()
         } else {

@@ -189,6 +189,13 @@ fn compressed_answer_is_named() {
         "{}",
         failure.message
     );
+    let page = read(
+        WireKind::Chat,
+        &[b"<html>Bitte anmelden f\xfcr das Netz</html>"],
+    )
+    .1;
+    let message = page.unwrap_err().message;
+    assert!(message.contains("Bitte anmelden"), "{message}");
 }
 
 #[test]
