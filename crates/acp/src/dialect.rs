@@ -40,12 +40,7 @@ pub trait Dialect: Send + 'static {
     /// Returns whether enough is known about a pending call to emit it. A call that has started, or that needs
     /// permission, is emitted regardless.
     fn can_emit(&self, call: &ToolCall) -> bool {
-        let is_empty = |input: &Value| match input {
-            Value::Null => true,
-            Value::Object(fields) => fields.is_empty(),
-            _ => false,
-        };
-        call.input.as_ref().is_some_and(|input| !is_empty(input))
+        call.has_arguments()
     }
 
     /// Returns whether the arguments of a call that has started are still incomplete. Such a call is emitted only
@@ -64,6 +59,13 @@ pub trait Dialect: Send + 'static {
     /// Processes an agent's extension data (`_meta`) in an update of a turn.
     fn meta(&mut self, meta: &Value) {
         let _ = meta;
+    }
+
+    /// Processes the figures of the session so far in extension data (`_meta`) beside an update, in which some agents
+    /// report them. Returns the cost of the session in USD, if it is there.
+    fn figures_so_far(&mut self, meta: &Value) -> Option<f64> {
+        let _ = meta;
+        None
     }
 
     /// Returns the end of a call.

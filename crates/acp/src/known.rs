@@ -9,7 +9,7 @@ pub(crate) struct Known {
     pub(crate) session_meta: Option<Map<String, Value>>,
     /// True if its options of the kind `allow_always` allow more than the tool, or for longer than the session.
     pub(crate) always_is_more: bool,
-    /// What the tokens in its answers to prompts are those of; `None` if that is unknown.
+    /// What the tokens that it reports are those of; `None` if that is unknown.
     pub(crate) tokens: Option<TokensOf>,
 }
 
@@ -29,7 +29,8 @@ impl Known {
     /// a request, also those of the same answer, so the tool is taken away. Its option `allow_always` writes a rule for
     /// a command into the settings of the project, and for an edit it changes the mode to one that allows commands too.
     ///
-    /// For `hermes-agent` (0.19.0) and `@mistralai/mistral-vibe` (3.0.2): what their tokens are those of.
+    /// For `hermes-agent` (0.19.0), `@mistralai/mistral-vibe` (3.0.2) and `OpenHands CLI ACP Agent` (1.16.0): what their
+    /// tokens are those of.
     pub(crate) fn of(agent: &str) -> Self {
         // With or without the scope of its package.
         let name = agent.rsplit('/').next().unwrap_or(agent);
@@ -41,7 +42,7 @@ impl Known {
                 known.always_is_more = true;
             }
             "hermes-agent" => known.tokens = Some(TokensOf::Process),
-            "mistral-vibe" => known.tokens = Some(TokensOf::Session),
+            "mistral-vibe" | "OpenHands CLI ACP Agent" => known.tokens = Some(TokensOf::Session),
             _ => {}
         }
         known

@@ -3,8 +3,9 @@
 use serde_json::Value;
 use teamster_core::Usage;
 
-/// Tokens of a session so far, as an agent reports them in its answer to a prompt: of all its turns, or of those in this
-/// process. The input includes tokens read from and written to a cache. A figure that is not reported is absent.
+/// Tokens of a session so far, as an agent reports them in its answer to a prompt or beside its updates: of all its
+/// turns, or of those in this process. The input includes tokens read from and written to a cache. A figure that is not
+/// reported is absent.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct SessionTokens(Usage);
 
@@ -23,6 +24,19 @@ impl SessionTokens {
         (!tokens.is_empty()).then_some(Self(tokens))
     }
 
+    /// Returns the tokens in extension data (`_meta`) beside an update, as OpenHands (1.16.0) prints them: those of all
+    /// turns, sub-agents and summaries. `None` if there are none.
+    pub(crate) fn beside(meta: &Value) -> Option<Self> {
+        let metrics = metrics(meta)?;
+        let number = |name: &str| metrics[name].as_u64();
+        let tokens = Usage::default()
+            .input_tokens(number("input_tokens"))
+            .output_tokens(number("output_tokens"))
+            .cache_read_tokens(number("cache_read_tokens"))
+            .reasoning_tokens(number("reasoning_tokens").filter(|tokens| *tokens > 0));
+        (!tokens.is_empty()).then_some(Self(tokens))
+    }
+
     /// Returns what was used since then; `None` if that is nothing. If a figure is lower than then, the agent has begun to
     /// count again since then.
     pub fn since(self, before: Self) -> Option<Usage> {
@@ -30,6 +44,18 @@ impl SessionTokens {
         let usage = used.without_cache_in_input();
         Some(usage).filter(|usage| usage.total_tokens().is_some_and(|tokens| tokens > 0))
     }
+}
+
+/// Returns the cost of the session so far in USD, in the same extension data as the tokens [beside](SessionTokens::beside)
+/// an update.
+pub(crate) fn cost_beside(meta: &Value) -> Option<f64> {
+    metrics(meta)?["cost"].as_f64()
+}
+
+/// Returns OpenHands' figures. It passes `_meta` to its library under the name of the parameter, so they are one level
+/// deeper than they are meant to be.
+fn metrics(meta: &Value) -> Option<&Value> {
+    meta.get("field_meta")?.get("openhands.dev/metrics")
 }
 
 #[cfg(test)]
@@ -59,6 +85,25 @@ mod tests {
         let usage = Usage::default().input_tokens(50).output_tokens(5);
         let usage = usage.cache_read_tokens(90).cache_write_tokens(20);
         assert_eq!(second.since(first), Some(usage.reasoning_tokens(0)));
+    }
+
+    #[test]
+    fn figures_beside_an_update_are_those_of_the_session() {
+        // Of OpenHands 1.16.0, after the second answer of a session.
+        let meta = json!({"field_meta": {"openhands.dev/metrics": {
+            "input_tokens": 300, "output_tokens": 30, "cache_read_tokens": 60, "reasoning_tokens": 8, "cost": 0.0006,
+            "status_line": "\u{2191} input 300 \u{2022} cache hit 20.00% \u{2022} reasoning 8 \u{2022} \u{2193} output 30 \u{2022} $ 0.0006"}}});
+        let usage = Usage::default().input_tokens(240).output_tokens(30);
+        let usage = usage.cache_read_tokens(60).reasoning_tokens(8);
+        let zero = SessionTokens::default();
+        let tokens = SessionTokens::beside(&meta);
+        assert_eq!(tokens.and_then(|now| now.since(zero)), Some(usage));
+        assert_eq!(cost_beside(&meta), Some(0.0006));
+        // So are those of a session that is loaded.
+        for meta in [json!({"field_meta": null}), json!({}), json!(null)] {
+            assert_eq!(SessionTokens::beside(&meta), None);
+            assert_eq!(cost_beside(&meta), None);
+        }
     }
 
     #[test]

@@ -124,13 +124,16 @@ impl ToolCall {
         Tool::new(name.unwrap_or(word), kind_of_word(word), self.plain_input())
     }
 
-    /// Returns the arguments. If the agent does not send them, returns an object with the title and the locations.
+    /// Returns the arguments. If the agent does not send them, returns an object with the command that it shows, else
+    /// the title, and with the locations.
     pub fn plain_input(&self) -> Value {
         if let Some(input) = &self.input {
             return input.clone();
         }
         let mut known = Map::new();
-        if !self.title.is_empty() {
+        if let Some(command) = self.shown_command() {
+            known.insert("command".into(), json!(command));
+        } else if !self.title.is_empty() {
             known.insert("title".into(), json!(self.title));
         }
         if !self.locations.is_empty() {
@@ -180,6 +183,28 @@ impl ToolCall {
             Some(file_change(item["path"].as_str()?, change))
         };
         self.diffs.iter().filter_map(change).collect()
+    }
+
+    /// Returns the command of a call that has not ended, if the agent shows it as `$ COMMAND` and sends no arguments.
+    /// Its title may be shortened.
+    pub(crate) fn shown_command(&self) -> Option<&str> {
+        let ended = matches!(self.status.as_deref(), Some("completed" | "failed"));
+        if ended || self.input.is_some() || self.kind.as_deref() != Some("execute") {
+            return None;
+        }
+        match self.content.as_slice() {
+            [only] => only["content"]["text"].as_str()?.strip_prefix("$ "),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the agent has sent arguments that are not empty.
+    pub(crate) fn has_arguments(&self) -> bool {
+        match &self.input {
+            None | Some(Value::Null) => false,
+            Some(Value::Object(fields)) => !fields.is_empty(),
+            Some(_) => true,
+        }
     }
 
     /// Returns whether the agent has sent any output.
@@ -255,6 +280,26 @@ mod tests {
         assert_eq!(plain.input, json!({"title": "ls -la"}));
         assert_eq!(call("", "").plain().kind, ToolKind::Other);
         assert!(call("Plan", "think").plain().kind.has_side_effects());
+    }
+
+    #[test]
+    fn command_that_is_shown_before_its_end_is_the_argument() {
+        // Of Hermes 0.19.0; the command is made longer.
+        let long = format!("printf x; {}", "true; ".repeat(20));
+        let mut call = call("terminal: printf x; true; true...", "execute");
+        let shown =
+            |text: &str| json!({"content": {"text": text, "type": "text"}, "type": "content"});
+        call.content = vec![shown(&format!("$ {long}"))];
+        assert_eq!(call.plain_input(), json!({"command": long}));
+        call.input = Some(json!({"command": "ls"}));
+        assert_eq!(call.plain_input(), json!({"command": "ls"}));
+        call.input = None;
+        let titled = json!({"title": "terminal: printf x; true; true..."});
+        call.status = Some("completed".into());
+        assert_eq!(call.plain_input(), titled, "it is output");
+        call.status = None;
+        call.content.push(shown("$ ls"));
+        assert_eq!(call.plain_input(), titled, "it is one of several");
     }
 
     #[test]

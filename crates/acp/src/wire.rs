@@ -36,6 +36,8 @@ pub(crate) struct UpdateParams<'a> {
     #[serde(default, deserialize_with = "or_default")]
     pub(crate) session_id: Option<Cow<'a, str>>,
     pub(crate) update: Option<&'a RawValue>,
+    #[serde(rename = "_meta")]
+    pub(crate) meta: Option<&'a RawValue>,
 }
 
 /// An update. Its kind determines the other fields.

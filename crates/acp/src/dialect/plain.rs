@@ -9,7 +9,7 @@ use crate::errors::{RequestKind, RpcError};
 use crate::known::{Known, TokensOf};
 use crate::peer;
 use crate::settings::{Approve, ModeSwitch};
-use crate::tokens::SessionTokens;
+use crate::tokens::{SessionTokens, cost_beside};
 use crate::tool::{PermissionOption, Tool, ToolCall, ToolEnd};
 use crate::turn::TurnSoFar;
 
@@ -20,6 +20,8 @@ pub struct PlainDialect {
     cost: SessionCost,
     /// Tokens of the session at the end of the last turn; `None` if they are unknown, as for a resumed session.
     tokens: Option<SessionTokens>,
+    /// Tokens of the session so far, if the agent reports them beside its updates.
+    tokens_now: Option<SessionTokens>,
     is_teamster: bool,
     known: Known,
 }
@@ -31,6 +33,7 @@ impl PlainDialect {
             name: name.into(),
             cost: SessionCost::default(),
             tokens: None,
+            tokens_now: None,
             is_teamster: false,
             known: Known::default(),
         }
@@ -45,7 +48,7 @@ impl PlainDialect {
     /// Returns the tokens of the turn that has just ended, if it is known what the agent counts.
     fn tokens_of_turn(&mut self, result: &Value) -> Option<Usage> {
         self.known.tokens?;
-        let now = SessionTokens::of(result)?;
+        let now = SessionTokens::of(result).or(self.tokens_now)?;
         now.since(self.tokens.replace(now)?)
     }
 }
@@ -109,6 +112,12 @@ impl Dialect for PlainDialect {
         self.cost = SessionCost::new(origin);
         let is_zero = origin == SessionOrigin::New || self.known.tokens == Some(TokensOf::Process);
         self.tokens = is_zero.then(SessionTokens::default);
+        self.tokens_now = None;
+    }
+
+    fn figures_so_far(&mut self, meta: &Value) -> Option<f64> {
+        self.tokens_now = SessionTokens::beside(meta).or(self.tokens_now);
+        cost_beside(meta)
     }
 
     fn set_earlier_cost(&mut self, usd: f64) {
@@ -129,6 +138,11 @@ impl Dialect for PlainDialect {
             cost,
             ..Figures::default()
         })
+    }
+
+    /// Hermes (0.19.0) prints nothing more of a call until it ends.
+    fn can_emit(&self, call: &ToolCall) -> bool {
+        call.has_arguments() || call.shown_command().is_some()
     }
 
     fn tool(&mut self, call: &ToolCall) -> Tool {

@@ -45,6 +45,12 @@ impl AcpProtocol {
             (Some(id), Some(ours)) => **id == **ours,
             _ => true,
         };
+        if is_ours
+            && let Some(beside) = params.meta
+            && let Some(usd) = self.dialect.figures_so_far(&value(beside))
+        {
+            self.session_cost_is(usd);
+        }
         let meta = update.meta.map(value).unwrap_or_default();
         if self.is_active()
             && is_ours
@@ -233,9 +239,13 @@ impl AcpProtocol {
         if let Some(cost) = &update.cost
             && cost.currency.as_deref().is_none_or(|it| it == "USD")
         {
-            self.cost_usd = Some(cost.amount);
-            self.dialect.set_session_cost(cost.amount);
+            self.session_cost_is(cost.amount);
         }
+    }
+
+    fn session_cost_is(&mut self, usd: f64) {
+        self.cost_usd = Some(usd);
+        self.dialect.set_session_cost(usd);
     }
 
     /// Returns the id of the message that a chunk of text belongs to.

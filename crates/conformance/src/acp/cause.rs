@@ -7,7 +7,7 @@ use serde_json::Value;
 use teamster::{AgentEvent, ErrorCode};
 
 use super::check::{self, excerpt, without_stderr};
-use super::figures::{cost, sum_of};
+use super::figures::{cost, pieces, sum_of};
 use super::plain;
 use crate::json::{find, holds};
 use crate::played::Played;
@@ -190,7 +190,7 @@ impl<'a> Evidence<'a> {
             "text" => self.text("agent_message_chunk", expected),
             "thinking" => self.text("agent_thought_chunk", expected),
             "streamed" => {
-                let chunks = self.updates("agent_message_chunk").count();
+                let chunks = pieces(&self.messages);
                 let evidence = match chunks {
                     0 => "it printed no pieces of the answer".to_owned(),
                     _ => format!("it printed the answer in {chunks} pieces"),

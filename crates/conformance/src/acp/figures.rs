@@ -10,6 +10,15 @@ pub(super) fn cost(message: &Value) -> Option<Value> {
     amount.is_number().then(|| amount.clone())
 }
 
+/// Returns the number of pieces of the answer, without those of earlier answers that the agent replays as it opens the
+/// session.
+pub(super) fn pieces(messages: &[Value]) -> usize {
+    let opens = |it: &Value| it["result"].is_object() && it["result"]["stopReason"].is_null();
+    let opened = messages.iter().rposition(opens).map_or(0, |at| at + 1);
+    let is_piece = |it: &&Value| it["params"]["update"]["sessionUpdate"] == "agent_message_chunk";
+    messages[opened..].iter().filter(is_piece).count()
+}
+
 /// Returns the location of the printed token counts whose sum is the wanted number, with or without cached
 /// tokens.
 pub(super) fn sum_of(messages: &[Value], wanted: u64) -> Option<String> {
@@ -58,6 +67,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// Made up: a session with an answer is loaded, and answers once more.
+    #[test]
+    fn pieces_of_replayed_answers_are_not_counted() {
+        let piece = json!({"params": {"update": {"sessionUpdate": "agent_message_chunk"}}});
+        let messages = [
+            piece.clone(),
+            json!({"id": 1, "result": {"modes": {}}}),
+            piece.clone(),
+            json!({"id": 2, "result": {"stopReason": "end_turn"}}),
+        ];
+        assert_eq!(pieces(&messages), 1);
+        assert_eq!(pieces(&[piece]), 1);
+    }
 
     /// Made up: two requests and another number.
     #[test]

@@ -83,6 +83,56 @@ fn extensions_reach_the_dialect() {
 }
 
 #[test]
+fn figures_beside_updates_are_those_of_the_turns() {
+    // Of OpenHands 1.16.0, without the status line, with another session.
+    let lines = [
+        r#"{"jsonrpc":"2.0","method":"session/update","params":{"_meta":{"field_meta":{"openhands.dev/metrics":{"input_tokens":100,"output_tokens":10,"cache_read_tokens":30,"reasoning_tokens":4,"cost":0.00019999999999999998}}},"sessionId":"s1","update":{"content":{"text":"Answer 1.","type":"text"},"sessionUpdate":"agent_message_chunk"}}}"#,
+        r#"{"jsonrpc":"2.0","method":"session/update","params":{"_meta":{"field_meta":{"openhands.dev/metrics":{"input_tokens":300,"output_tokens":30,"cache_read_tokens":60,"reasoning_tokens":8,"cost":0.0006}}},"sessionId":"s1","update":{"content":{"text":"Answer 2.","type":"text"},"sessionUpdate":"agent_message_chunk"}}}"#,
+    ];
+    let mut talk = Talk::new(settings());
+    let info = json!({"name": "OpenHands CLI ACP Agent", "version": "1.16.0"});
+    talk.answer(
+        "initialize",
+        json!({"protocolVersion": 1, "agentInfo": info}),
+    );
+    talk.answer("session/new", json!({"sessionId": SESSION}));
+    let [first, second] = lines.map(|line| {
+        talk.begin("Hello.");
+        talk.assembler.line(line.as_bytes());
+        let events = talk.end("end_turn");
+        let usage = result(&events).usage.unwrap();
+        let tokens = [
+            usage.input_tokens,
+            usage.cache_read_tokens,
+            usage.output_tokens,
+            usage.reasoning_tokens,
+        ];
+        (tokens.map(Option::unwrap), result(&events).cost_usd)
+    });
+    assert_eq!(first, ([70, 30, 10, 4], Some(0.0002)));
+    assert_eq!(second, ([170, 30, 20, 4], Some(0.0004)));
+}
+
+#[test]
+fn shown_command_is_emitted_before_the_call_ends() {
+    // Of Hermes 0.19.0, shortened.
+    let mut talk = Talk::ready();
+    talk.begin("hi");
+    talk.update(json!({
+        "content": [{"content": {"text": "$ seq 1 100000", "type": "text"}, "type": "content"}],
+        "kind": "execute", "locations": [], "title": "terminal: seq 1 100000", "toolCallId": "tc-809b5db64bbd",
+        "sessionUpdate": "tool_call"}));
+    let events: Vec<_> = talk.assembler.out().drain().collect();
+    let tools: Vec<_> = (events.iter())
+        .filter_map(|event| match event {
+            AgentEvent::ToolUse(tool) => Some((tool.tool_name.as_str(), &tool.input)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(tools, [("execute", &json!({"command": "seq 1 100000"}))]);
+}
+
+#[test]
 fn call_without_arguments_is_emitted_unless_its_turn_ended_well() {
     let call = |talk: &mut Talk| {
         talk.update(
