@@ -168,8 +168,12 @@ impl Messages {
     /// read.
     async fn has_more(&mut self) -> Result<bool, ServiceError> {
         let until = Instant::now() + CATCHES_UP;
+        // Without any that was read, it was just counted.
+        let mut is_counted = self.newest == 0;
         while self.looks < LOOKS {
-            self.pending = self.count().await?;
+            if !std::mem::take(&mut is_counted) {
+                self.pending = self.count().await?;
+            }
             if self.pending > 0 {
                 self.looks += 1;
                 return Ok(true);

@@ -157,25 +157,27 @@ impl FleetRuns {
 
     /// Returns those queued runs that wait for another reason now.
     async fn other_reasons(&self, known: &mut Known) -> Vec<Arc<RunSummary>> {
-        let is_queued = |(_, record): &(&String, &Record)| record.state == State::Queued;
-        let mut queued = known.records.iter().filter(is_queued).peekable();
-        if queued.peek().is_none() {
-            return Vec::new();
+        // Among them are claimed ones whose worker does not report.
+        let shown = known.shown.values();
+        let shown = shown.filter(|run| run.state == ViewState::Queued);
+        let mut queued: Vec<_> = shown.cloned().collect();
+        if queued.is_empty() {
+            return queued;
         }
         // Without an answer, the next time shows it.
         let Ok(workers) = self.fleet.known().await else {
             return Vec::new();
         };
-        let mut now = Vec::new();
-        for (run, record) in queued {
-            if let Some(shown) = known.shown.get(run) {
-                let mut run = shown.clone();
-                Arc::make_mut(&mut run).queue =
-                    Some(workers.why(&self.key(&run.info.run_id), record));
-                now.push(run);
+        for run in &mut queued {
+            let key = self.key(&run.info.run_id);
+            if let Some(record) = known.records.get(&key.run) {
+                Arc::make_mut(run).queue = Some(workers.why(&key, record));
             }
         }
-        now.into_iter().filter_map(|run| known.show(run)).collect()
+        queued
+            .into_iter()
+            .filter_map(|run| known.show(run))
+            .collect()
     }
 }
 

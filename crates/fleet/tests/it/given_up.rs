@@ -10,7 +10,7 @@ use teamster_api::{
     Change, LiveState, Placement, ProblemCode, QueueReason, RunHandle, RunQuery, RunService,
     RunSpec, RunSummary, RunView, ServiceError, ViewState,
 };
-use teamster_core::{PermissionMode, RunStatus};
+use teamster_core::{PermissionMode, RunStatus, Stopping};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use teamster_testkit::proc::wait_until;
 use tempfile::TempDir;
@@ -159,13 +159,34 @@ fn run_that_a_killed_worker_had_only_claimed_is_shown_as_queued() {
     shared.go();
     block_on(async {
         let (run, mut machine) = dead_worker(&server, &shared.agent(), "MakeFolder").await;
+        let fleet = Fleet::connect(FleetOptions::new(&server.url, "ann"));
+        let service: Arc<dyn RunService> = Arc::new(FleetRuns::new(&fleet.await.unwrap()));
+        let other = submit(&service, "other").await;
+        let mut changes = service.changes();
+        let watched = async {
+            loop {
+                let change = poll_fn(|context| changes.as_mut().poll_next(context)).await;
+                if let Change::Run { run } = change.unwrap().unwrap()
+                    && run.info.run_id == "run"
+                    && (run.queue.as_ref()).is_some_and(|it| it.reason == QueueReason::NoMachine)
+                {
+                    return run;
+                }
+            }
+        };
+        // What is known of the workers is older when the worker goes, because it is read all the time.
+        let (watched, _) = tokio::join!(
+            timeout(LIMIT, watched),
+            until_waits(&other, QueueReason::NoMachine)
+        );
+        assert_eq!(watched.unwrap().state, ViewState::Queued);
+        other.cancel(Stopping::Graceful).await.unwrap();
         let queued = until_shown(&run, ViewState::Queued).await;
         assert_eq!(queued.machine, None);
-        // What is known of the workers may be older.
         until_waits(&run, QueueReason::NoMachine).await;
-        let fleet = Fleet::connect(FleetOptions::new(&server.url, "ann"));
-        let service = FleetRuns::new(&fleet.await.unwrap());
-        let listed = service.list(RunQuery::default()).await.unwrap().runs;
+        let mut query = RunQuery::default();
+        query.live = true;
+        let listed = service.list(query).await.unwrap().runs;
         let listed: Vec<_> = listed.iter().map(|run| (run.state, &run.machine)).collect();
         assert_eq!(listed, [(ViewState::Queued, &None)]);
         machine.restart(&shared.agent());

@@ -45,3 +45,21 @@ fn every_list_has_all_runs_while_their_records_change() {
         assert!(writers.try_join_next().is_none());
     });
 }
+
+#[test]
+fn an_empty_list_takes_one_consumer() {
+    let server = server_or_skip!();
+    block_on(async {
+        let (_fleet, service) = runs(&server, 0).await;
+        let client = async_nats::connect(&server.url).await.unwrap();
+        let mut requests = client.subscribe("$JS.API.CONSUMER.CREATE.>").await.unwrap();
+        client.flush().await.unwrap();
+        let listed = service.list(RunQuery::default()).await.unwrap().runs;
+        assert!(listed.is_empty(), "{listed:?}");
+        let end = "$JS.API.CONSUMER.CREATE.end";
+        client.publish(end, "".into()).await.unwrap();
+        let first = super::next(&mut requests).await.unwrap().subject;
+        assert!(first.contains("KV_tm_runs"), "{first}");
+        assert_eq!(&*super::next(&mut requests).await.unwrap().subject, end);
+    });
+}
