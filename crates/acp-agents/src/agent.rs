@@ -48,10 +48,10 @@ impl HooksFile {
             );
             return Err(AgentError::refused("hooks", problem));
         }
-        let inherited = params.path_in_variable(variable);
         launch.displaced.push(DisplacedFile {
             parameter: "hooks",
-            file: inherited.unwrap_or_else(|| default(params)),
+            variable,
+            default: default(params),
         });
         launch.private_files.push(PrivateFile {
             location: PathLocation::Variable(variable.to_owned()),

@@ -75,7 +75,7 @@ impl Plan {
             .flatten();
         let run_id = RunId::new(hash);
         let mut env = Env::new(&launch, config, params, &run_id)?;
-        check_displaced(&launch, config)?;
+        check_displaced(&launch, config, params)?;
         check_arguments(&launch.args, params)?;
         let container = config.container.as_ref().map(|container| {
             Contained::new(container, config, provider.info(), params, &launch, &run_id)
@@ -332,17 +332,36 @@ fn check_skill(directory: &Path) -> Result<(), AgentError> {
 }
 
 /// Refuses private files that take the place of others, whose settings would be lost.
-pub(crate) fn check_displaced(launch: &Launch, config: &RuntimeConfig) -> Result<(), AgentError> {
-    let mut displaced = launch.displaced.iter();
+pub(crate) fn check_displaced(
+    launch: &Launch,
+    config: &RuntimeConfig,
+    params: &ExecuteParams,
+) -> Result<(), AgentError> {
     // A container has files of its own.
-    let found = displaced.find(|it| config.container.is_none() && it.file.exists());
-    let Some(DisplacedFile { parameter, file }) = found else {
+    if config.container.is_some() {
         return Ok(());
+    }
+    let is_inherited = |name: &str| match &config.env_policy {
+        EnvPolicy::Inherit => !config.env_remove.iter().any(|removed| removed == name),
+        EnvPolicy::Clean { allow } => allow.iter().any(|allowed| allowed == name),
     };
-    let file = file.display();
-    let problem =
-        format!("they would take the place of {file}: put the {parameter} into that file");
-    Err(AgentError::refused(*parameter, problem))
+    for displaced in &launch.displaced {
+        let DisplacedFile {
+            parameter,
+            variable,
+            default,
+        } = displaced;
+        let named = params.path_in_variable(variable);
+        let named = named.filter(|_| is_inherited(variable));
+        let file = named.as_ref().unwrap_or(default);
+        if file.exists() {
+            let file = file.display();
+            let problem =
+                format!("they would take the place of {file}: put the {parameter} into that file");
+            return Err(AgentError::refused(*parameter, problem));
+        }
+    }
+    Ok(())
 }
 
 /// Checks the arguments. Errors never contain an argument, which may be a prompt or a secret.
@@ -432,6 +451,44 @@ pub fn with_advice(error: io::Error) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn displaced_file_is_the_one_that_the_cli_would_read() {
+        // The tests have this variable: a folder that exists.
+        let variable = "CARGO_MANIFEST_DIR";
+        let clean = |allow: &[&str]| RuntimeConfig {
+            env_policy: EnvPolicy::Clean {
+                allow: allow.iter().map(|name| (*name).to_owned()).collect(),
+            },
+            ..RuntimeConfig::default()
+        };
+        let removed = RuntimeConfig {
+            env_remove: vec![variable.to_owned()],
+            ..RuntimeConfig::default()
+        };
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let is_refused = |config: &RuntimeConfig, default: &Path| {
+            let launch = Launch {
+                displaced: vec![DisplacedFile {
+                    parameter: "hooks",
+                    variable,
+                    default: default.to_owned(),
+                }],
+                ..Launch::default()
+            };
+            check_displaced(&launch, config, &ExecuteParams::new("hi")).is_err()
+        };
+        let absent = Path::new("/nowhere/defaults.json");
+        for (config, is_named) in [
+            (RuntimeConfig::default(), true),
+            (removed, false),
+            (clean(&[]), false),
+            (clean(&[variable]), true),
+        ] {
+            assert_eq!(is_refused(&config, absent), is_named, "{config:?}");
+            assert!(is_refused(&config, file.path()), "{config:?}");
+        }
+    }
 
     #[test]
     fn a_path_in_a_variable_has_the_same_limit_and_counts_most() {

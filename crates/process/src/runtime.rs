@@ -84,7 +84,7 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
                 image.source = ImageSource::Bytes(Vec::new());
             }
         }
-        check_displaced(&self.provider.launch(&params)?, &self.config)
+        check_displaced(&self.provider.launch(&params)?, &self.config, &params)
     }
 
     fn execute(&self, mut params: ExecuteParams) -> EventStream {

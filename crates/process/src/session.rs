@@ -58,7 +58,8 @@ impl<P: SessionProvider> SessionRuntime for CliRuntime<P> {
         }
         let name = self.provider().info().name;
         options.check_tool_hooks(name, self.provider().session_capabilities())?;
-        check_displaced(&self.provider().launch_session(&options)?, self.config())?;
+        let launch = self.provider().launch_session(&options)?;
+        check_displaced(&launch, self.config(), &options.params)?;
         let session_id = options.params.session_id.as_deref().map(Id::from);
         Ok(Box::new(CliSession(Arc::new(Inner {
             provider: self.shared_provider(),

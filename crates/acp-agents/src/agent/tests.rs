@@ -80,7 +80,8 @@ fn hooks_are_settings_in_a_file_that_a_variable_names() {
     // Its settings would be lost.
     let expected = DisplacedFile {
         parameter: "hooks",
-        file: folder.path().join("system-defaults.json"),
+        variable: "QWEN_CODE_SYSTEM_DEFAULTS_PATH",
+        default: folder.path().join("system-defaults.json"),
     };
     assert_eq!(with.displaced, [expected]);
     let without = launch(QWEN, ExecuteParams::new("hi")).unwrap();

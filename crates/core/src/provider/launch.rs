@@ -78,8 +78,10 @@ pub struct Launch {
 pub struct DisplacedFile {
     /// The parameter with the content of the private file, such as `hooks`.
     pub parameter: &'static str,
-    /// The file. It need not exist.
-    pub file: PathBuf,
+    /// The variable that names the file, if the CLI inherits it.
+    pub variable: &'static str,
+    /// The file without that variable. It need not exist.
+    pub default: PathBuf,
 }
 
 /// A table of named servers in a configuration file.

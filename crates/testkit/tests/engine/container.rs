@@ -212,9 +212,11 @@ async fn file_of_the_machine_is_not_displaced_in_a_container() {
     let scratch = Scratch::new();
     let file = scratch.path("defaults.json");
     let run = shell(&format!("echo '{END}'")).launch(|launch| {
-        let parameter = "hooks";
-        let file = file.clone();
-        launch.displaced = vec![DisplacedFile { parameter, file }];
+        launch.displaced = vec![DisplacedFile {
+            parameter: "hooks",
+            variable: "A_VARIABLE_THAT_IS_NOT_SET",
+            default: file.clone(),
+        }];
     });
     let without = run.clone().finish().await;
     assert_eq!(without.result.status, RunStatus::Completed);
