@@ -4,9 +4,9 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use teamster_core::ErrorDetail;
 use teamster_core::provider::Stop;
 use teamster_core::text::{error_of_stack, excerpt};
+use teamster_core::{ErrorDetail, ErrorKind};
 
 use crate::driver::Driver;
 use crate::node::node_problem;
@@ -18,18 +18,19 @@ const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "fish"];
 /// Exit codes of shells, `env` and shims for a program that cannot be executed or does not exist.
 const SHELL_CODES: [i32; 2] = [126, 127];
 /// Words on stderr about a program that cannot start, with any exit code, in lower case: of CLIs about an old Node.js,
-/// of npm's launchers, of asdf and mise, of Node.js and of the dynamic loader.
-const WORDS: [&str; 9] = [
+/// of npm's launchers, of asdf and mise, and of the dynamic loader.
+const WORDS: [&str; 6] = [
     "requires node",
-    "node.js version",
     "unsupported node",
     "missing optional dependency",
     "no version is set for",
-    "cannot find module",
-    "err_module_not_found",
     "error while loading shared libraries",
     "version `glibc_",
 ];
+/// Words of Node.js about a program without its files, in lower case, if it ends with them.
+const WORDS_OF_NODE: [&str; 2] = ["cannot find module", "err_module_not_found"];
+/// Beginning of the last line of Node.js after an error that nothing has caught, in lower case.
+const END_OF_NODE: &str = "node.js v";
 /// Maximum bytes of stderr in the error.
 const MOST_SHOWN: usize = 600;
 
@@ -37,7 +38,12 @@ const MOST_SHOWN: usize = 600;
 fn not_started(code: Option<i32>, stderr: &str) -> Option<String> {
     let code = code?;
     let lower = stderr.to_ascii_lowercase();
-    let is_known = SHELL_CODES.contains(&code) || WORDS.iter().any(|words| lower.contains(words));
+    let has = |words: &[&str]| words.iter().any(|words| lower.contains(words));
+    let last = lower.trim_end().lines().next_back().unwrap_or_default();
+    // MCP servers and extensions write to the same stderr: the CLI may have failed for a reason of its own.
+    let by_words = has(&WORDS) || has(&WORDS_OF_NODE) && last.starts_with(END_OF_NODE);
+    let is_known =
+        SHELL_CODES.contains(&code) || by_words && ErrorKind::of_message(stderr).is_none();
     is_known.then(|| match stderr.trim() {
         "" => format!("it ended with exit code {code}"),
         stderr => excerpt(error_of_stack(stderr).unwrap_or(stderr), MOST_SHOWN),
@@ -126,6 +132,17 @@ mod tests {
                 Some("claude: /lib/libc.so.6: version `GLIBC_2.38' not found (required by claude)"),
             ),
             (1, "Error: no such model", None),
+            (
+                1,
+                "[mcp tiny] Error: Cannot find module '/x/tiny.js'\n[mcp tiny] Node.js v22.1.0\nNot logged in",
+                None,
+            ),
+            (
+                1,
+                "[mcp tiny] requires Node.js 24\nError: invalid x-api-key",
+                None,
+            ),
+            (1, "Node.js version: v22.1.0\nNo key is set", None),
             (1, "", None),
         ] {
             assert_eq!(

@@ -225,6 +225,8 @@ impl Parts {
             "tomorrow" => self.later = Some(1),
             "midnight" => self.time = Some(Time::midnight()),
             "utc" | "gmt" => self.zone = Some(TimeZone::UTC),
+            // "Central European Time" is not that of Chicago.
+            "european" => return None,
             _ => {
                 if let Ok(date) = lower.parse::<Date>() {
                     (self.year, self.month) = (Some(date.year()), Some(date.month()));

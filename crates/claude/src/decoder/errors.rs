@@ -130,50 +130,52 @@ fn kind_of_api_error_type(word: &str) -> Option<ErrorKind> {
     })
 }
 
-/// Classifies messages that are more specific than the other fields. All were seen in the CLI's output or are in its
-/// program.
+/// Messages of the CLI that are more specific than the other fields. All were seen in its output or are in its program.
+const PATTERNS: &[(&str, ErrorKind)] = &[
+    ("No conversation found", ErrorKind::SessionNotFound),
+    ("requires a valid session ID", ErrorKind::SessionNotFound),
+    ("Prompt is too long", ErrorKind::ContextWindow),
+    ("reached its context window limit", ErrorKind::ContextWindow),
+    ("Credit balance is too low", ErrorKind::Quota),
+    ("You've hit your", ErrorKind::Quota),
+    ("usage limit reached", ErrorKind::Quota),
+    // The cap of an API key.
+    ("reached your specified", ErrorKind::Quota),
+    ("-hour limit reached", ErrorKind::Quota),
+    ("eekly limit reached", ErrorKind::Quota),
+    ("out of usage credits", ErrorKind::Quota),
+    ("out of extra usage", ErrorKind::Quota),
+    ("requires usage credits", ErrorKind::Quota),
+    ("Requires Claude Code v", ErrorKind::ModelNotFound),
+    ("Not logged in", ErrorKind::Auth),
+    ("Invalid API key", ErrorKind::Auth),
+    ("Failed to authenticate", ErrorKind::Auth),
+    ("Unable to connect to API", ErrorKind::Network),
+    ("Connection closed mid-response", ErrorKind::Network),
+    // "Connection dropped", "lost mid-response", "refused", with or without the system's error.
+    ("API Error: Connection ", ErrorKind::Network),
+    ("Connection to the API was lost", ErrorKind::Network),
+    ("Request timed out", ErrorKind::Network),
+    ("JSON Parse error", ErrorKind::Protocol),
+    ("issue with the selected model", ErrorKind::ModelNotFound),
+];
+
+/// Classifies a message of the CLI, or of the service through it.
 fn kind_of_text(text: &str) -> Option<ErrorKind> {
-    const PATTERNS: &[(&str, ErrorKind)] = &[
-        ("No conversation found", ErrorKind::SessionNotFound),
-        ("requires a valid session ID", ErrorKind::SessionNotFound),
-        ("Prompt is too long", ErrorKind::ContextWindow),
-        ("reached its context window limit", ErrorKind::ContextWindow),
-        ("Credit balance is too low", ErrorKind::Quota),
-        ("You've hit your", ErrorKind::Quota),
-        ("usage limit reached", ErrorKind::Quota),
-        // The cap of an API key.
-        ("reached your specified", ErrorKind::Quota),
-        ("-hour limit reached", ErrorKind::Quota),
-        ("eekly limit reached", ErrorKind::Quota),
-        ("out of usage credits", ErrorKind::Quota),
-        ("out of extra usage", ErrorKind::Quota),
-        ("requires usage credits", ErrorKind::Quota),
-        ("Requires Claude Code v", ErrorKind::ModelNotFound),
-        ("Not logged in", ErrorKind::Auth),
-        ("Invalid API key", ErrorKind::Auth),
-        ("Failed to authenticate", ErrorKind::Auth),
-        ("Unable to connect to API", ErrorKind::Network),
-        ("Connection closed mid-response", ErrorKind::Network),
-        // "Connection dropped", "lost mid-response", "refused", with or without the system's error.
-        ("API Error: Connection ", ErrorKind::Network),
-        ("Connection to the API was lost", ErrorKind::Network),
-        ("Request timed out", ErrorKind::Network),
-        ("JSON Parse error", ErrorKind::Protocol),
-        ("issue with the selected model", ErrorKind::ModelNotFound),
-    ];
-    // Only what the service reports with the status of an invalid request too.
-    let of_service = || {
-        ErrorKind::of_message(text).filter(|kind| {
-            use ErrorKind::{ContextWindow, ModelNotFound, Quota};
-            matches!(kind, ContextWindow | ModelNotFound | Quota)
-        })
-    };
-    ErrorKind::by_patterns(text, PATTERNS).or_else(of_service)
+    ErrorKind::by_patterns(text, PATTERNS).or_else(|| kind_of_service(text))
+}
+
+/// Classifies a message of the service by the words of what it reports with the status of an invalid request, too.
+fn kind_of_service(text: &str) -> Option<ErrorKind> {
+    ErrorKind::of_message(text).filter(|kind| {
+        use ErrorKind::{ContextWindow, ModelNotFound, Quota};
+        matches!(kind, ContextWindow | ModelNotFound | Quota)
+    })
 }
 
 /// Classifies a failure that was only reported on stderr.
 pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
-    const PATTERNS: &[(&str, ErrorKind)] = &[
+    const OF_STDERR: &[(&str, ErrorKind)] = &[
         ("MCP config", ErrorKind::Mcp),
         ("error: unknown option", ErrorKind::Invalid),
         ("is already in use", ErrorKind::Invalid),
@@ -185,7 +187,10 @@ pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
         ("piped stdin input exceeds", ErrorKind::Invalid),
         ("cannot be used with root/sudo", ErrorKind::Permission),
     ];
-    kind_of_text(stderr).or_else(|| ErrorKind::by_patterns(stderr, PATTERNS))
+    // A path or an argument may have words of the service.
+    ErrorKind::by_patterns(stderr, PATTERNS)
+        .or_else(|| ErrorKind::by_patterns(stderr, OF_STDERR))
+        .or_else(|| kind_of_service(stderr))
 }
 
 #[cfg(test)]
@@ -404,6 +409,13 @@ mod tests {
                 "Error: --resume requires a valid session ID or session title when used with --print."
             ),
             Some(ErrorKind::SessionNotFound)
+        );
+        // Made by hand: the folder is the user's.
+        assert_eq!(
+            kind_of_stderr(
+                "Error: Invalid MCP configuration: MCP config file not found: /billing/mcp.json"
+            ),
+            Some(ErrorKind::Mcp)
         );
         assert_eq!(kind_of_stderr("something else"), None);
     }

@@ -232,6 +232,7 @@ fn a_time_is_in_its_own_zone_or_else_in_that_of_the_machine() {
     ] {
         assert_eq!(found(message).as_deref(), Some(expected), "{message}");
     }
+    assert_eq!(found("resets at 15:00 Central European Time"), None);
     let now = now().in_tz("America/New_York").unwrap();
     let local = find_at("resets 3pm", &now).unwrap();
     assert_eq!(local, 1_795_809_600_000, "20:00 in UTC");
