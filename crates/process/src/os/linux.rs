@@ -6,14 +6,15 @@ use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-use memchr::memmem;
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 
-use super::{Process, RUN_ID_VAR, Relative};
+use super::{Process, Relative};
 
+mod environment;
 mod orphans;
+use environment::run_ids;
 pub(crate) use orphans::orphans;
 
 /// Capacity of a pipe in bytes: the maximum for an unprivileged process.
@@ -358,42 +359,6 @@ pub(crate) fn last_pid() -> Option<u32> {
     std::str::from_utf8(last).ok()?.parse().ok()
 }
 
-/// Returns the runs that a process belongs to, according to its initial environment. The outermost run is first.
-fn run_ids(pid: u32) -> Vec<String> {
-    environ(pid).map_or_else(|_| Vec::new(), |environ| run_ids_of(&environ))
-}
-
-/// Returns the initial environment of a process.
-///
-/// It is read for every process of the machine, so mostly by a single call: `fs::read` makes six. A read that does not
-/// fill its buffer has reached the end.
-fn environ(pid: u32) -> io::Result<Vec<u8>> {
-    let mut file = File::open(format!("/proc/{pid}/environ"))?;
-    let (mut environ, mut len) = (vec![0; 8 << 10], 0);
-    loop {
-        len += file.read(&mut environ[len..])?;
-        if len < environ.len() {
-            environ.truncate(len);
-            return Ok(environ);
-        }
-        environ.resize(2 * len, 0);
-    }
-}
-
-fn run_ids_of(environ: &[u8]) -> Vec<String> {
-    let mark = format!("{RUN_ID_VAR}=");
-    // Most processes have no such variable, so one search is enough.
-    let value = memmem::find_iter(environ, mark.as_bytes())
-        .find(|at| *at == 0 || environ[at - 1] == 0)
-        .and_then(|at| environ[at + mark.len()..].split(|b| *b == 0).next());
-    let value = value.and_then(|value| std::str::from_utf8(value).ok());
-    value
-        .into_iter()
-        .flat_map(|ids| ids.split(','))
-        .map(str::to_owned)
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -438,37 +403,5 @@ mod tests {
         }));
         assert!(pids().any(|other| other == pid));
         assert!(last_pid().unwrap() > 0);
-    }
-
-    #[test]
-    fn an_environment_is_read_completely() {
-        use std::io::BufRead as _;
-        let mut child = std::process::Command::new("sh")
-            .args(["-c", "echo; read end"])
-            .env("LONG", "x".repeat(100_000))
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut out = io::BufReader::new(child.stdout.take().unwrap());
-        out.read_line(&mut String::new()).unwrap();
-        let read = environ(child.id()).unwrap();
-        assert!(read.len() > 100_000);
-        assert_eq!(
-            read,
-            fs::read(format!("/proc/{}/environ", child.id())).unwrap()
-        );
-        drop(child.stdin.take());
-        child.wait().unwrap();
-        assert!(environ(child.id()).is_err());
-    }
-
-    #[test]
-    fn the_runs_of_a_process_are_in_its_environment() {
-        let ids = |environ: &str| run_ids_of(environ.as_bytes());
-        assert_eq!(ids("A=1\0TEAMSTER_RUN_ID=1-2-3\0B=2\0"), ["1-2-3"]);
-        assert_eq!(ids("TEAMSTER_RUN_ID=1-2-3,4-5-6"), ["1-2-3", "4-5-6"]);
-        assert!(ids("NO_TEAMSTER_RUN_ID=1-2-3\0").is_empty());
-        assert!(ids("A=TEAMSTER_RUN_ID=1\0").is_empty());
     }
 }
