@@ -34,6 +34,27 @@ impl Image {
         }
     }
 
+    /// Returns the media type of an image by its first bytes, if services take it: PNG, JPEG, GIF or WebP.
+    ///
+    /// ```
+    /// use teamster_core::Image;
+    /// assert_eq!(Image::type_of(b"GIF89a"), Some("image/gif"));
+    /// assert_eq!(Image::type_of(b"a text"), None);
+    /// ```
+    pub fn type_of(bytes: &[u8]) -> Option<&'static str> {
+        if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
+            Some("image/png")
+        } else if bytes.starts_with(b"\xff\xd8\xff") {
+            Some("image/jpeg")
+        } else if bytes.starts_with(b"GIF8") {
+            Some("image/gif")
+        } else if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(&b"WEBP"[..]) {
+            Some("image/webp")
+        } else {
+            None
+        }
+    }
+
     /// Returns the bytes of an image in memory.
     ///
     /// # Errors

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use teamster_core::provider::{Secrets, mcp_content};
 use teamster_core::text::{excerpt, one_line};
-use teamster_core::{McpServer, McpServerStatus, McpTool};
+use teamster_core::{Image, McpServer, McpServerStatus, McpTool};
 use teamster_mcp_client::{CallResult, Client, ConnectOptions};
 
 use crate::conversation::Input;
@@ -261,9 +263,12 @@ fn output(result: CallResult) -> Output {
     let image = |block: &Value| {
         let field = |name: &str| block.get(name)?.as_str().map(str::to_owned);
         (field("type")? == "image").then_some(())?;
+        let data = field("data")?;
+        let start = data.get(..16).and_then(|start| STANDARD.decode(start).ok());
+        let own = start.and_then(|bytes| Image::type_of(&bytes));
         Some(Input::Image {
-            media_type: field("mimeType")?,
-            data: field("data")?,
+            media_type: own.map(str::to_owned).or_else(|| field("mimeType"))?,
+            data,
         })
     };
     let images: Vec<_> = blocks.iter().filter_map(image).collect();
@@ -358,6 +363,20 @@ mod tests {
                 "required": ["c"],
             })
         );
+    }
+
+    #[test]
+    fn image_of_a_tool_has_the_type_of_its_bytes() {
+        let png = STANDARD.encode(b"\x89PNG\r\n\x1a\n....");
+        for (data, expected) in [(&*png, "image/png"), ("AAEC", "image/jpeg")] {
+            let block = json!({"type": "image", "mimeType": "image/jpeg", "data": data});
+            let content = output(CallResult::new(vec![block])).for_model.unwrap();
+            let image = Input::Image {
+                media_type: expected.to_owned(),
+                data: data.to_owned(),
+            };
+            assert_eq!(content.last(), Some(&image));
+        }
     }
 
     // Made by hand, as tools with several forms of arguments have them.

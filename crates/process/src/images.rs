@@ -41,11 +41,12 @@ pub(crate) fn limit(timeouts: Timeouts) -> Duration {
 
 /// Reads the image files for which `reads` returns true, and checks that the others can be read by the CLI.
 pub(crate) async fn prepare(
-    images: Vec<Image>,
+    mut images: Vec<Image>,
     reads: impl Fn(&Path) -> bool,
     limit: Duration,
     abort: &AbortHandle,
 ) -> Result<Vec<Image>, AgentError> {
+    images.iter_mut().for_each(correct_type);
     if images.iter().all(|image| file(image).is_none()) {
         return Ok(images);
     }
@@ -96,11 +97,8 @@ fn prepare_each(
                 let problem = format!("{} is empty", path.display());
                 return Err(AgentError::refused("images", problem));
             }
-            // Services refuse an image of another type than its name has, with each later request of the session.
-            if let Some(media_type) = media_type_of(&bytes) {
-                media_type.clone_into(&mut image.media_type);
-            }
             image.source = ImageSource::Bytes(bytes);
+            correct_type(image);
         }
     }
     Ok(images)
@@ -130,28 +128,13 @@ fn read_file(path: &Path, unwanted: impl Fn() -> bool) -> Result<Vec<u8>, AgentE
     Ok(bytes)
 }
 
-/// Returns the media type of an image by its first bytes, if it is of a type that services take.
-fn media_type_of(bytes: &[u8]) -> Option<&'static str> {
-    match bytes {
-        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
-        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
-        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
-        [
-            b'R',
-            b'I',
-            b'F',
-            b'F',
-            _,
-            _,
-            _,
-            _,
-            b'W',
-            b'E',
-            b'B',
-            b'P',
-            ..,
-        ] => Some("image/webp"),
-        _ => None,
+/// Gives an image in memory the type of its bytes. Services refuse one of another type than its name has, with each later
+/// request of the session.
+fn correct_type(image: &mut Image) {
+    if let ImageSource::Bytes(bytes) = &image.source
+        && let Some(media_type) = Image::type_of(bytes)
+    {
+        media_type.clone_into(&mut image.media_type);
     }
 }
 
@@ -188,8 +171,8 @@ mod tests {
         prepare_each(images, &[true], || false).map(|mut images| images.remove(0))
     }
 
-    #[test]
-    fn type_of_an_image_is_that_of_its_bytes() {
+    #[tokio::test]
+    async fn type_of_an_image_is_that_of_its_bytes() {
         for (bytes, media_type) in [
             (&b"\x89PNG\r\n\x1a\n..."[..], "image/png"),
             (&b"\xff\xd8\xff\xe0..."[..], "image/jpeg"),
@@ -200,6 +183,10 @@ mod tests {
             let image = prepared(bytes).unwrap();
             assert_eq!(image.media_type, media_type);
             assert_eq!(image.in_memory().unwrap(), bytes);
+            let in_memory = vec![Image::bytes("image/png", bytes)];
+            let abort = AbortHandle::default();
+            let images = prepare(in_memory, |_| true, Duration::MAX, &abort).await;
+            assert_eq!(images.unwrap()[0].media_type, media_type);
         }
     }
 

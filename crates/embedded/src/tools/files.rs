@@ -8,8 +8,8 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use teamster_core::ChangeKind;
 use teamster_core::provider::media_placeholder;
+use teamster_core::{ChangeKind, Image};
 use teamster_process::{FileMode, replace_file};
 
 use super::{Output, count, text};
@@ -22,22 +22,10 @@ const LARGEST_IMAGE: u64 = 8 << 20;
 /// Default number of lines to read.
 const LINES: usize = 2000;
 
-/// Returns the media type of an image, based on its file extension.
-pub(crate) fn image_type(path: &Path) -> Option<&'static str> {
-    let extension = path.extension()?.to_str()?.to_ascii_lowercase();
-    Some(match extension.as_str() {
-        "png" => "image/png",
-        "jpg" | "jpeg" => "image/jpeg",
-        "gif" => "image/gif",
-        "webp" => "image/webp",
-        _ => return None,
-    })
-}
-
 pub(super) fn read(real: &Path, input: &Value) -> Result<Output, String> {
     let path = text(input, "path").unwrap_or_default();
     let bytes = bytes(path, real)?;
-    if let Some(media_type) = image_type(real) {
+    if let Some(media_type) = Image::type_of(&bytes) {
         return image(path, media_type, &bytes);
     }
     let text = String::from_utf8(bytes)
@@ -270,15 +258,20 @@ mod tests {
     fn binary_files_are_reported() {
         let (temp, roots) = roots();
         fs::write(temp.path().join("b.bin"), b"\xff\xfe").unwrap();
-        fs::write(temp.path().join("p.png"), b"\x89PNG").unwrap();
+        fs::write(temp.path().join("p.png"), b"\x89PNG\r\n\x1a\n").unwrap();
+        fs::write(temp.path().join("j.png"), b"\xff\xd8\xff").unwrap();
+        fs::write(temp.path().join("t.png"), "a pointer").unwrap();
         let read = |path: &str| read(&roots.existing(path).real?, &json!({"path": path}));
         assert!(read("b.bin").unwrap_err().contains("is not UTF-8 text"));
         assert!(read(".").unwrap_err().contains("is a folder"));
         assert!(read("none").unwrap_err().starts_with("none: No such file"));
         let image = read("p.png").unwrap();
-        assert_eq!(image.text, "[image: image/png, 4 bytes]");
+        assert_eq!(image.text, "[image: image/png, 8 bytes]");
         assert!(
             matches!(&image.content()[..], [Input::Image { media_type, .. }] if media_type == "image/png")
         );
+        // A name is not believed: services refuse an image of another type, with each later request.
+        assert_eq!(read("j.png").unwrap().text, "[image: image/jpeg, 3 bytes]");
+        assert_eq!(read("t.png").unwrap().text, "a pointer");
     }
 }
