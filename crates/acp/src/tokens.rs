@@ -24,7 +24,7 @@ impl SessionTokens {
         (!tokens.is_empty()).then_some(Self(tokens))
     }
 
-    /// Returns the tokens in extension data (`_meta`) beside an update, as OpenHands (1.16.0) prints them: those of all
+    /// Returns the tokens in extension data (`_meta`) beside an update, as `OpenHands` (1.16.0) prints them: those of all
     /// turns, sub-agents and summaries. `None` if there are none.
     pub(crate) fn beside(meta: &Value) -> Option<Self> {
         let metrics = metrics(meta)?;
@@ -52,7 +52,7 @@ pub(crate) fn cost_beside(meta: &Value) -> Option<f64> {
     metrics(meta)?["cost"].as_f64()
 }
 
-/// Returns OpenHands' figures. It passes `_meta` to its library under the name of the parameter, so they are one level
+/// Returns the figures of `OpenHands`. It passes `_meta` to its library under the name of the parameter, so they are one level
 /// deeper than they are meant to be.
 fn metrics(meta: &Value) -> Option<&Value> {
     meta.get("field_meta")?.get("openhands.dev/metrics")

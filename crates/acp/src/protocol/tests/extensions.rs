@@ -107,7 +107,7 @@ fn figures_beside_updates_are_those_of_the_turns() {
             usage.output_tokens,
             usage.reasoning_tokens,
         ];
-        (tokens.map(Option::unwrap), result(&events).cost_usd)
+        (tokens.map(Option::unwrap), result(&events).total_cost_usd)
     });
     assert_eq!(first, ([70, 30, 10, 4], Some(0.0002)));
     assert_eq!(second, ([170, 30, 20, 4], Some(0.0004)));
