@@ -165,8 +165,8 @@ fn entry_of_35_mb_and_prompt_of_8_mib_arrive_byte_for_byte() {
     let server = server_or_skip!();
     let shared = Shared::new();
     // Of several parts, and the rest is packed faster.
-    let mut large = noise(LARGE / 8);
-    large.push_str(&noise(1000).repeat(LARGE / 1000 * 7 / 8));
+    let mut large = noise(LARGE / 12);
+    large.push_str(&noise(1000).repeat(LARGE / 1000 * 11 / 12));
     fs::write(shared.0.path().join("large"), &large).unwrap();
     // Made by hand: as above, with a long answer. The length of the prompt's line is written down.
     let long = r#"printf '%s' "${#line}" > SHARED/length
