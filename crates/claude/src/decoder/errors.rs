@@ -47,7 +47,14 @@ impl Evidence<'_> {
             return kind;
         }
         // A status or code may have several meanings; the text distinguishes them.
-        if let Some(kind) = kind_of_text(self.text) {
+        // The text is then the CLI's log, which may have errors of tools and MCP servers.
+        let is_log = self.subtype == Some("error_during_execution");
+        let of_text = if is_log {
+            ErrorKind::by_patterns(self.text, PATTERNS)
+        } else {
+            kind_of_text(self.text)
+        };
+        if let Some(kind) = of_text {
             return kind;
         }
         match self.word {
@@ -76,6 +83,7 @@ impl Evidence<'_> {
             Some("server_error") => ErrorKind::Overloaded,
             // For a retry, it means that there was no response; for a result, that the CLI has no code.
             Some("unknown") if self.is_retry => ErrorKind::Network,
+            _ if is_log => ErrorKind::Internal,
             _ => ErrorKind::of_message(self.text).unwrap_or(ErrorKind::Internal),
         }
     }
@@ -381,6 +389,19 @@ mod tests {
             ..Evidence::default()
         };
         assert_eq!(evidence.kind(), ErrorKind::Invalid);
+    }
+
+    // Made by hand.
+    #[test]
+    fn errors_in_the_log_are_not_those_of_the_service() {
+        for error in ["tiny: connect ECONNREFUSED", "billing: daily limit"] {
+            let evidence = Evidence {
+                subtype: Some("error_during_execution"),
+                text: error,
+                ..Evidence::default()
+            };
+            assert_eq!(evidence.kind(), ErrorKind::Internal, "{error}");
+        }
     }
 
     #[test]
