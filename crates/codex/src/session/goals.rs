@@ -71,6 +71,16 @@ impl Goal {
     fn status(&self) -> String {
         with_underscores(&self.status).replace('_', " ")
     }
+
+    /// Returns what the user can do about a goal that the CLI has given up.
+    fn next_step(&self) -> Option<&'static str> {
+        match &*self.status {
+            ACTIVE | PAUSED | "complete" => None,
+            // Neither another status nor another objective changes that.
+            "budgetLimited" => Some(" (`/goal clear` removes it and its budget)"),
+            _ => Some(" (`/goal resume` continues it)"),
+        }
+    }
 }
 
 impl CodexSession {
@@ -164,7 +174,6 @@ impl CodexSession {
             GoalCommand::Clear if result.get("cleared") == Some(true) => {
                 return "The goal is cleared.".to_owned();
             }
-            // One whose budget is used up stays so.
             GoalCommand::Pause if self.goal_is(PAUSED) => {
                 return "The goal is paused: `/goal resume` continues it.".to_owned();
             }
@@ -178,7 +187,10 @@ impl CodexSession {
                 let budget = goal.get::<u64>("token_budget");
                 let of = budget.map_or_else(String::new, |budget| format!(" of {budget}"));
                 let (status, objective) = (known.status(), &known.objective);
-                return format!("The goal is {status}, with {used}{of} tokens used: {objective}");
+                let next = known.next_step().unwrap_or_default();
+                return format!(
+                    "The goal is {status}, with {used}{of} tokens used{next}: {objective}"
+                );
             }
         };
         if self.is_planning {
@@ -216,15 +228,11 @@ impl CodexSession {
             return;
         }
         let mut message = format!("the goal is {}: {}", goal.status(), goal.objective);
-        let level = match &*goal.status {
-            ACTIVE | PAUSED | "complete" => NoticeLevel::Info,
-            _ => {
-                if self.takes_commands {
-                    message.push_str(" (`/goal resume` continues it)");
-                }
-                NoticeLevel::Warning
-            }
-        };
+        let next = goal.next_step();
+        let level = next.map_or(NoticeLevel::Info, |_| NoticeLevel::Warning);
+        if let Some(next) = next.filter(|_| self.takes_commands) {
+            message.push_str(next);
+        }
         out.notice(level, NoticeSource::Stdout, message);
     }
 

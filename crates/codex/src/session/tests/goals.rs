@@ -88,14 +88,16 @@ fn a_goal_command_is_a_turn_that_reports_what_the_cli_has_done() {
             "thread/goal/set",
             json!({"status": "active", "origin": "user"}),
             budget.clone(),
-            "The goal is budget limited, with 1240 of 1000 tokens used: all tests pass",
+            "The goal is budget limited, with 1240 of 1000 tokens used (`/goal clear` removes it and its budget): \
+             all tests pass",
         ),
         (
             "/goal pause",
             "thread/goal/set",
             json!({"status": "paused", "origin": "user"}),
             budget,
-            "The goal is budget limited, with 1240 of 1000 tokens used: all tests pass",
+            "The goal is budget limited, with 1240 of 1000 tokens used (`/goal clear` removes it and its budget): \
+             all tests pass",
         ),
         (
             "/goal",
@@ -168,6 +170,10 @@ fn a_goal_that_the_cli_gives_up_is_a_warning() {
         (
             "blocked",
             "the goal is blocked: all tests pass (`/goal resume` continues it)",
+        ),
+        (
+            "budgetLimited",
+            "the goal is budget limited: all tests pass (`/goal clear` removes it and its budget)",
         ),
         (
             "usageLimited",
