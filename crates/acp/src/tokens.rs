@@ -25,7 +25,7 @@ impl SessionTokens {
     }
 
     /// Returns the tokens in extension data (`_meta`) beside an update, as `OpenHands` (1.16.0) prints them: those of all
-    /// turns, sub-agents and summaries. `None` if there are none.
+    /// turns, with its sub-agents and summaries. `None` if there are none.
     pub(crate) fn beside(meta: &Value) -> Option<Self> {
         let metrics = metrics(meta)?;
         let number = |name: &str| metrics[name].as_u64();
@@ -52,8 +52,8 @@ pub(crate) fn cost_beside(meta: &Value) -> Option<f64> {
     metrics(meta)?["cost"].as_f64()
 }
 
-/// Returns the figures of `OpenHands`. It passes `_meta` to its library under the name of the parameter, so they are one level
-/// deeper than they are meant to be.
+/// Returns the figures of `OpenHands`. It passes `_meta` to its library under the name of the parameter, so they are one
+/// level deeper than they are meant to be.
 fn metrics(meta: &Value) -> Option<&Value> {
     meta.get("field_meta")?.get("openhands.dev/metrics")
 }
