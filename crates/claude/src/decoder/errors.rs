@@ -47,7 +47,7 @@ impl Evidence<'_> {
             return kind;
         }
         // A status or code may have several meanings; the text distinguishes them.
-        // The text is then the CLI's log, which may have errors of tools and MCP servers.
+        // That of this subtype is the CLI's log, which may have errors of tools and MCP servers.
         let is_log = self.subtype == Some("error_during_execution");
         let of_text = if is_log {
             ErrorKind::by_patterns(self.text, PATTERNS)
