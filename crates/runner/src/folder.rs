@@ -131,9 +131,7 @@ impl Runs {
         loop {
             let draft = self.hidden("new", run_id, number);
             match DirBuilder::new().mode(0o700).create(&draft) {
-                Err(error) if error.kind() == ErrorKind::AlreadyExists && number < u32::MAX => {
-                    number += 1;
-                }
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
                 made => {
                     return made
                         .map(|()| draft.clone())

@@ -3,10 +3,11 @@
 use std::fs;
 use std::time::Duration;
 
-use tokio::net::UnixStream;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{UnixListener, UnixStream};
 use tokio::time::Instant;
 
-use teamster_api::{Command, LiveState, ProblemCode, RunInfo, RunKind, ServiceError};
+use teamster_api::{Command, LiveState, ProblemCode, RefusalCode, RunInfo, RunKind, ServiceError};
 use teamster_core::{AgentEvent, Stopping, Text};
 use teamster_runner::client::{self, Follow};
 use teamster_runner::{AcceptedRun, LogLimits, Runs, RunsError};
@@ -116,4 +117,25 @@ async fn a_command_that_no_runner_reads_is_not_sent() {
         ServiceError::from(error).code,
         Some(ProblemCode::BodyTooLarge)
     );
+}
+
+#[tokio::test]
+async fn a_live_runner_that_is_ending_refuses_a_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = silent(&dir);
+    let socket = run.folder.path().join("control.sock");
+    fs::remove_file(&socket).unwrap();
+    let listener = UnixListener::bind(&socket).unwrap();
+    tokio::spawn(async move {
+        let (mut client, _) = listener.accept().await.unwrap();
+        let reply = r#"{"reply":"refused","code":"ENDING","message":"the session is ending"}"#;
+        client.write_all(reply.as_bytes()).await.unwrap();
+        client.write_all(b"\n").await.unwrap();
+        client.read_to_end(&mut Vec::new()).await.unwrap();
+    });
+    let error = client::command(&run.folder, &send("x")).await.unwrap_err();
+    let RunsError::Refused { code, .. } = error else {
+        panic!("{error}");
+    };
+    assert_eq!(code, RefusalCode::Ending);
 }
