@@ -84,9 +84,9 @@ fn a_run_has_nothing_of_an_earlier_one_with_its_id() {
         let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
         assert_eq!(result.status, RunStatus::Completed);
         assert_eq!(service.files("run").await.unwrap().files, []);
-        // Its own, of an empty folder.
-        let diff = service.diff("run", DiffQuery::default()).await.unwrap();
-        assert_eq!(diff.base, "");
+        // Its own directory was a new one.
+        let error = service.diff("run", DiffQuery::default()).await.unwrap_err();
+        assert_eq!(error.code, Some(ProblemCode::NoWorkspace), "{error}");
         for name in ["notes", "old-notes", BUNDLE] {
             let error = service.manifest("run", name).await.unwrap_err();
             let is_none =
