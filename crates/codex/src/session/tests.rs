@@ -294,3 +294,14 @@ fn open_session(options: &SessionOptions) -> Peer {
     peer.json(&turn_started("t1"));
     peer
 }
+
+/// Returns a session after its first turn, in which a prompt `/name` is a command.
+fn session_with_commands() -> Peer {
+    let mut options = bypassing();
+    options.params.slash_commands = true;
+    let mut peer = open_session(&options);
+    peer.json(&turn_ended("t1", "completed"));
+    peer.end();
+    peer.written.clear();
+    peer
+}

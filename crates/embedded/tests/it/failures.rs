@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use teamster_core::{AgentEvent, ErrorCode, ErrorKind, RunStatus, Timeouts};
+use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, RunStatus, Timeouts};
 
 use crate::stage::{MODELS, Stage};
 
@@ -289,41 +289,42 @@ fn service(head: &'static str, body: &'static str) -> (String, Arc<AtomicUsize>)
     (url, count)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn page_instead_of_an_answer_is_an_error_with_its_address() {
+/// Plays a run with a service that answers each request with this head and body. Returns the error, the service's address
+/// and the number of requests.
+async fn failure(head: &'static str, body: &'static str) -> (AgentError, String, usize) {
     let stage = Stage::new("[[turn]]\nparts = [{ text = \"x\" }]").await;
-    let (url, count) = service(
-        "200 OK\r\ncontent-type: text/html",
-        "<html><body>Sign in to the network</body></html>",
-    );
+    let (url, count) = service(head, body);
     let mut params = stage.params(MODELS[4], "Hi");
     params.cli_retries = Some(3);
     params
         .env
         .insert("OPENAI_COMPATIBLE_BASE_URL".into(), url.clone());
     let (result, _) = stage.play(params).await;
-    let error = result.error().unwrap();
+    let error = result.error().unwrap().clone();
+    (error, url, count.load(Ordering::SeqCst))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn page_instead_of_an_answer_is_an_error_with_its_address() {
+    let (error, url, count) = failure(
+        "200 OK\r\ncontent-type: text/html",
+        "<html><body>Sign in to the network</body></html>",
+    )
+    .await;
     assert_eq!((error.kind, error.retryable), (ErrorKind::Protocol, false));
     assert!(error.message.contains("Sign in to the network"), "{error}");
     let origin = format!("(from {url}/chat/completions, content-type: text/html)");
     assert!(error.message.ends_with(&origin), "{error}");
-    assert_eq!(count.load(Ordering::SeqCst), 1);
+    assert_eq!(count, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_redirect_is_an_error_with_the_address_to_set() {
-    let stage = Stage::new("[[turn]]\nparts = [{ text = \"x\" }]").await;
-    let (url, count) = service(
+    let (error, url, count) = failure(
         "308 Permanent Redirect\r\nlocation: http://127.0.0.1:9/v2/chat/completions",
         "",
-    );
-    let mut params = stage.params(MODELS[4], "Hi");
-    params.cli_retries = Some(3);
-    params
-        .env
-        .insert("OPENAI_COMPATIBLE_BASE_URL".into(), url.clone());
-    let (result, _) = stage.play(params).await;
-    let error = result.error().unwrap();
+    )
+    .await;
     assert_eq!((error.kind, error.retryable), (ErrorKind::Invalid, false));
     assert_eq!(
         error.message,
@@ -332,20 +333,12 @@ async fn a_redirect_is_an_error_with_the_address_to_set() {
              (HTTP 308 from {url}/chat/completions)"
         )
     );
-    assert_eq!(count.load(Ordering::SeqCst), 1);
+    assert_eq!(count, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_without_the_service_is_an_error_with_its_variable() {
-    let stage = Stage::new("[[turn]]\nparts = [{ text = \"x\" }]").await;
-    let (url, count) = service("404 Not Found", "{\"detail\":\"Not Found\"}");
-    let mut params = stage.params(MODELS[4], "Hi");
-    params.cli_retries = Some(3);
-    params
-        .env
-        .insert("OPENAI_COMPATIBLE_BASE_URL".into(), url.clone());
-    let (result, _) = stage.play(params).await;
-    let error = result.error().unwrap();
+    let (error, url, count) = failure("404 Not Found", "{\"detail\":\"Not Found\"}").await;
     assert_eq!((error.kind, error.retryable), (ErrorKind::Invalid, false));
     assert_eq!(
         error.message,
@@ -354,7 +347,7 @@ async fn an_address_without_the_service_is_an_error_with_its_variable() {
              (HTTP 404 from {url}/chat/completions)"
         )
     );
-    assert_eq!(count.load(Ordering::SeqCst), 1);
+    assert_eq!(count, 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]

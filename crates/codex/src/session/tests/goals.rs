@@ -5,17 +5,6 @@ use teamster_core::{ErrorKind, NoticeLevel};
 
 use super::*;
 
-/// Returns a session after its first turn, in which a prompt `/name` is a command.
-fn session() -> Peer {
-    let mut options = bypassing();
-    options.params.slash_commands = true;
-    let mut peer = open_session(&options);
-    peer.json(&turn_ended("t1", "completed"));
-    peer.end();
-    peer.written.clear();
-    peer
-}
-
 fn goal(status: &str) -> Value {
     json!({"threadId": THREAD, "objective": "all tests pass", "status": status,
            "tokenBudget": null, "tokensUsed": 1240, "timeUsedSeconds": 3,
@@ -37,6 +26,11 @@ fn request(peer: &Peer) -> u64 {
 fn carry_out(peer: &mut Peer, prompt: &str, result: &Value) {
     peer.begin(prompt);
     peer.json(&answer(request(peer), result));
+}
+
+fn set_goal(peer: &mut Peer) {
+    let set = json!({"goal": goal("active")});
+    carry_out(peer, "/goal all tests pass", &set);
 }
 
 fn text(events: &[AgentEvent]) -> String {
@@ -128,7 +122,7 @@ fn a_goal_command_is_a_turn_that_reports_what_the_cli_has_done() {
             "There is no goal: `/goal OBJECTIVE` sets one.",
         ),
     ] {
-        let mut peer = session();
+        let mut peer = session_with_commands();
         carry_out(&mut peer, prompt, &result);
         let mut expected_params = params;
         expected_params["threadId"] = json!(THREAD);
@@ -142,12 +136,8 @@ fn a_goal_command_is_a_turn_that_reports_what_the_cli_has_done() {
 
 #[test]
 fn a_turn_for_a_goal_is_unasked() {
-    let mut peer = session();
-    carry_out(
-        &mut peer,
-        "/goal all tests pass",
-        &json!({"goal": goal("active")}),
-    );
+    let mut peer = session_with_commands();
+    set_goal(&mut peer);
     peer.over();
     // The same goal again is nothing new.
     peer.json(&updated("active"));
@@ -180,7 +170,7 @@ fn a_goal_that_the_cli_gives_up_is_a_warning() {
             "the goal is usage limited: all tests pass (`/goal resume` continues it)",
         ),
     ] {
-        let mut peer = session();
+        let mut peer = session_with_commands();
         peer.begin("again");
         peer.json(&turn_answer(request(&peer), "t2"));
         peer.json(&turn_started("t2"));
@@ -221,7 +211,7 @@ fn goals_of_other_threads_and_of_runs_are_not_reported() {
 #[test]
 fn a_goal_command_has_the_turn_that_the_cli_has_begun() {
     for started_first in [true, false] {
-        let mut peer = session();
+        let mut peer = session_with_commands();
         if started_first {
             peer.json(&turn_started("t2"));
         }
@@ -261,7 +251,7 @@ fn a_goal_that_is_paused_or_cleared_has_no_further_turn() {
             "The goal is cleared.",
         ),
     ] {
-        let mut peer = session();
+        let mut peer = session_with_commands();
         peer.json(&turn_started("t2"));
         peer.begin(prompt);
         let request = request(&peer);
@@ -280,7 +270,7 @@ fn a_goal_that_is_paused_or_cleared_has_no_further_turn() {
 
 #[test]
 fn an_interrupt_of_a_goal_command_is_one_of_its_turn() {
-    let mut peer = session();
+    let mut peer = session_with_commands();
     peer.begin("/goal all tests pass");
     let request = request(&peer);
     peer.command(SessionCommand::Interrupt);
@@ -295,7 +285,7 @@ fn an_interrupt_of_a_goal_command_is_one_of_its_turn() {
 
 #[test]
 fn a_goal_begins_once_the_cli_has_taken_a_changed_mode() {
-    let mut peer = session();
+    let mut peer = session_with_commands();
     let mode = SessionCommand::SetPermission(CommandId::new(7), PermissionMode::Plan);
     peer.command(mode);
     peer.begin("/goal all tests pass");
@@ -312,7 +302,7 @@ fn a_goal_begins_once_the_cli_has_taken_a_changed_mode() {
 
 #[test]
 fn an_interrupted_goal_command_ends_without_a_turn_in_plan_mode() {
-    let mut peer = session();
+    let mut peer = session_with_commands();
     let mode = SessionCommand::SetPermission(CommandId::new(7), PermissionMode::Plan);
     peer.command(mode);
     peer.begin("/goal all tests pass");
@@ -326,12 +316,8 @@ fn an_interrupted_goal_command_ends_without_a_turn_in_plan_mode() {
 
 #[test]
 fn a_session_that_is_cleared_pauses_its_goal() {
-    let mut peer = session();
-    carry_out(
-        &mut peer,
-        "/goal all tests pass",
-        &json!({"goal": goal("active")}),
-    );
+    let mut peer = session_with_commands();
+    set_goal(&mut peer);
     peer.over();
     peer.json(&turn_started("t2"));
     peer.methods();
@@ -348,7 +334,7 @@ fn a_session_that_is_cleared_pauses_its_goal() {
 
 #[test]
 fn a_turn_that_the_cli_began_ends_when_the_session_is_cleared() {
-    let mut peer = session();
+    let mut peer = session_with_commands();
     peer.json(&turn_started("t2"));
     peer.json(&delta("t2", "m1", "by the way"));
     assert_eq!(peer.session.turn(), Some(TurnOrigin::Unasked));
@@ -386,7 +372,7 @@ fn a_refused_goal_has_the_next_step_in_its_error() {
             "ephemeral thread does not support goals: 01a2",
         ),
     ] {
-        let mut peer = session();
+        let mut peer = session_with_commands();
         peer.begin(prompt);
         let error = json!({"code": -32600, "message": message});
         peer.json(&json!({"id": request(&peer), "error": error}));
@@ -394,7 +380,7 @@ fn a_refused_goal_has_the_next_step_in_its_error() {
         assert_eq!(result.errors[0].message, expected);
         assert_eq!(result.errors[0].kind, ErrorKind::Invalid);
     }
-    let mut peer = session();
+    let mut peer = session_with_commands();
     peer.begin("/goal edit");
     let (_, result) = peer.over();
     let expected = "prompt: /goal of Codex has no `edit` here: `/goal OBJECTIVE` replaces the goal";

@@ -4,17 +4,6 @@ use teamster_core::{Image, ImageSource, RunStatus};
 
 use super::*;
 
-/// Returns a session after its first turn, in which a prompt `/name` is a command.
-fn session() -> Peer {
-    let mut options = bypassing();
-    options.params.slash_commands = true;
-    let mut peer = open_session(&options);
-    peer.json(&turn_ended("t1", "completed"));
-    peer.end();
-    peer.written.clear();
-    peer
-}
-
 /// Answers the request that begins a review, and reports the turn that carries it out.
 fn begin(peer: &mut Peer) {
     let request = peer.written.last().unwrap()["id"].as_u64().unwrap();
@@ -51,7 +40,7 @@ fn a_review_is_a_turn_with_its_findings_as_the_answer() {
             json!({"type": "commit", "sha": "12ab", "title": null}),
         ),
     ] {
-        let mut peer = session();
+        let mut peer = session_with_commands();
         peer.begin(prompt);
         let expected = json!({"threadId": THREAD, "target": target});
         assert_eq!(peer.params("review/start"), &expected);
@@ -72,7 +61,7 @@ fn a_review_is_a_turn_with_its_findings_as_the_answer() {
 
 #[test]
 fn an_interrupt_of_a_review_names_the_turn_that_carries_it_out() {
-    let mut peer = session();
+    let mut peer = session_with_commands();
     peer.begin("/review");
     begin(&mut peer);
     peer.command(SessionCommand::Interrupt);
@@ -97,7 +86,7 @@ fn a_review_begins_once_the_cli_has_taken_a_changed_mode() {
         (json!({"result": {}}), Some("review/start")),
         (refused, None),
     ] {
-        let mut peer = session();
+        let mut peer = session_with_commands();
         let mode = SessionCommand::SetPermission(CommandId::new(7), PermissionMode::ReadOnly);
         peer.command(mode);
         peer.begin("/review");
@@ -130,7 +119,7 @@ fn a_review_with_a_wrong_target_is_refused() {
             "/review-commit of Codex needs a commit",
         ),
     ] {
-        let mut peer = session();
+        let mut peer = session_with_commands();
         peer.begin(prompt);
         let (_, result) = peer.over();
         assert_eq!(result.errors[0].message, format!("prompt: {problem}"));
@@ -141,7 +130,7 @@ fn a_review_with_a_wrong_target_is_refused() {
         media_type: "image/png".into(),
         source: ImageSource::Bytes(vec![0]),
     }];
-    let mut peer = session();
+    let mut peer = session_with_commands();
     peer.session.begin(with_image);
     peer.look();
     let (_, result) = peer.over();

@@ -82,9 +82,19 @@ fn run_ids_of(environ: &[u8]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use std::io::BufRead as _;
-    use std::process::{Command, Stdio};
+    use std::process::{Child, Command, Stdio};
 
     use super::*;
+
+    /// Starts a shell that waits for the end of its input.
+    fn waiting(shell: &mut Command) -> Child {
+        shell.args(["-c", "echo; read end"]);
+        shell.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = shell.spawn().unwrap();
+        let mut out = io::BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut String::new()).unwrap();
+        child
+    }
 
     #[test]
     fn runs_of_a_process_that_changes_its_program_are_found() {
@@ -101,15 +111,7 @@ mod tests {
 
     #[test]
     fn process_without_an_environment_is_not_waited_for() {
-        let mut child = Command::new("sh")
-            .args(["-c", "echo; read end"])
-            .env_clear()
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut out = io::BufReader::new(child.stdout.take().unwrap());
-        out.read_line(&mut String::new()).unwrap();
+        let mut child = waiting(Command::new("sh").env_clear());
         assert!(has_no_environment(child.id()));
         drop(child.stdin.take());
         child.wait().unwrap();
@@ -119,15 +121,7 @@ mod tests {
 
     #[test]
     fn an_environment_is_read_completely() {
-        let mut child = Command::new("sh")
-            .args(["-c", "echo; read end"])
-            .env("LONG", "x".repeat(100_000))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut out = io::BufReader::new(child.stdout.take().unwrap());
-        out.read_line(&mut String::new()).unwrap();
+        let mut child = waiting(Command::new("sh").env("LONG", "x".repeat(100_000)));
         let read = environ(child.id()).unwrap();
         assert!(read.len() > 100_000);
         assert_eq!(
