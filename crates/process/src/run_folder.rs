@@ -77,6 +77,7 @@ impl RunFolder {
         }))
     }
 
+    #[cfg(any(feature = "mcp-files", test))]
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
