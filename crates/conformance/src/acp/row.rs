@@ -253,8 +253,6 @@ fn page(rows: &[Row]) -> anyhow::Result<String> {
          - **setup**: the agent did not ask the mock model\n\n\
          `cold` is a process for each run, `hot` a turn of a session whose process is there already. `–` was not \
          played: fast-agent, openhands and vibe have played the scenarios in their columns only.\n\n\
-         The tokens of openhands and the commands of hermes are read since their rows were played: what is by teamster \
-         in these two rows was so before.\n\n\
          In `teamster acp PROVIDER` the provider is compared with a run of itself: all its scenarios are played, and \
          a difference that is [declared for it](conformance.md#declared-differences) is none.\n\n\
          In the table of an agent, a row has what differs for one reason, with an example of its first fact. \
