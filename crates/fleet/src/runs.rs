@@ -164,7 +164,7 @@ impl FleetRuns {
     }
 
     async fn view_of(&self, key: &RunKey, record: Record) -> Result<RunView, ServiceError> {
-        let record = self.without_void_claim(record).await?;
+        let record = self.without_stale_claim(record).await?;
         let is_started = record.state == State::Started;
         let mut is_silent = false;
         if is_started {
@@ -219,7 +219,7 @@ impl FleetRuns {
 
     /// Returns a record as it is shown: with the claim of a worker that does not report, a run waits as without one. The next
     /// worker puts it into the queue again.
-    async fn without_void_claim(&self, mut record: Record) -> Result<Record, ServiceError> {
+    async fn without_stale_claim(&self, mut record: Record) -> Result<Record, ServiceError> {
         if record.state == State::Claimed
             && matches!(self.reports(&record).await?, Reports::NotSince(_))
         {
