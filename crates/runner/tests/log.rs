@@ -304,6 +304,29 @@ fn damaged_lines_are_one_entry_and_nothing_else_is_lost() {
     }
 }
 
+#[test]
+fn damage_before_an_entry_is_not_reported_to_its_reader() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut run = accept(&Runs::at(dir.path()), "r");
+    for id in 1..=5 {
+        run.log.push(tool(id, "x"));
+    }
+    run.log.flush().unwrap();
+    let folder = run.folder.clone();
+    drop(run);
+    // Made by hand: an empty line after the first entry, and none with the number 4.
+    replace_line(&folder, 4, b"");
+    let file = folder.path().join("events.ndjson");
+    let log = fs::read_to_string(&file).unwrap();
+    fs::write(&file, log.replacen('\n', "\n\n", 1)).unwrap();
+    let all = entries(&folder, 0);
+    let numbers: Vec<_> = all.iter().map(|(seq, _)| *seq).collect();
+    assert_eq!(numbers, [1, 2, 3, 5]);
+    for (at, after) in numbers.into_iter().enumerate() {
+        assert_eq!(entries(&folder, after), all[at + 1..], "{after}");
+    }
+}
+
 /// Returns the number of bytes that this thread has read.
 #[cfg(target_os = "linux")]
 fn bytes_read() -> u64 {

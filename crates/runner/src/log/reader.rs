@@ -103,7 +103,10 @@ impl RunLogReader {
                 let line = (!is_known && LogLine::is_complete(json))
                     .then(|| LogLine::from_json(json.to_vec(), &self.run_id))
                     .flatten();
-                if line.is_none() && !is_known {
+                if is_known {
+                    // Damage before it was reported to who has it.
+                    self.damaged = false;
+                } else if line.is_none() {
                     attempts += 1;
                     if attempts < ATTEMPTS && !self.is_unchanged(searched + end + 1)? {
                         self.rewind();
