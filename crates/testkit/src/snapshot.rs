@@ -15,9 +15,6 @@
 //! done         completed exit=0
 //! ```
 //!
-//! The renderer destructures every event and every type of field, so that a new field does not compile until
-//! it is rendered or ignored here.
-//!
 //! The text is stored next to its recording as a snapshot of insta: a header, followed by the lines.
 
 #[cfg(feature = "conformance")]

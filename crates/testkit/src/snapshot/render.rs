@@ -7,9 +7,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::Value;
 use teamster_core::{
-    AgentError, AgentEvent, Done, ErrorEvent, FileChange, Id, McpServerStatus, McpTool, Notice,
-    PermissionEvent, Plan, PlanEntry, RateLimit, RawJson, Retract, Retry, SessionStarted, Text,
-    Thinking, ToolResult, ToolUse, TurnEnd, Unknown, Usage,
+    AgentError, AgentEvent, Id, McpServerStatus, RawJson, SessionStarted, ToolUse, Usage,
 };
 
 use super::quote::{hash, name, plain, quoted};
@@ -67,27 +65,17 @@ struct Delta<'a> {
 
 /// Returns the delta of an event that may be folded.
 fn delta(event: &AgentEvent) -> Option<Delta<'_>> {
-    let kind = event.type_name();
-    match event {
-        AgentEvent::Text(Text {
-            text,
-            message_id,
-            parent_tool_id,
-            ..
-        })
-        | AgentEvent::Thinking(Thinking {
-            text,
-            message_id,
-            parent_tool_id,
-            ..
-        }) => Some(Delta {
-            kind,
-            message: message_id.as_ref(),
-            parent: parent_tool_id.as_ref(),
-            text,
-        }),
-        _ => None,
-    }
+    let (message, parent, text) = match event {
+        AgentEvent::Text(e) => (&e.message_id, &e.parent_tool_id, &e.text),
+        AgentEvent::Thinking(e) => (&e.message_id, &e.parent_tool_id, &e.text),
+        _ => return None,
+    };
+    Some(Delta {
+        kind: event.type_name(),
+        message: message.as_ref(),
+        parent: parent.as_ref(),
+        text,
+    })
 }
 
 fn fold(events: &[AgentEvent], redactor: &mut Redactor, out: &mut String) {
@@ -101,228 +89,121 @@ fn fold(events: &[AgentEvent], redactor: &mut Redactor, out: &mut String) {
         .collect();
     let bytes: usize = texts.iter().map(String::len).sum();
     let hash = hash(texts.iter().map(String::as_str));
-    let mut line = Line::new(first.kind, redactor);
-    line.id_or_dash(IdKind::Message, first.message);
-    line.parent(first.parent);
+    let mut line = Line::of_delta(&first, redactor);
     line.word(format!("… {} more ({bytes} bytes, {hash})", events.len()));
     line.end(out);
 }
 
 fn event(event: &AgentEvent, redactor: &mut Redactor, out: &mut String) {
+    if let Some(delta) = delta(event) {
+        let mut line = Line::of_delta(&delta, redactor);
+        line.quoted(delta.text);
+        line.end(out);
+        return;
+    }
     let mut line = Line::new(event.type_name(), redactor);
     match event {
         AgentEvent::SessionStarted(e) => session(e, &mut line),
-        AgentEvent::Text(Text {
-            text,
-            message_id,
-            parent_tool_id,
-            ..
-        })
-        | AgentEvent::Thinking(Thinking {
-            text,
-            message_id,
-            parent_tool_id,
-            ..
-        }) => {
-            line.id_or_dash(IdKind::Message, message_id.as_ref());
-            line.parent(parent_tool_id.as_ref());
-            line.quoted(text);
-        }
-        AgentEvent::Retract(Retract { message_id, .. }) => {
-            line.id(IdKind::Message, message_id);
-        }
+        AgentEvent::Retract(e) => line.id(IdKind::Message, &e.message_id),
         AgentEvent::ToolUse(e) => tool_use(e, &mut line),
-        AgentEvent::ToolResult(e) => tool_result(e, &mut line),
-        AgentEvent::FileChange(e) => file_change(e, &mut line),
-        AgentEvent::Plan(Plan { entries, .. }) => {
-            for PlanEntry {
-                content, status, ..
-            } in entries
-            {
-                line.word(format!("[{}]", word(status)));
-                line.quoted(content);
+        AgentEvent::ToolResult(e) => {
+            line.id(IdKind::Tool, &e.tool_id);
+            line.parent(e.parent_tool_id.as_ref());
+            line.word(match e.is_error {
+                Some(true) => "error",
+                Some(false) => "ok",
+                None => "-",
+            });
+            line.quoted(&e.output);
+        }
+        AgentEvent::FileChange(e) => {
+            line.word(word(&e.change));
+            line.quoted(&e.path);
+            line.id_or_dash(IdKind::Tool, e.tool_id.as_ref());
+        }
+        AgentEvent::Plan(e) => {
+            for entry in &e.entries {
+                line.word(format!("[{}]", word(&entry.status)));
+                line.quoted(&entry.content);
             }
         }
-        AgentEvent::Permission(e) => permission(e, &mut line),
+        AgentEvent::Permission(e) => {
+            line.word(word(&e.decision));
+            line.word(name(&e.tool_name));
+            line.id_or_dash(IdKind::Tool, e.tool_id.as_ref());
+            line.quoted_if_some(e.reason.as_deref());
+        }
         AgentEvent::Usage(e) => {
             line.word(usage_words(&e.usage));
             if let Some(cost) = e.cost_usd {
                 line.word(usd(cost));
             }
         }
-        AgentEvent::Retry(e) => retry(e, &mut line),
-        AgentEvent::RateLimit(e) => rate_limit(e, &mut line),
+        AgentEvent::Retry(e) => {
+            let max = or_dash(e.max_attempts, |max| max.to_string());
+            line.word(format!("{}/{max}", e.attempt));
+            let delay = e.delay_ms.map(|ms| line.redactor.wait(ms));
+            line.named("delay", delay);
+            line.error(&e.error);
+        }
+        AgentEvent::RateLimit(e) => {
+            line.word(name(&e.status));
+            line.named("kind", e.kind.as_deref().map(name));
+            line.named("utilization", e.utilization);
+            line.resets_at(e.resets_at_ms);
+        }
         AgentEvent::Notice(e) => {
-            let Notice {
-                level,
-                message,
-                source,
-                code,
-                ..
-            } = &**e;
-            line.word(word(level));
-            line.word(word(source));
-            line.named("code", code.as_ref().map(word));
-            line.quoted(message);
+            line.word(word(&e.level));
+            line.word(word(&e.source));
+            line.named("code", e.code.as_ref().map(word));
+            line.quoted(&e.message);
         }
-        AgentEvent::Unknown(Unknown { native, .. }) => {
-            line.word(shape(native));
+        AgentEvent::Unknown(e) => line.word(shape(&e.native)),
+        AgentEvent::TurnEnd(e) => {
+            line.word(if e.is_error { "error" } else { "ok" });
+            line.word(or_dash(e.stop_reason.as_deref(), name));
+            line.word(or_dash(e.usage.as_ref(), usage_words));
+            line.word(or_dash(e.cost_usd, usd));
         }
-        AgentEvent::TurnEnd(e) => turn_end(e, &mut line),
-        AgentEvent::Error(e) => {
-            let ErrorEvent { error, .. } = &**e;
-            line.error(error);
-        }
-        AgentEvent::Done(Done { result, .. }) => {
-            result::status(result, &mut line);
-        }
-        // `AgentEvent` is `#[non_exhaustive]` and defined in another crate.
-        other => {
-            line.json(&serde_json::to_value(other).unwrap_or_default());
-        }
+        AgentEvent::Error(e) => line.error(&e.error),
+        AgentEvent::Done(e) => result::status(&e.result, &mut line),
+        other => line.json(&serde_json::to_value(other).unwrap_or_default()),
     }
     line.end(out);
-    if let AgentEvent::Done(Done { result, .. }) = event {
-        result::fields(result, redactor, out);
+    if let AgentEvent::Done(e) = event {
+        result::fields(&e.result, redactor, out);
     }
 }
 
 fn session(event: &SessionStarted, line: &mut Line) {
-    let SessionStarted {
-        session_id,
-        model,
-        tools,
-        mcp_servers,
-        ..
-    } = event;
-    line.id(IdKind::Session, session_id);
-    line.named("model", model.as_deref().map(name));
-    let tools = tools.as_ref();
+    line.id(IdKind::Session, &event.session_id);
+    line.named("model", event.model.as_deref().map(name));
+    let tools = event.tools.as_ref();
     line.named(
         "tools",
         tools.map(|tools| format!("{}[{}]", tools.len(), plain(&tools.join(" ")))),
     );
-    let servers = mcp_servers.as_ref().map(|servers| {
-        let servers = servers.iter().map(
-            |McpServerStatus {
-                 name: server,
-                 status,
-                 ..
-             }| { format!("{}:{}", name(server), name(status)) },
-        );
-        format!("[{}]", servers.collect::<Vec<_>>().join(" "))
+    let servers = event.mcp_servers.as_ref().map(|servers| {
+        let server = |it: &McpServerStatus| format!("{}:{}", name(&it.name), name(&it.status));
+        format!(
+            "[{}]",
+            servers.iter().map(server).collect::<Vec<_>>().join(" ")
+        )
     });
     line.named("mcp", servers);
 }
 
 fn tool_use(event: &ToolUse, line: &mut Line) {
-    let ToolUse {
-        tool_name,
-        tool_id,
-        input,
-        kind,
-        mcp,
-        parent_tool_id,
-        ..
-    } = event;
-    line.id(IdKind::Tool, tool_id);
-    line.parent(parent_tool_id.as_ref());
-    line.word(name(tool_name));
-    line.word(word(kind));
+    line.id(IdKind::Tool, &event.tool_id);
+    line.parent(event.parent_tool_id.as_ref());
+    line.word(name(&event.tool_name));
+    line.word(word(&event.kind));
+    let mcp = event.mcp.as_ref();
     line.named(
         "mcp",
-        mcp.as_ref()
-            .map(|McpTool { server, tool, .. }| format!("{}/{}", name(server), name(tool))),
+        mcp.map(|it| format!("{}/{}", name(&it.server), name(&it.tool))),
     );
-    line.json(input);
-}
-
-fn tool_result(event: &ToolResult, line: &mut Line) {
-    let ToolResult {
-        tool_id,
-        output,
-        is_error,
-        parent_tool_id,
-        ..
-    } = event;
-    line.id(IdKind::Tool, tool_id);
-    line.parent(parent_tool_id.as_ref());
-    line.word(match is_error {
-        Some(true) => "error",
-        Some(false) => "ok",
-        None => "-",
-    });
-    line.quoted(output);
-}
-
-fn file_change(event: &FileChange, line: &mut Line) {
-    let FileChange {
-        path,
-        change,
-        tool_id,
-        ..
-    } = event;
-    line.word(word(change));
-    line.quoted(path);
-    line.id_or_dash(IdKind::Tool, tool_id.as_ref());
-}
-
-fn permission(event: &PermissionEvent, line: &mut Line) {
-    let PermissionEvent {
-        tool_name,
-        tool_id,
-        decision,
-        reason,
-        ..
-    } = event;
-    line.word(word(decision));
-    line.word(name(tool_name));
-    line.id_or_dash(IdKind::Tool, tool_id.as_ref());
-    line.quoted_if_some(reason.as_deref());
-}
-
-fn retry(event: &Retry, line: &mut Line) {
-    let Retry {
-        attempt,
-        max_attempts,
-        delay_ms,
-        error,
-        ..
-    } = event;
-    let max = max_attempts.map_or_else(|| "-".to_owned(), |max| max.to_string());
-    line.word(format!("{attempt}/{max}"));
-    let delay = delay_ms.map(|ms| line.redactor.wait(ms));
-    line.named("delay", delay);
-    line.error(error);
-}
-
-fn rate_limit(event: &RateLimit, line: &mut Line) {
-    let RateLimit {
-        status,
-        resets_at_ms,
-        kind,
-        utilization,
-        ..
-    } = event;
-    line.word(name(status));
-    line.named("kind", kind.as_deref().map(name));
-    line.named("utilization", utilization.as_ref());
-    let resets_at_ms = resets_at_ms.map(|ms| line.redactor.time(ms));
-    line.named("resetsAt", resets_at_ms);
-}
-
-fn turn_end(event: &TurnEnd, line: &mut Line) {
-    let TurnEnd {
-        stop_reason,
-        is_error,
-        usage,
-        cost_usd,
-        ..
-    } = event;
-    line.word(if *is_error { "error" } else { "ok" });
-    line.word(stop_reason.as_deref().map_or_else(|| "-".into(), name));
-    line.word(usage.as_ref().map_or_else(|| "-".into(), usage_words));
-    line.word(cost_usd.map_or_else(|| "-".into(), usd));
+    line.json(&event.input);
 }
 
 /// Returns the shape of an unknown line: `type/subtype` and the other keys.
@@ -340,19 +221,9 @@ fn shape(native: &RawJson) -> String {
         let _ = write!(out, "/{}", name(subtype));
     }
     let keys = object.keys().map(String::as_str);
-    let keys: Vec<_> = keys.filter(|k| !matches!(*k, "type" | "subtype")).collect();
-    let _ = write!(out, " {{{}}}", quote_keys(&keys));
+    let keys = keys.filter(|k| !matches!(*k, "type" | "subtype")).map(name);
+    let _ = write!(out, " {{{}}}", plain(&keys.collect::<Vec<_>>().join(",")));
     out
-}
-
-fn quote_keys(keys: &[&str]) -> String {
-    plain(
-        &keys
-            .iter()
-            .map(|key| name(key))
-            .collect::<Vec<_>>()
-            .join(","),
-    )
 }
 
 /// Returns the wire name of an enum's value.
@@ -365,25 +236,17 @@ pub(super) fn word<T: Serialize>(value: &T) -> String {
 }
 
 pub(super) fn usage_words(usage: &Usage) -> String {
-    let Usage {
-        input_tokens,
-        output_tokens,
-        cache_read_tokens,
-        cache_write_tokens,
-        reasoning_tokens,
-        ..
-    } = usage;
     let figures = [
-        ("in", input_tokens),
-        ("out", output_tokens),
-        ("cacheRead", cache_read_tokens),
-        ("cacheWrite", cache_write_tokens),
-        ("reasoning", reasoning_tokens),
+        ("in", usage.input_tokens),
+        ("out", usage.output_tokens),
+        ("cacheRead", usage.cache_read_tokens),
+        ("cacheWrite", usage.cache_write_tokens),
+        ("reasoning", usage.reasoning_tokens),
     ];
     let known = figures
         .iter()
-        .filter_map(|(name, figure)| figure.map(|f| format!("{name}={f}")));
-    let known: Vec<_> = known.collect();
+        .filter_map(|(name, figure)| figure.map(|f| format!("{name}={f}")))
+        .collect::<Vec<_>>();
     if known.is_empty() {
         "{}".to_owned()
     } else {
@@ -398,6 +261,11 @@ pub(super) fn usd(amount: f64) -> String {
     format!("${amount}")
 }
 
+/// Returns the words of a value, or `-` without one.
+pub(super) fn or_dash<T>(value: Option<T>, words: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| "-".to_owned(), words)
+}
+
 /// Builder of one snapshot line.
 pub(super) struct Line<'a> {
     text: String,
@@ -408,6 +276,13 @@ impl<'a> Line<'a> {
     pub(super) fn new(head: &str, redactor: &'a mut Redactor) -> Self {
         let text = format!("{head:<12}");
         Self { text, redactor }
+    }
+
+    fn of_delta(delta: &Delta, redactor: &'a mut Redactor) -> Self {
+        let mut line = Self::new(delta.kind, redactor);
+        line.id_or_dash(IdKind::Message, delta.message);
+        line.parent(delta.parent);
+        line
     }
 
     pub(super) fn word(&mut self, word: impl AsRef<str>) {
@@ -457,23 +332,22 @@ impl<'a> Line<'a> {
     }
 
     pub(super) fn error(&mut self, error: &AgentError) {
-        let AgentError {
-            message,
-            code,
-            kind,
-            retryable,
-            retry_after_ms,
-            resets_at_ms,
-            ..
-        } = error;
-        self.word(word(code));
-        self.word(word(kind));
-        self.word(if *retryable { "retryable" } else { "final" });
-        let retry_after = retry_after_ms.map(|ms| self.redactor.wait(ms));
+        self.word(word(&error.code));
+        self.word(word(&error.kind));
+        self.word(if error.retryable {
+            "retryable"
+        } else {
+            "final"
+        });
+        let retry_after = error.retry_after_ms.map(|ms| self.redactor.wait(ms));
         self.named("retryAfter", retry_after);
-        let resets_at_ms = resets_at_ms.map(|ms| self.redactor.time(ms));
-        self.named("resetsAt", resets_at_ms);
-        self.quoted(message);
+        self.resets_at(error.resets_at_ms);
+        self.quoted(&error.message);
+    }
+
+    fn resets_at(&mut self, at_ms: Option<u64>) {
+        let at = at_ms.map(|ms| self.redactor.time(ms));
+        self.named("resetsAt", at);
     }
 
     pub(super) fn redactor(&mut self) -> &mut Redactor {
