@@ -52,6 +52,12 @@ impl Servers {
                 .unwrap_or_else(|_| Err("its task failed".to_owned()));
             let status = match started {
                 Ok(client) => {
+                    notices.extend(client.left_out().map(|tools| {
+                        let name = &server.name;
+                        format!(
+                            "the MCP server {name} has malformed tools, which are left out: {tools}"
+                        )
+                    }));
                     servers.add(server, client);
                     "connected"
                 }

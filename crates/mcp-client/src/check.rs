@@ -6,9 +6,9 @@ use teamster_core::text::{excerpt, one_line};
 use teamster_core::time::millis;
 use teamster_core::{McpServer, McpTools, McpTransport};
 
-use crate::client::ServerTool;
 use crate::options::ConnectOptions;
 use crate::probe::probe;
+use crate::tool_list::ServerTool;
 
 /// The maximum length of a server's text in a report, in bytes.
 const LONGEST_TEXT: usize = 300;
@@ -123,6 +123,9 @@ pub async fn check(
             let (name, version) = answer.server.unzip();
             report.server_name = name.map(|it| text(&it));
             report.server_version = version.map(|it| text(&it));
+            let left_out = answer.left_out;
+            let warning = left_out.map(|tools| format!("malformed tools are left out: {tools}"));
+            report.warnings.extend(warning);
             let unknown = unknown_tools(&server.tools, &answer.tools);
             report.warnings.extend(unknown);
             let tools = answer.tools.iter();

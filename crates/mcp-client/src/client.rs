@@ -1,10 +1,8 @@
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::error::Error;
 
 use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation,
-    PaginatedRequestParams, ProtocolVersion,
+    CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, ProtocolVersion,
 };
 use rmcp::service::RunningService;
 use rmcp::transport::IntoTransport;
@@ -17,10 +15,9 @@ use tokio::time::timeout;
 use crate::error::{ClientError, Method};
 use crate::http;
 use crate::options::{ConnectOptions, Protocol};
+use crate::output;
 use crate::process::{EXIT_GRACE, Process};
-
-/// Maximum number of listed tools. A longer list is taken for an endless one.
-const MOST_TOOLS: usize = 10_000;
+use crate::tool_list::{ServerTool, ToolList, list_tools};
 
 type Service = RunningService<RoleClient, ClientConfig>;
 
@@ -30,40 +27,7 @@ pub struct Client {
     /// The process of the server, or `None` over HTTP.
     process: Option<Process>,
     secrets: Secrets,
-    tools: Vec<ServerTool>,
-}
-
-/// A tool of a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ServerTool {
-    /// Name of the tool, without the server's.
-    pub name: String,
-    /// Description, if the server has one.
-    pub description: Option<String>,
-    /// JSON Schema of the input.
-    pub input_schema: Value,
-}
-
-impl ServerTool {
-    /// Creates a tool whose input is any object.
-    pub fn new(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            description: None,
-            input_schema: serde_json::json!({"type": "object"}),
-        }
-    }
-}
-
-impl From<rmcp::model::Tool> for ServerTool {
-    fn from(tool: rmcp::model::Tool) -> Self {
-        Self {
-            name: tool.name.into_owned(),
-            description: tool.description.map(Cow::into_owned),
-            input_schema: Value::Object((*tool.input_schema).clone()),
-        }
-    }
+    list: ToolList,
 }
 
 /// Result of a tool call.
@@ -112,7 +76,7 @@ impl From<ClientError> for FailedConnection {
 }
 
 // Omits the server's environment variables.
-teamster_core::debug_fields!(Client { tools });
+teamster_core::debug_fields!(Client { list });
 
 impl Client {
     /// Starts a server, or connects to its address, and lists its tools.
@@ -143,12 +107,12 @@ impl Client {
         let (mut process, messages, stdin) =
             Process::start(server, options).map_err(|error| Box::new(error.into()))?;
         let mut error = match begin((messages, stdin), options).await {
-            Ok((service, tools)) => {
+            Ok((service, list)) => {
                 return Ok(Self {
                     service,
                     process: Some(process),
                     secrets,
-                    tools,
+                    list,
                 });
             }
             Err(error) => error,
@@ -177,13 +141,13 @@ impl Client {
     ) -> Result<Self, ClientError> {
         let secrets = Secrets::of([server]);
         let transport = http::transport(url, headers, options.limit)?;
-        let (service, tools) = (begin(transport, options).await)
+        let (service, list) = (begin(transport, options).await)
             .map_err(|error| error.hidden(|text| secrets.hide(text.to_owned())))?;
         Ok(Self {
             service,
             process: None,
             secrets,
-            tools,
+            list,
         })
     }
 
@@ -203,7 +167,15 @@ impl Client {
 
     /// Returns the tools in the server's order.
     pub fn tools(&self) -> &[ServerTool] {
-        &self.tools
+        &self.list.tools
+    }
+
+    /// Returns the tools that were left out because their definition is malformed, each with the reason, in one line
+    /// with the server's secrets hidden.
+    pub fn left_out(&self) -> Option<String> {
+        let left_out = &self.list.left_out;
+        let line = || output::text(&self.secrets.hide(left_out.join(", ")));
+        (!left_out.is_empty()).then(line)
     }
 
     /// Returns the first line on stdout that was not a message, with the server's secrets hidden.
@@ -253,7 +225,7 @@ impl Client {
 async fn begin<E, A>(
     transport: impl IntoTransport<RoleClient, E, A>,
     options: &ConnectOptions,
-) -> Result<(Service, Vec<ServerTool>), ClientError>
+) -> Result<(Service, ToolList), ClientError>
 where
     E: Error + Send + Sync + 'static,
 {
@@ -271,7 +243,7 @@ async fn talk<E, A>(
     transport: impl IntoTransport<RoleClient, E, A>,
     method: &mut Method,
     options: &ConnectOptions,
-) -> Result<(Service, Vec<ServerTool>), ClientError>
+) -> Result<(Service, ToolList), ClientError>
 where
     E: Error + Send + Sync + 'static,
 {
@@ -296,32 +268,14 @@ where
     waits_for(*method);
     let about = service.peer_info();
     if about.is_none_or(|info| info.capabilities.tools.is_none()) {
-        return Ok((service, Vec::new()));
+        return Ok((service, ToolList::default()));
     }
-    match tools(&service).await {
-        Ok(tools) => Ok((service, tools)),
+    match list_tools(&service).await {
+        Ok(list) => Ok((service, list)),
         Err(error) => {
             let _ = service.close().await;
             Err(error)
         }
-    }
-}
-
-async fn tools(client: &rmcp::service::Peer<RoleClient>) -> Result<Vec<ServerTool>, ClientError> {
-    let mut tools = Vec::new();
-    let mut cursor = None;
-    loop {
-        let page = PaginatedRequestParams::default().with_cursor(cursor.clone());
-        let page = (client.list_tools(Some(page)).await)
-            .map_err(|error| ClientError::of(Method::ListTools, &error))?;
-        tools.extend(page.tools.into_iter().map(ServerTool::from));
-        if page.next_cursor.is_none() {
-            return Ok(tools);
-        }
-        if tools.len() > MOST_TOOLS || page.next_cursor == cursor {
-            return Err(ClientError::EndlessTools);
-        }
-        cursor = page.next_cursor;
     }
 }
 

@@ -20,12 +20,14 @@ mod options;
 mod output;
 mod probe;
 mod process;
+mod tool_list;
 
 pub use check::{ReportedTool, ServerReport, ServerState, check};
-pub use client::{CallResult, Client, FailedConnection, ServerTool};
+pub use client::{CallResult, Client, FailedConnection};
 pub use error::{ClientError, Method};
 pub use options::{ConnectOptions, Protocol};
 pub use probe::{ProbeAnswer, Probed, probe};
+pub use tool_list::ServerTool;
 
 /// The example of the README compiles.
 #[cfg(doctest)]

@@ -1,9 +1,10 @@
 use teamster_core::McpServer;
 use teamster_core::provider::Secrets;
 
-use crate::client::{Client, ServerTool};
+use crate::client::Client;
 use crate::error::ClientError;
 use crate::options::{ConnectOptions, Protocol};
+use crate::tool_list::ServerTool;
 
 /// Answer of a server to a probe. Texts have the server's secrets hidden.
 #[derive(Debug, Clone, Default)]
@@ -15,6 +16,8 @@ pub struct ProbeAnswer {
     pub protocol: Option<String>,
     /// Tools of the server. Their schemas are unchanged.
     pub tools: Vec<ServerTool>,
+    /// The tools that were left out because their definition is malformed, each with the reason, in one line.
+    pub left_out: Option<String>,
 }
 
 /// Result of a probe.
@@ -78,6 +81,7 @@ pub async fn probe(server: &McpServer, options: &ConnectOptions) -> Probed {
         server: client.server_info(),
         protocol: client.protocol_version(),
         tools: tools.collect(),
+        left_out: client.left_out(),
     };
     let garbage = client.garbage();
     client.end().await;

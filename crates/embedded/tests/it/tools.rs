@@ -213,3 +213,34 @@ async fn servers_give_tools_and_a_broken_one_is_a_warning() {
     });
     assert!(warned);
 }
+
+// Made by hand.
+const MALFORMED_TOOL: &str = r#"read -r _
+echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}'
+read -r _; read -r _
+echo '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"bad","inputSchema":"none"},{"name":"good","inputSchema":{}}]}}'
+read -r _
+echo '{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"works"}]}}'
+cat > /dev/null
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn malformed_tool_of_a_server_is_a_notice() {
+    let call = "[[turn]]\nparts = [{ mcp = { server = \"s\", tool = \"good\" } }]\n";
+    let stage = Stage::new(&format!("{call}{DONE}")).await;
+    let mut params = stage.params(MODELS[1], "Ask the server.");
+    params.mcp_servers = vec![McpServer::stdio("s", "sh", ["-c", MALFORMED_TOOL])];
+    let (result, events) = stage.play(params).await;
+    assert_eq!(result.text, "Done.", "{:?}", result.errors);
+    assert_eq!(results(&events), [(false, "works".to_owned())]);
+    let notices = events.iter().filter_map(|event| match event {
+        AgentEvent::Notice(notice) => Some(notice.message.as_str()),
+        _ => None,
+    });
+    assert_eq!(
+        notices.collect::<Vec<_>>(),
+        [
+            "the MCP server s has malformed tools, which are left out: bad (its `inputSchema` is not an object)"
+        ]
+    );
+}

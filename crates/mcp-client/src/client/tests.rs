@@ -84,6 +84,49 @@ async fn a_failed_start_is_data() {
     assert_eq!(error, ClientError::NoDirectory { path });
 }
 
+// Made by hand: definitions that generators of servers get wrong, on two pages.
+const MALFORMED_TOOLS: &str = r#"echo '{"jsonrpc":"2.0","id":1,"result":{"nextCursor":"2","tools":[
+{"name":"a","inputSchema":{"type":"object"}},{"name":"b","inputSchema":"none"},{"name":"c"},
+{"inputSchema":{"type":"object"}},{"name":"sk-secret","inputSchema":[]}]}}' | tr -d '\n'; echo
+read -r _
+echo '{"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"d","description":"D","annotations":7,"inputSchema":{}}]}}'
+cat > /dev/null
+"#;
+
+#[tokio::test]
+async fn malformed_tool_leaves_the_others_usable() {
+    let server = server(&format!("{INITIALIZED}{MALFORMED_TOOLS}"));
+    let options = ConnectOptions::default().limit(LIMIT);
+    let client = Client::connect(&server, &options).await.unwrap();
+    let mut last = ServerTool::new("d");
+    last.description = Some("D".to_owned());
+    last.input_schema = serde_json::json!({});
+    assert_eq!(client.tools(), [ServerTool::new("a"), last]);
+    let left_out = "b (its `inputSchema` is not an object), c (it has no `inputSchema`), number 4 (it has no `name`), \
+                    … (its `inputSchema` is not an object)";
+    assert_eq!(client.left_out().as_deref(), Some(left_out));
+    client.end().await;
+
+    let report = crate::check(&server, options, None).await;
+    assert_eq!(report.problem, None);
+    assert_eq!(
+        report.warnings,
+        [format!("malformed tools are left out: {left_out}")]
+    );
+}
+
+#[tokio::test]
+async fn list_without_tools_is_malformed() {
+    let script = format!(
+        "{INITIALIZED}echo '{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"tools\":7}}}}'; cat"
+    );
+    let method = Method::ListTools;
+    assert_eq!(
+        failed(&server(&script), LIMIT).await.error,
+        ClientError::Malformed { method }
+    );
+}
+
 #[tokio::test]
 async fn a_server_that_ends_in_a_call_is_no_hang() {
     let script = format!("{INITIALIZED}{ONE_TOOL}");
@@ -92,6 +135,7 @@ async fn a_server_that_ends_in_a_call_is_no_hang() {
     let info = ("half".to_owned(), "1".to_owned());
     assert_eq!(client.server_info(), Some(info));
     assert_eq!(client.tools(), [ServerTool::new("a")]);
+    assert_eq!(client.left_out(), None);
     let called = timeout(LIMIT, client.call("a", None)).await.unwrap();
     let ended = ClientError::Ended {
         method: Method::CallTool,
