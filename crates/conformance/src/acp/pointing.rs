@@ -274,8 +274,13 @@ mod tests {
         let table = "name = 'x'\npackages = ['x==1']\npython = '3.12'\ncommand = 'x-acp'\n\
                      env = { A = '{url}/v1' }\nfiles = { 'c.toml' = 'u = \"{url}\"' }";
         let named: Named = toml::from_str(table).unwrap();
-        let spec = Spec::new("x-acp", Some(&named), &AcpArgs::default()).unwrap();
+        let args = AcpArgs {
+            model: Some("m".to_owned()),
+            ..AcpArgs::default()
+        };
+        let spec = Spec::new("x-acp", Some(&named), &args).unwrap();
         let pointing = spec.point_at("http://h:1");
+        assert_eq!(pointing.model.as_deref(), Some("m"));
         assert_eq!(pointing.env, [("A".to_owned(), "http://h:1/v1".to_owned())]);
         assert_eq!(pointing.files[0].content, "u = \"http://h:1\"");
     }
@@ -286,20 +291,5 @@ mod tests {
         assert_eq!(known("teamster acp embedded"), Some(Cli::Embedded));
         assert_eq!(known("my-agent --acp"), None);
         assert_eq!(known("'"), None);
-    }
-
-    #[test]
-    fn the_address_stands_where_it_is_wanted() {
-        let spec = Spec {
-            name: "x".into(),
-            cli: None,
-            env: vec![("A".into(), "{url}/v1".into())],
-            files: vec![("c.json".into(), "{\"u\": \"{url}\"}".into())],
-            model: Some("m".into()),
-        };
-        let pointing = spec.point_at("http://h:1");
-        assert_eq!(pointing.env, [("A".to_owned(), "http://h:1/v1".to_owned())]);
-        assert_eq!(pointing.files[0].content, "{\"u\": \"http://h:1\"}");
-        assert_eq!(pointing.model.as_deref(), Some("m"));
     }
 }

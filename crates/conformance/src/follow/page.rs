@@ -116,14 +116,7 @@ fn of_cli(
 }
 
 fn cell(row: Option<&Row>) -> String {
-    let word = |cell: &Option<Cell>| {
-        let cell = cell.as_ref()?;
-        Some(match (cell.differs.is_empty(), cell.otherwise.is_empty()) {
-            (false, _) => "differs",
-            (true, false) => "otherwise",
-            (true, true) => "same",
-        })
-    };
+    let word = |cell: &Option<Cell>| cell.as_ref().map(Cell::word);
     let none = || "-".to_owned();
     let Some(row) = row else { return none() };
     match (word(&row.cold), word(&row.live)) {
@@ -220,12 +213,7 @@ fn shape(name: &str) -> String {
 fn otherwise(version: &Version) -> BTreeMap<&str, BTreeSet<&str>> {
     let mut facts: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (scenario, row) in &version.scenarios {
-        for fact in row
-            .cold
-            .iter()
-            .chain(&row.live)
-            .flat_map(|it| &it.otherwise)
-        {
+        for fact in row.cells().flat_map(|it| &it.otherwise) {
             facts.entry(fact).or_default().insert(scenario);
         }
     }
@@ -236,7 +224,7 @@ fn otherwise(version: &Version) -> BTreeMap<&str, BTreeSet<&str>> {
 fn declared(version: &Version) -> BTreeMap<&str, (&str, BTreeSet<&str>)> {
     let mut declared: BTreeMap<&str, (&str, BTreeSet<&str>)> = BTreeMap::new();
     for (scenario, row) in &version.scenarios {
-        for (name, why) in row.cold.iter().chain(&row.live).flat_map(|it| &it.declared) {
+        for (name, why) in row.cells().flat_map(|it| &it.declared) {
             let seen = declared.entry(name).or_insert((why, BTreeSet::new()));
             seen.1.insert(scenario);
         }

@@ -26,7 +26,7 @@ impl State {
             return Self::Broken;
         }
         let rows = version.scenarios.values();
-        let mut cells = rows.flat_map(|row| row.cold.iter().chain(&row.live));
+        let mut cells = rows.flat_map(Row::cells);
         let named = match &version.schema {
             Schema::Read { lacking, since, .. } => {
                 !lacking.is_empty() || since.as_ref().is_some_and(|(_, new)| !new.is_empty())
@@ -100,6 +100,18 @@ fn page(
         }
     }
     Ok(page)
+}
+
+/// Returns what is said of a version as soon as it was played.
+pub(super) fn of_version(
+    id: &str,
+    name: &str,
+    version: &Version,
+) -> Result<String, std::fmt::Error> {
+    let (reference, state) = (&version.reference, State::of(version).word());
+    let mut text = format!("{id} {name}, compared with {reference}: {state}\n");
+    details(&mut text, version)?;
+    Ok(text)
 }
 
 /// Writes the facts of the stories, the lines and the names in which a version is not as before.

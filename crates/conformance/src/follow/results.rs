@@ -6,8 +6,6 @@ use std::path::PathBuf;
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
 
-use super::shape::Changes;
-
 /// Result of a version in a scenario, in one of the two ways.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Cell {
@@ -19,6 +17,17 @@ pub(super) struct Cell {
     /// Names and reasons of the differences that occurred and are declared for some versions only.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) declared: BTreeMap<String, String>,
+}
+
+impl Cell {
+    /// Returns the word for it in tables.
+    pub(super) fn word(&self) -> &'static str {
+        match (self.differs.is_empty(), self.otherwise.is_empty()) {
+            (false, _) => "differs",
+            (true, false) => "otherwise",
+            (true, true) => "same",
+        }
+    }
 }
 
 /// Results of a version in a scenario.
@@ -34,10 +43,14 @@ pub(super) struct Row {
 }
 
 impl Row {
+    /// Returns the results of both ways.
+    pub(super) fn cells(&self) -> impl Iterator<Item = &Cell> {
+        self.cold.iter().chain(&self.live)
+    }
+
     /// Returns whether a story differs.
     pub(super) fn differs(&self) -> bool {
-        let mut cells = self.cold.iter().chain(&self.live);
-        cells.any(|cell| !cell.differs.is_empty())
+        self.cells().any(|cell| !cell.differs.is_empty())
     }
 
     /// Replaces the results by those of a second play. Unknown lines of the first one stay: no busy machine causes them.
@@ -86,25 +99,6 @@ impl ShapeChanges {
         self.new.append(&mut other.new);
         self.changed.append(&mut other.changed);
         self.vanished.append(&mut other.vanished);
-    }
-}
-
-impl From<Changes> for ShapeChanges {
-    fn from(changes: Changes) -> Self {
-        let all = |lines: BTreeSet<String>, fields: BTreeMap<String, BTreeSet<String>>| {
-            let lines = lines.into_iter().map(|line| format!("line {line}"));
-            let fields = fields.into_iter().map(|(field, kinds)| {
-                let kinds: Vec<_> = kinds.into_iter().collect();
-                format!("field {field} of {}", kinds.join(", "))
-            });
-            lines.chain(fields).collect()
-        };
-        Self {
-            unknown: BTreeSet::new(),
-            new: all(changes.new_lines, changes.new_fields),
-            changed: changes.changed,
-            vanished: all(changes.vanished_lines, changes.vanished_fields),
-        }
     }
 }
 

@@ -25,24 +25,14 @@ pub(super) fn names(
     unpacked: &Path,
 ) -> Result<BTreeSet<String>, String> {
     let found = match cli {
-        Cli::Claude => all_of(modules, "claude-code", is_program, |bytes| {
-            zod::lines(&bytes)
-        }),
+        Cli::Claude => all_of(modules, "claude-code", is_program, zod::lines),
         Cli::Codex => AppServer::of(program).map(|found| found.names),
-        Cli::Copilot => all_of(modules, "copilot", is_event_schema, |bytes| {
-            of_json_schema(&bytes)
-        })
-        .and_then(|names| {
-            if names.is_empty() {
-                all_of(unpacked, "", is_event_schema, |bytes| {
-                    of_json_schema(&bytes)
-                })
-            } else {
-                Ok(names)
-            }
-        }),
-        Cli::Gemini => all_of(modules, "gemini-cli", is_script, |bytes| of_enum(&bytes)),
-        Cli::OpenCode => all_of(modules, "opencode", is_program, |bytes| of_updates(&bytes)),
+        Cli::Copilot => match all_of(modules, "copilot", is_event_schema, of_json_schema) {
+            Ok(names) if names.is_empty() => all_of(unpacked, "", is_event_schema, of_json_schema),
+            found => found,
+        },
+        Cli::Gemini => all_of(modules, "gemini-cli", is_script, of_enum),
+        Cli::OpenCode => all_of(modules, "opencode", is_program, of_updates),
         _ => return Err("not read".to_owned()),
     };
     match found {
@@ -144,7 +134,7 @@ fn all_of(
     folder: &Path,
     package: &str,
     wanted: fn(&Path) -> bool,
-    read: impl Fn(Vec<u8>) -> BTreeSet<String>,
+    read: fn(&[u8]) -> BTreeSet<String>,
 ) -> anyhow::Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     if !folder.exists() {
@@ -152,7 +142,7 @@ fn all_of(
     }
     for path in files(folder)? {
         if path.to_string_lossy().contains(package) && wanted(&path) {
-            names.extend(read(fs::read(&path)?));
+            names.extend(read(&fs::read(&path)?));
         }
     }
     Ok(names)
@@ -174,7 +164,7 @@ fn is_event_schema(path: &Path) -> bool {
 }
 
 /// Returns all files below a folder, without symbolic links.
-fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+pub(super) fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let entries =
         fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
@@ -201,19 +191,14 @@ fn name(text: &[u8]) -> Option<(String, usize)> {
 
 /// Returns the types of Gemini's events: `JsonStreamEventType2["INIT"] = "init"`.
 fn of_enum(bytes: &[u8]) -> BTreeSet<String> {
-    assigned(bytes, b"JsonStreamEventType", b"] = \"")
-}
-
-/// Returns the names after the second text, which closely follows the first.
-fn assigned(bytes: &[u8], first: &[u8], second: &[u8]) -> BTreeSet<String> {
-    matches(bytes, first)
-        .into_iter()
-        .filter_map(|at| {
-            let near = &bytes[at..bytes.len().min(at + LONGEST)];
-            let then = *matches(near, second).first()?;
-            Some(name(&near[then + second.len()..])?.0)
-        })
-        .collect()
+    const ASSIGNED: &[u8] = b"] = \"";
+    let all = matches(bytes, b"JsonStreamEventType").into_iter();
+    all.filter_map(|at| {
+        let near = &bytes[at..bytes.len().min(at + LONGEST)];
+        let then = *matches(near, ASSIGNED).first()?;
+        Some(name(&near[then + ASSIGNED.len()..])?.0)
+    })
+    .collect()
 }
 
 /// Returns OpenCode's updates of the Agent Client Protocol: `sessionUpdate:"plan"`.
@@ -244,12 +229,8 @@ fn constants(schema: &Value, field: &str, names: &mut BTreeSet<String>) {
     match schema {
         Value::Object(fields) => {
             let property = fields.get("properties").and_then(|all| all.get(field));
-            if let Some(property) = property {
-                let one = property.get("const").into_iter();
-                let several = property.get("enum").and_then(Value::as_array);
-                let values = one.chain(several.into_iter().flatten());
-                names.extend(values.filter_map(Value::as_str).map(str::to_owned));
-            }
+            let values = property.into_iter().flat_map(values_of);
+            names.extend(values.map(str::to_owned));
             for inner in fields.values() {
                 constants(inner, field, names);
             }
@@ -261,6 +242,13 @@ fn constants(schema: &Value, field: &str, names: &mut BTreeSet<String>) {
         }
         _ => {}
     }
+}
+
+/// Returns the constants that a schema allows.
+fn values_of(schema: &Value) -> impl Iterator<Item = &str> {
+    let one = schema.get("const").into_iter();
+    let several = schema["enum"].as_array().into_iter().flatten();
+    one.chain(several).filter_map(Value::as_str)
 }
 
 /// Returns the offsets of a text, in bytes.

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::results::ShapeChanges;
+
 /// Fields whose value is the type of a line or of a part of it.
-const KINDS: [&str; 3] = ["type", "subtype", "status"];
+const KINDS: [&str; 2] = ["type", "subtype"];
 /// Fields with free content: the input and output of tools.
 const FREE: [&str; 6] = [
     "input",
@@ -50,7 +52,7 @@ impl Shapes {
         self.0
             .keys()
             .map(String::as_str)
-            .filter(|shape| !is_field(shape))
+            .filter(|shape| !shape.contains(": "))
     }
 
     fn add(&mut self, shape: String, value: &Value) {
@@ -85,15 +87,9 @@ impl Shapes {
     }
 }
 
-/// Returns whether a shape is a field, not a type of line.
-pub(super) fn is_field(shape: &str) -> bool {
-    shape.contains(": ")
-}
-
 fn kind(value: &Value) -> String {
     let words: Vec<_> = KINDS
         .iter()
-        .take(2)
         .filter_map(|field| value.get(field)?.as_str())
         .collect();
     if !words.is_empty() {
@@ -121,26 +117,9 @@ fn json_type(value: &Value) -> &'static str {
     }
 }
 
-/// Differences between the output of a version and that of known ones.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Changes {
-    /// Types of lines that no known version printed.
-    pub(super) new_lines: BTreeSet<String>,
-    /// Fields that no known version printed, each with the types of lines that have it.
-    pub(super) new_fields: BTreeMap<String, BTreeSet<String>>,
-    /// Fields whose JSON type changed.
-    pub(super) changed: BTreeSet<String>,
-    /// Types of lines that the nearest version printed in the same scenarios.
-    pub(super) vanished_lines: BTreeSet<String>,
-    /// Fields that the nearest version printed in the same scenarios.
-    pub(super) vanished_fields: BTreeMap<String, BTreeSet<String>>,
-}
-
 /// Compares the shapes of a version with `known`, those of all known versions, and with `same`, those of a
 /// known version in the same scenarios. Only the latter can reveal missing shapes.
-pub(super) fn compare(now: &Shapes, known: &Shapes, same: &Shapes) -> Changes {
-    let (new_lines, new_fields) = missing(now, known);
-    let (vanished_lines, vanished_fields) = missing(same, now);
+pub(super) fn compare(now: &Shapes, known: &Shapes, same: &Shapes) -> ShapeChanges {
     let mut changed = BTreeSet::new();
     for (shape, types) in &now.0 {
         let Some(before) = known.0.get(shape) else {
@@ -159,25 +138,19 @@ pub(super) fn compare(now: &Shapes, known: &Shapes, same: &Shapes) -> Changes {
             changed.insert(format!("{shape}: {}, was {}", words(types), words(before)));
         }
     }
-    Changes {
-        new_lines,
-        new_fields,
+    ShapeChanges {
+        unknown: BTreeSet::new(),
+        new: missing(now, known),
         changed,
-        vanished_lines,
-        vanished_fields,
+        vanished: missing(same, now),
     }
 }
 
 /// Returns the types of lines, and fields by name with their types of lines, that are in `all` but not in
 /// `there`. Fields of missing types of lines and fields within missing fields are omitted.
-fn missing(all: &Shapes, there: &Shapes) -> (BTreeSet<String>, BTreeMap<String, BTreeSet<String>>) {
+fn missing(all: &Shapes, there: &Shapes) -> BTreeSet<String> {
     let is_missing = |shape: &str| all.0.contains_key(shape) && !there.0.contains_key(shape);
-    let lines = all
-        .lines()
-        .filter(|shape| is_missing(shape))
-        .map(str::to_owned)
-        .collect();
-    let mut fields: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut fields: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for shape in all.0.keys().filter(|shape| is_missing(shape)) {
         let Some((kind, field)) = shape.split_once(": ") else {
             continue;
@@ -186,11 +159,16 @@ fn missing(all: &Shapes, there: &Shapes) -> (BTreeSet<String>, BTreeMap<String, 
             .match_indices(['.', '['])
             .any(|(at, _)| is_missing(&format!("{kind}: {}", &field[..at])));
         if !outer && !is_missing(kind) {
-            let kinds = fields.entry(field.to_owned()).or_default();
-            kinds.insert(kind.to_owned());
+            fields.entry(field).or_default().insert(kind);
         }
     }
-    (lines, fields)
+    let lines = all.lines().filter(|shape| is_missing(shape));
+    let lines = lines.map(|line| format!("line {line}"));
+    let fields = fields.into_iter().map(|(field, kinds)| {
+        let kinds: Vec<_> = kinds.into_iter().collect();
+        format!("field {field} of {}", kinds.join(", "))
+    });
+    lines.chain(fields).collect()
 }
 
 #[cfg(test)]
@@ -201,12 +179,6 @@ mod tests {
 
     fn names(set: &BTreeSet<String>) -> Vec<&str> {
         set.iter().map(String::as_str).collect()
-    }
-
-    fn fields(map: &BTreeMap<String, BTreeSet<String>>) -> Vec<(&str, Vec<&str>)> {
-        map.iter()
-            .map(|(field, kinds)| (field.as_str(), names(kinds)))
-            .collect()
     }
 
     #[test]
@@ -254,12 +226,10 @@ mod tests {
               {\"type\":\"new\",\"z\":1}\n",
         );
         let changes = compare(&now, &known, &same);
-        assert_eq!(names(&changes.new_lines), ["new"]);
-        assert_eq!(fields(&changes.new_fields), [("cost", vec!["a", "b"])]);
-        assert_eq!(names(&changes.vanished_lines), ["gone"]);
-        assert_eq!(fields(&changes.vanished_fields), [("old", vec!["a"])]);
+        assert_eq!(names(&changes.new), ["field cost of a, b", "line new"]);
+        assert_eq!(names(&changes.vanished), ["field old of a", "line gone"]);
         assert!(changes.changed.is_empty());
-        assert_eq!(compare(&now, &now, &now), Changes::default());
+        assert!(compare(&now, &now, &now).is_empty());
     }
 
     #[test]

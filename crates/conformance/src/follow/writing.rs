@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context, bail};
 use teamster_mock_model::Cli;
 
+use super::schema::files;
 use crate::install;
 
 /// The field of a provider's facts with its tested versions.
@@ -50,18 +51,9 @@ fn beginning(cli: Cli) -> String {
 
 /// Finds the source with the facts of a provider.
 fn source_of(cli: Cli) -> anyhow::Result<PathBuf> {
-    let mut folders = vec![crate::root().join("crates")];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if is_it(&path, cli) {
-                return Ok(path);
-            }
-        }
-    }
-    bail!("no source under crates has the facts of {cli}")
+    let all = files(&crate::root().join("crates"))?;
+    let found = all.into_iter().find(|path| is_it(path, cli));
+    found.with_context(|| format!("no source under crates has the facts of {cli}"))
 }
 
 fn is_it(path: &Path, cli: Cli) -> bool {

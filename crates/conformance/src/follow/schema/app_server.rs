@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::Context;
 use serde_json::Value;
 
-use super::{constants, files};
+use super::{constants, files, values_of};
 use crate::install;
 
 /// Notifications whose fields and values are compared between versions: those that become events.
@@ -53,11 +53,10 @@ impl AppServer {
             if ["ServerNotification.json", "ServerRequest.json"].contains(&&*file) {
                 let schema: Value = serde_json::from_slice(&fs::read(&path)?)?;
                 constants(&schema, "method", &mut found.names);
-                if let Some(item) = schema["definitions"].get("ThreadItem") {
-                    let mut items = BTreeSet::new();
-                    constants_of_variants(item, &mut items);
-                    let items = items.into_iter().map(|item| format!("item:{item}"));
-                    found.names.extend(items);
+                let item = &schema["definitions"]["ThreadItem"];
+                for variant in item["oneOf"].as_array().into_iter().flatten() {
+                    let items = values_of(&variant["properties"]["type"]);
+                    found.names.extend(items.map(|item| format!("item:{item}")));
                 }
                 if file == "ServerNotification.json" {
                     found.fields = fields(&schema);
@@ -66,19 +65,6 @@ impl AppServer {
         }
         Ok(found)
     }
-}
-
-/// Adds the constants of `type` in the variants of one type, without nested ones.
-fn constants_of_variants(schema: &Value, names: &mut BTreeSet<String>) {
-    for variant in schema["oneOf"].as_array().into_iter().flatten() {
-        names.extend(constants_of(&variant["properties"]["type"]).map(str::to_owned));
-    }
-}
-
-fn constants_of(schema: &Value) -> impl Iterator<Item = &str> {
-    let one = schema.get("const").into_iter();
-    let several = schema["enum"].as_array().into_iter().flatten();
-    one.chain(several).filter_map(Value::as_str)
 }
 
 /// Returns the fields and values of [`ROOTS`] and of all types in them.
@@ -100,9 +86,9 @@ fn walk(schema: &Value, name: &str, found: &mut BTreeSet<String>, types: &mut BT
     if let Some(reference) = schema["$ref"].as_str() {
         types.extend(reference.rsplit('/').next().map(str::to_owned));
     }
-    let kind = constants_of(&schema["properties"]["type"]).next();
+    let kind = values_of(&schema["properties"]["type"]).next();
     let name = kind.map_or_else(|| name.to_owned(), |kind| format!("{name}/{kind}"));
-    found.extend(constants_of(schema).map(|value| format!("{name}={value}")));
+    found.extend(values_of(schema).map(|value| format!("{name}={value}")));
     for (field, inner) in schema["properties"].as_object().into_iter().flatten() {
         if kind.is_some() && field == "type" {
             continue;
