@@ -24,6 +24,8 @@ pub(super) struct Lane {
 #[derive(Debug)]
 struct Message {
     id: Option<Id>,
+    /// Id of its complete blocks, if the line with its start was lost, and `id` with it.
+    late_id: Option<Id>,
     /// True while the end of the stream has not come.
     streaming: bool,
     /// True once the model has reported the stop reason.
@@ -309,8 +311,9 @@ impl Lane {
         }
     }
 
+    /// Returns the streaming message, or one without an id if the line with its start was lost.
     fn current(&mut self) -> &mut Message {
-        if self.messages.is_empty() {
+        if self.messages.last().is_none_or(|m| !m.streaming) {
             self.add(None, true);
         }
         let last = self.messages.len() - 1;
@@ -318,14 +321,16 @@ impl Lane {
     }
 
     fn find_or_add(&mut self, id: Option<&Id>, out: &mut Events) -> usize {
-        if let Some(at) = self.messages.iter().rposition(|m| m.id.as_ref() == id) {
+        let of_id = |m: &Message| m.id.as_ref().or(m.late_id.as_ref()) == id;
+        if let Some(at) = self.messages.iter().rposition(of_id) {
             return at;
         }
-        // The line with the start of the streaming message was lost, and its id with it.
-        if let Some(last) = self.messages.last()
-            && last.id.is_none()
+        if let Some(last) = self.messages.last_mut()
             && last.streaming
+            && last.id.is_none()
+            && last.late_id.is_none()
         {
+            last.late_id = id.cloned();
             return self.messages.len() - 1;
         }
         self.supersede(id, out);
@@ -339,6 +344,7 @@ impl Lane {
         }
         self.messages.push(Message {
             id,
+            late_id: None,
             streaming,
             finished: false,
             abandoned_from: None,

@@ -43,6 +43,22 @@ fn deltas_without_the_start_of_their_message_are_not_repeated() {
 }
 
 #[test]
+fn messages_that_all_lack_their_start_keep_their_text_apart() {
+    let mut lines = vec![init()];
+    for (id, answer) in [("a", "one "), ("b", "two "), ("c", "three ")] {
+        lines.push(delta(0, answer));
+        lines.push(complete(id, &text(&format!("{answer}more "))));
+    }
+    lines.push(end(&json!({})));
+    let (events, _) = run(&lines);
+    let printed = events.iter().filter_map(|event| match event {
+        AgentEvent::Text(text) => Some(&*text.text),
+        _ => None,
+    });
+    assert_eq!(printed.collect::<String>(), "one more two more three more ");
+}
+
+#[test]
 fn a_complete_block_that_differs_from_its_deltas_wins() {
     let (events, result) = run(&[
         init(),
