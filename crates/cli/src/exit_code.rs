@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use anyhow::Context;
 use serde::Serialize;
 use teamster::{AgentError, BudgetKind, ErrorCode, RunResult, RunStatus};
+use teamster_api::{ProblemCode, ServiceError};
 
 /// The run completed, or the command succeeded.
 pub(crate) const SUCCESS: u8 = 0;
@@ -119,6 +120,22 @@ pub(crate) fn of_printed(printed: io::Result<()>) -> anyhow::Result<u8> {
         Ok(()) => Ok(SUCCESS),
         Err(error) if reader_left(&error) => Ok(ABORTED),
         Err(error) => Err(error).context("cannot write the output"),
+    }
+}
+
+/// Returns the exit code of a command that has printed its findings, which may be the code of a problem.
+pub(crate) fn of_findings(printed: anyhow::Result<u8>, problem: Option<u8>) -> anyhow::Result<u8> {
+    Ok(match printed? {
+        SUCCESS => problem.unwrap_or(SUCCESS),
+        code => code,
+    })
+}
+
+/// Returns the error of a service, as a usage error if it refuses a description.
+pub(crate) fn of_service(error: ServiceError) -> anyhow::Error {
+    match error.code {
+        Some(ProblemCode::InvalidParams) => refused(error),
+        _ => error.into(),
     }
 }
 

@@ -6,7 +6,7 @@ pub(crate) mod settings;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
-use teamster_api::{ProblemCode, ServiceError, TraceContext};
+use teamster_api::{ServiceError, TraceContext};
 use teamster_fleet::{Fleet, FleetRuns};
 use teamster_host::threads;
 use tokio::runtime::Runtime;
@@ -23,10 +23,7 @@ static RUNTIME: OnceLock<Runtime> = OnceLock::new();
 pub(crate) fn connect(settings: &Settings) -> anyhow::Result<Fleet> {
     crate::global::use_fleet();
     let connected = runtime()?.block_on(Fleet::connect(settings.options()));
-    connected.map_err(|error| match error.code {
-        Some(ProblemCode::InvalidParams) => exit_code::refused(error),
-        _ => error.into(),
-    })
+    connected.map_err(exit_code::of_service)
 }
 
 fn runtime() -> anyhow::Result<&'static Runtime> {

@@ -16,7 +16,7 @@ mod terminal;
 pub(crate) mod tests;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use teamster::{AgentError, CliInfo, ErrorKind, McpDelivery, PermissionMode, RunResult};
@@ -30,7 +30,7 @@ use teamster_host::structured_answer;
 pub(crate) use json::Json;
 pub(crate) use narrator::Narrator;
 pub(crate) use plain::Plain;
-pub(crate) use shown_once::is_first;
+use shown_once::is_first;
 pub(crate) use spinner::{Spinner, TermSpinner};
 pub(crate) use terminal::Terminal;
 
@@ -139,4 +139,19 @@ impl View {
             words::one_line(id)
         ))
     }
+}
+
+/// Returns the arguments of a command that resumes a session, without the session's id.
+///
+/// They include `--cwd` and `--account`: sessions belong to the directory in which they began, and to the homes of accounts.
+pub(crate) fn resume_arguments(directory: Option<&Path>, accounts: &[String]) -> String {
+    let directory = directory.map(|path| ("--cwd", words::shell_word(&path.to_string_lossy())));
+    let accounts = accounts
+        .iter()
+        .map(|name| ("--account", words::shell_word(name)));
+    let mut arguments = String::new();
+    for (option, value) in directory.into_iter().chain(accounts) {
+        arguments = format!("{arguments}{option} {value} ");
+    }
+    arguments + "--resume"
 }

@@ -48,6 +48,11 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
+    /// Adds a row of cells without a style.
+    pub(crate) fn texts(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.row(cells.into_iter().map(|cell| (cell, Style::new())));
+    }
+
     /// Hides a column.
     pub(crate) fn without(&mut self, column: usize) {
         for (cell, _) in self.rows.iter_mut().filter_map(|row| row.get_mut(column)) {

@@ -4,7 +4,6 @@ pub(crate) mod args;
 
 use std::io::{self, Write};
 
-use anstyle::Style;
 use serde::Serialize;
 use teamster::AgentError;
 use teamster::orchestrator::Held;
@@ -125,7 +124,7 @@ fn table(rows: &[Row<'_>], out: &mut impl Write) -> io::Result<()> {
             row.until_ms.map(until).unwrap_or_default(),
             words::one_line(row.reason.map(|it| &*it.message).unwrap_or_default()),
         ];
-        table.row(cells.map(|cell| (cell, Style::new())));
+        table.texts(cells);
     }
     table.write(out)
 }

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use teamster_acp_server::{AskOffers, Catalog, Disconnect, EditorServer, LogOut};
-use teamster_api::{ProblemCode, ServiceError, SessionSpec};
+use teamster_api::{ServiceError, SessionSpec};
 use teamster_core::Offers;
 use teamster_core::time::millis;
 use teamster_host::{Guard, LocalMachine, LocalRuns, SessionTasks};
@@ -141,10 +141,7 @@ fn there(
         bail!("no worker of the fleet is there: start `teamster worker` on a machine");
     }
     let catalog = runtime.block_on(Catalog::of_machine(&*agents, &session));
-    let catalog = catalog.map_err(|error| match error.code {
-        Some(ProblemCode::InvalidParams) => refused(error),
-        _ => error.into(),
-    })?;
+    let catalog = catalog.map_err(exit_code::of_service)?;
     let mut server = EditorServer::new(machine.runs(), catalog, session)
         .of_other_machine(if machine.is_fleet() {
             NOT_IN_FLEET

@@ -29,9 +29,15 @@ pub(crate) fn main(args: &AgentsArgs, machine: &Machine) -> anyhow::Result<u8> {
             AgentsCommand::Status(args) => status::main(args, &supervisor).await,
             AgentsCommand::Watch(watch) => watch::main(watch, &args.config, &supervisor).await,
             AgentsCommand::Logs(args) => logs::main(args, &supervisor).await,
-            AgentsCommand::Start(agents) => commands::start(agents, &supervisor).await,
-            AgentsCommand::Stop(agents) => commands::stop(agents, &supervisor).await,
-            AgentsCommand::Restart(agents) => commands::restart(agents, &supervisor).await,
+            AgentsCommand::Start(agents) => {
+                commands::switch(Command::Start, agents, &supervisor, true).await
+            }
+            AgentsCommand::Stop(agents) => {
+                commands::switch(Command::Stop, agents, &supervisor, false).await
+            }
+            AgentsCommand::Restart(agents) => {
+                commands::switch(Command::Restart, agents, &supervisor, true).await
+            }
             AgentsCommand::Wake(agents) => commands::wake(agents, &supervisor).await,
             AgentsCommand::Reload => commands::reload(&supervisor).await,
         }

@@ -15,15 +15,14 @@ use teamster_core::Stopping;
 use teamster_host::{Answers, Guard, PreparedSession, SessionRunOptions, params};
 use uuid::Uuid;
 
-use super::run::account_arguments;
 use crate::detached::{Owner, Questions, Screen, Signals, UserPrompt, View};
 use crate::dialog::{open_input, terminal};
 use crate::exit_code::refused;
 use crate::remote::Machine;
-use crate::render::TextIsFinal;
+use crate::render::{TextIsFinal, resume_arguments};
 use crate::runtime::tokio_runtime;
 use crate::spec::Local;
-use crate::{drive, remote, start, words};
+use crate::{drive, remote, start};
 use args::ChatArgs;
 
 /// Runs a chat with an agent and returns the exit code.
@@ -149,13 +148,8 @@ fn view(spec: &SessionSpec, local: &Local, agent: &'static CliInfo) -> drive::Vi
 }
 
 /// Returns the command that resumes the session, without the session's id.
-///
-/// It includes `--cwd` and `--account`: sessions belong to the directory in which they began, and to the homes of accounts.
 fn resume_command(spec: &SessionSpec) -> String {
-    let cwd = (spec.working_directory.as_deref())
-        .map(|cwd| format!(" --cwd {}", words::shell_word(&cwd.to_string_lossy())));
-    let cwd = cwd.unwrap_or_default();
     let agent = shell_words::quote(&spec.provider);
-    let accounts = account_arguments(&spec.accounts);
-    format!("teamster chat {agent}{cwd} {accounts}--resume")
+    let arguments = resume_arguments(spec.working_directory.as_deref(), &spec.accounts);
+    format!("teamster chat {agent} {arguments}")
 }

@@ -138,10 +138,7 @@ fn show(report: &Report, is_json: bool, url: Option<&str>) -> anyhow::Result<u8>
         });
         exit_code::of_printed(head.and_then(|()| print(report, words::stdout_width(), &mut out)))
     };
-    Ok(match printed? {
-        exit_code::SUCCESS if !usable => exit_code::CLI_NOT_FOUND,
-        code => code,
-    })
+    exit_code::of_findings(printed, (!usable).then_some(exit_code::CLI_NOT_FOUND))
 }
 
 fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Result<()> {

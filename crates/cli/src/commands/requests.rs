@@ -5,7 +5,6 @@ pub(crate) mod args;
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use anstyle::Style;
 use teamster::PermissionRequest;
 use teamster_api::{LiveState, PendingRequest, RunHandle, RunInfo, tool_input};
 use teamster_core::time::epoch_ms;
@@ -44,7 +43,7 @@ pub(crate) fn main(args: &RequestsArgs, machine: &Machine) -> anyhow::Result<u8>
             request.expires_at_ms.map(left).unwrap_or_default(),
             what(request, directory.as_deref()),
         ];
-        table.row(cells.map(|cell| (cell, Style::new())));
+        table.texts(cells);
     }
     let written = table.write(&mut anstream::stdout());
     hint(first);

@@ -12,10 +12,10 @@ use uuid::Uuid;
 
 use crate::exit_code::refused;
 use crate::remote::Machine;
-use crate::render::TextIsFinal;
+use crate::render::{TextIsFinal, resume_arguments};
 use crate::runtime::tokio_runtime;
 use crate::spec::Local;
-use crate::{drive, start, words};
+use crate::{drive, start};
 use args::RunArgs;
 
 /// Runs the agent and returns the exit code.
@@ -65,7 +65,7 @@ fn attached(
     (view.directory, view.mcp) = (common.directory.clone(), common.mcp);
     view.permission = Some(spec.permission);
     view.allowed_tools.clone_from(&spec.allowed_tools);
-    view.resume = resume_arguments(&spec).filter(|_| drive::keeps_sessions(&spec.trusted));
+    view.resume = resume(&spec).filter(|_| drive::keeps_sessions(&spec.trusted));
     let keep = spec.trusted.keep_background;
     let guarded = common.directory.as_deref();
     let sink = drive::sink(local.output, view, final_text(&spec, info));
@@ -111,29 +111,8 @@ pub(crate) fn final_text(spec: &RunSpec, info: &CliInfo) -> TextIsFinal {
     }
 }
 
-/// Returns the arguments of the command that resumes a session, without the session's id; `None` if the session key does so.
-///
-/// They include `--cwd` and `--account`: sessions belong to the directory in which they began, and to the homes of accounts.
-pub(crate) fn resume_arguments(spec: &RunSpec) -> Option<String> {
-    if spec.session_key.is_some() {
-        return None;
-    }
-    let cwd = (spec.working_directory.as_deref())
-        .map(|cwd| format!("--cwd {} ", words::shell_word(&cwd.to_string_lossy())))
-        .unwrap_or_default();
-    Some(format!(
-        "{cwd}{}--resume",
-        account_arguments(&spec.accounts)
-    ))
-}
-
-/// Returns the arguments that name these accounts, with a space after each.
-pub(crate) fn account_arguments(accounts: &[String]) -> String {
-    let mut arguments = String::new();
-    for account in accounts {
-        arguments.push_str("--account ");
-        arguments.push_str(&words::shell_word(account));
-        arguments.push(' ');
-    }
-    arguments
+/// Returns the arguments of the command that resumes the run's session; `None` if the session key does so.
+pub(crate) fn resume(spec: &RunSpec) -> Option<String> {
+    let directory = spec.working_directory.as_deref();
+    (spec.session_key.is_none()).then(|| resume_arguments(directory, &spec.accounts))
 }

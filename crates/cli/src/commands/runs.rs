@@ -40,37 +40,23 @@ pub(crate) fn main(command: &RunsCommand, machine: &Machine) -> anyhow::Result<u
             RunsCommand::Open(args) => open::main(args, machine).await,
             RunsCommand::List(args) => {
                 let history = History::open(machine, &args.store).await?;
-                let code = if history.is_missing() {
-                    Ok(exit_code::SUCCESS)
-                } else {
-                    list::main(args, &history).await
-                };
-                history.close().await;
-                code
+                (history.used_by(async |history| list::main(args, history).await)).await
             }
             RunsCommand::Show(args) => {
                 let history = History::open(machine, &args.store).await?;
-                let code = if history.is_missing() {
-                    Ok(exit_code::AGENT_ERROR)
-                } else {
-                    show::main(args, &history).await
-                };
-                history.close().await;
-                code
+                (history.used_by(async |history| show::main(args, history).await)).await
             }
             RunsCommand::Rename(args) => {
                 // An attached run is in the history only, and a log exists without one.
                 let history = History::open_if_any(machine, &args.run.store).await?;
-                let renamed = history.rename(&args.run.id, args.title.clone()).await;
-                history.close().await;
-                renamed.map(|()| exit_code::SUCCESS)
+                let (id, title) = (&args.run.id, args.title.clone());
+                (history.used_by(async |history| history.rename(id, title).await)).await?;
+                Ok(exit_code::SUCCESS)
             }
             RunsCommand::Forget(args) => {
                 // Logs exist without a store, too.
                 let history = History::open_if_any(machine, &args.store).await?;
-                let code = forget::main(args, &history).await;
-                history.close().await;
-                code
+                (history.used_by(async |history| forget::main(args, history).await)).await
             }
         }
     })

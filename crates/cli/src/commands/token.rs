@@ -4,7 +4,6 @@ pub(crate) mod args;
 
 use std::io::{self, Write};
 
-use anstyle::Style;
 use teamster_server::{OwnerToken, TokenError, TokenInfo, Tokens};
 
 use crate::report::note;
@@ -68,7 +67,7 @@ fn table(tokens: &[TokenInfo], out: &mut impl Write) -> io::Result<()> {
             scopes.join(" "),
             local_time(token.created_at, "%Y-%m-%d %H:%M"),
         ];
-        table.row(cells.map(|cell| (cell, Style::new())));
+        table.texts(cells);
     }
     table.write(out)
 }

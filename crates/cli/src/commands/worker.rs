@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use anyhow::Context;
 use nix::unistd::gethostname;
-use teamster_api::ServiceError;
 use teamster_fleet::{Fleet, Worker, WorkerConfig, WorkerPolicy};
 use tokio::sync::oneshot;
 
@@ -30,7 +29,7 @@ pub(crate) fn main(args: WorkerArgs) -> anyhow::Result<u8> {
         let mut options = settings.options();
         // As permissions of workers have it.
         (options.inbox).get_or_insert_with(|| format!("_INBOX_{}", config.name));
-        let fleet = Fleet::connect(options).await.map_err(refused)?;
+        let fleet = Fleet::connect(options).await.map_err(exit_code::of_service)?;
         let head = format!(
             "worker {} of {}: {} of {}",
             config.name,
@@ -38,7 +37,7 @@ pub(crate) fn main(args: WorkerArgs) -> anyhow::Result<u8> {
             words::plural(config.policy.slots as u64, "slot"),
             pools(&config.policy.pools),
         );
-        let worker = Worker::new(&fleet, crate::global::host(), config).map_err(refused)?;
+        let worker = Worker::new(&fleet, crate::global::host(), config).map_err(exit_code::of_service)?;
         let worker = worker.on_notice(|text| note(&words::one_line(&text)));
         #[cfg(feature = "otlp")]
         let worker = match crate::telemetry::figures() {
@@ -125,12 +124,5 @@ fn pools(pools: &[String]) -> String {
     match pools {
         [pool] => format!("pool {pool}"),
         pools => format!("pools {}", pools.join(", ")),
-    }
-}
-
-fn refused(error: ServiceError) -> anyhow::Error {
-    match error.code {
-        Some(teamster_api::ProblemCode::InvalidParams) => exit_code::refused(error),
-        _ => error.into(),
     }
 }

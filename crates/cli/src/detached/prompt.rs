@@ -8,7 +8,7 @@ use std::path::Path;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::time::{Duration, interval};
 
-use crate::dialog::command::{self, Command, InputLine};
+use crate::dialog::command::{self, Command, UserInput};
 use crate::dialog::images;
 use crate::dialog::input::{Entry, Input};
 use crate::dialog::terminal;
@@ -36,21 +36,6 @@ enum Style {
         /// Set while the prompt is shown and waits for the first key.
         keys: Option<terminal::RawMode>,
     },
-}
-
-pub(crate) enum UserInput {
-    Message(String),
-    Command(Command),
-    /// A command that may be one of the agent's CLI.
-    Other(String),
-    /// An input that cannot be sent, with the reason.
-    Invalid(String),
-    /// End the view.
-    Leave,
-    /// The source failed: end the view.
-    Failed(String),
-    /// No input yet; the user may be typing.
-    None,
 }
 
 impl UserPrompt {
@@ -105,18 +90,10 @@ impl UserPrompt {
         let entry = user_prompt.input.next().await;
         user_prompt.typing = false;
         match entry {
-            Entry::Text(text) => {
-                match images::dropped(&text)
-                    .map_or_else(|| command::parse(&text), |file| image(&file))
-                {
-                    InputLine::Empty => UserInput::None,
-                    InputLine::Message(message) => UserInput::Message(message),
-                    InputLine::Command(Command::Quit) => UserInput::Leave,
-                    InputLine::Command(command) => UserInput::Command(command),
-                    InputLine::Other(text) => UserInput::Other(text),
-                    InputLine::Invalid(why) => UserInput::Invalid(why),
-                }
-            }
+            Entry::Text(text) => match images::dropped(&text) {
+                Some(file) => image(&file),
+                None => command::parse(&text),
+            },
             Entry::Cleared => UserInput::None,
             Entry::Invalid(why) => UserInput::Invalid(why),
             Entry::End => UserInput::Leave,
@@ -141,9 +118,9 @@ impl UserPrompt {
 }
 
 /// Returns the command for the file of an image.
-fn image(file: &Path) -> InputLine {
+fn image(file: &Path) -> UserInput {
     let file = file.to_string_lossy();
-    InputLine::Command(Command::Image(Some(shell_words::quote(&file).into_owned())))
+    UserInput::Command(Command::Image(Some(shell_words::quote(&file).into_owned())))
 }
 
 /// Shows the prompt, and waits until a key is pressed. Cancel-safe.

@@ -11,7 +11,7 @@ use teamster_core::time::epoch_ms;
 
 use super::run::Run;
 use crate::args::OutputArgs;
-use crate::render::{Json, Sink, TextIsFinal, View, is_first};
+use crate::render::{Json, Sink, TextIsFinal, View, resume_arguments};
 use crate::{drive, exit_code, words};
 
 /// A renderer of log entries, and of the messages of the program beside them.
@@ -72,25 +72,16 @@ impl Screen {
             screen.lines = Some(io::BufWriter::new(io::stdout()));
             return screen;
         };
-        let directory = run.info.directory.as_deref();
-        let view = View {
-            agent: first.info(),
-            verbose: output.verbose,
-            quiet: output.quiet,
-            // A session that continues needs no command to resume it.
-            resume: (!run.is_session())
-                .then(|| resume_arguments(directory, run.is_here))
-                .flatten(),
-            directory: run.info.directory.clone(),
-            permission: run.info.grants.as_ref().map(|grants| grants.permission),
-            allowed_tools: (run.info.grants.as_ref())
-                .map(|grants| grants.allowed_tools.clone())
-                .unwrap_or_default(),
-            asks: false,
-            mcp: None,
-            clock: epoch_ms,
-            is_first,
-        };
+        let mut view = View::new(first.info(), output);
+        // A session that continues needs no command to resume it.
+        if !run.is_session() {
+            view.resume = resume(run.info.directory.as_deref(), run.is_here);
+        }
+        view.directory.clone_from(&run.info.directory);
+        if let Some(grants) = &run.info.grants {
+            view.permission = Some(grants.permission);
+            view.allowed_tools.clone_from(&grants.allowed_tools);
+        }
         let sink = drive::sink(output, view, TextIsFinal::WithMessage);
         Self::with_sink(run, sink, anstream::stderr(), output)
     }
@@ -289,7 +280,7 @@ impl Screen {
             error.unwrap_or_default()
         ));
         // A worktree may have been removed at the end.
-        let resume = resume_arguments(self.directory.as_deref(), self.is_here);
+        let resume = resume(self.directory.as_deref(), self.is_here);
         if let (Some(resume), Some(session)) = (resume, &result.session_id) {
             let (agent, session) = (shell_words::quote(&self.agent), words::one_line(session));
             let teamster = crate::global::typed();
@@ -302,15 +293,9 @@ impl Screen {
 
 /// Returns the arguments that resume a session of this directory, up to the session's id. `None` if the directory
 /// no longer exists.
-fn resume_arguments(directory: Option<&Path>, is_here: bool) -> Option<String> {
-    let Some(directory) = directory else {
-        return Some("--resume".to_owned());
-    };
-    if is_here && !directory.is_dir() {
-        return None;
-    }
-    let is_current = std::env::current_dir().is_ok_and(|here| here == *directory);
-    let cwd = (!is_current)
-        .then(|| format!("--cwd {} ", words::shell_word(&directory.to_string_lossy())));
-    Some(format!("{}--resume", cwd.unwrap_or_default()))
+fn resume(directory: Option<&Path>, is_here: bool) -> Option<String> {
+    let is_gone = is_here && directory.is_some_and(|path| !path.is_dir());
+    let here = std::env::current_dir().ok();
+    let directory = directory.filter(|path| Some(*path) != here.as_deref());
+    (!is_gone).then(|| resume_arguments(directory, &[]))
 }

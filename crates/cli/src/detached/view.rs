@@ -13,12 +13,12 @@ use tokio::time::{MissedTickBehavior, interval};
 use uuid::Uuid;
 
 use super::owner::Owner;
-use super::prompt::{UserInput, UserPrompt};
+use super::prompt::UserPrompt;
 use super::questions::{Questions, Reader};
 use super::run::{Run, was_refused};
 use super::screen::{Ended, Screen};
 use super::signals::Signals;
-use crate::dialog::command::{self, Command};
+use crate::dialog::command::{self, Command, UserInput};
 use crate::dialog::{offered, terminal};
 use crate::drive::{self, TICK};
 use crate::signals::StopSignal;
@@ -302,7 +302,9 @@ impl View {
                     self.screen.report(&anyhow!(command::unknown(&text)));
                 }
             }
-            UserInput::Leave => return self.leave(None).await,
+            UserInput::Leave | UserInput::Command(Command::Quit) => {
+                return self.leave(None).await;
+            }
             UserInput::None => {}
             UserInput::Invalid(why) => self.screen.report(&anyhow!(why)),
             UserInput::Failed(why) => {

@@ -40,16 +40,21 @@ pub(crate) const COMMANDS: [(&str, &str, &str); 8] = [
     ("/quit", "", "end the chat"),
 ];
 
-/// A parsed line of input.
+/// Input of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum InputLine {
-    Empty,
+pub(crate) enum UserInput {
     Message(String),
     Command(Command),
     /// A command that may be one of the agent's CLI.
     Other(String),
-    /// An invalid command, with the reason.
+    /// An input that cannot be sent, with the reason.
     Invalid(String),
+    /// End the view.
+    Leave,
+    /// The source failed: end the view.
+    Failed(String),
+    /// No input yet; the user may be typing.
+    None,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,25 +72,26 @@ pub(crate) enum Command {
     End,
 }
 
-pub(crate) fn parse(text: &str) -> InputLine {
+/// Parses a line.
+pub(crate) fn parse(text: &str) -> UserInput {
     let trimmed = text.trim();
     if trimmed.is_empty() {
-        return InputLine::Empty;
+        return UserInput::None;
     }
     let Some(rest) = trimmed.strip_prefix('/') else {
-        return InputLine::Message(text.to_owned());
+        return UserInput::Message(text.to_owned());
     };
     if rest.starts_with('/') {
-        return InputLine::Message(rest.to_owned());
+        return UserInput::Message(rest.to_owned());
     }
     let (name, argument) = match trimmed.split_once(char::is_whitespace) {
         Some((name, argument)) => (name, argument.trim()),
         None => (trimmed, ""),
     };
     match command(name, argument) {
-        Ok(Some(command)) => InputLine::Command(command),
-        Ok(None) => InputLine::Other(trimmed.to_owned()),
-        Err(why) => InputLine::Invalid(why),
+        Ok(Some(command)) => UserInput::Command(command),
+        Ok(None) => UserInput::Other(trimmed.to_owned()),
+        Err(why) => UserInput::Invalid(why),
     }
 }
 
@@ -224,41 +230,41 @@ mod tests {
 
     fn error_of(text: &str) -> String {
         match parse(text) {
-            InputLine::Invalid(why) => why,
+            UserInput::Invalid(why) => why,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
     fn messages_and_commands() {
-        let message = |text: &str| InputLine::Message(text.to_owned());
-        assert_eq!(parse(" \n"), InputLine::Empty);
+        let message = |text: &str| UserInput::Message(text.to_owned());
+        assert_eq!(parse(" \n"), UserInput::None);
         assert_eq!(parse(" a\n b "), message(" a\n b "));
         assert_eq!(parse("//etc/hosts is odd"), message("/etc/hosts is odd"));
         assert_eq!(parse("a /quit"), message("a /quit"));
-        assert_eq!(parse(" /quit "), InputLine::Command(Command::Quit));
+        assert_eq!(parse(" /quit "), UserInput::Command(Command::Quit));
         assert_eq!(
             parse("/model  opus"),
-            InputLine::Command(Command::Model(Some("opus".into())))
+            UserInput::Command(Command::Model(Some("opus".into())))
         );
-        assert_eq!(parse("/model"), InputLine::Command(Command::Model(None)));
+        assert_eq!(parse("/model"), UserInput::Command(Command::Model(None)));
         assert_eq!(
             parse("/image 'a b.png'"),
-            InputLine::Command(Command::Image(Some("'a b.png'".into())))
+            UserInput::Command(Command::Image(Some("'a b.png'".into())))
         );
-        assert_eq!(parse("/image "), InputLine::Command(Command::Image(None)));
+        assert_eq!(parse("/image "), UserInput::Command(Command::Image(None)));
         assert_eq!(
             parse(" /compact now "),
-            InputLine::Other("/compact now".into())
+            UserInput::Other("/compact now".into())
         );
         assert_eq!(
             parse("/permission Accept-Edits"),
-            InputLine::Command(Command::Permission(PermissionMode::AcceptEdits))
+            UserInput::Command(Command::Permission(PermissionMode::AcceptEdits))
         );
         for (name, argument, _) in COMMANDS {
             let argument = argument.replace("MODE", "bypass");
             assert!(
-                matches!(parse(&format!("{name} {argument}")), InputLine::Command(_)),
+                matches!(parse(&format!("{name} {argument}")), UserInput::Command(_)),
                 "{name}"
             );
             assert!(help().contains(name));

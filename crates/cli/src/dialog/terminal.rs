@@ -50,21 +50,21 @@ impl RawMode {
 
 impl Drop for RawMode {
     fn drop(&mut self) {
-        if let Some(before) = lock(&ORIGINAL_MODES).take() {
-            // The terminal may be gone.
-            let _ = tcsetattr(io::stdin(), SetArg::TCSANOW, &before);
-            let _ = write_to_terminal(b"\x1b[?2004l");
-        }
+        restore_with(b"\x1b[?2004l");
     }
 }
 
 /// Restores the terminal if the line editor is reading, which MUST NOT continue after this.
 pub(crate) fn restore() {
+    restore_with(RESET);
+}
+
+fn restore_with(reset: &[u8]) {
     let before = lock(&ORIGINAL_MODES).take();
     if let Some(before) = before {
         // The terminal may be gone.
         let _ = tcsetattr(io::stdin(), SetArg::TCSANOW, &before);
-        let _ = write_to_terminal(RESET);
+        let _ = write_to_terminal(reset);
     }
 }
 

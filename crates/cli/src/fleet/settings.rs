@@ -83,11 +83,8 @@ impl Settings {
         } else {
             url.to_owned()
         };
-        let mut settings = Self::new(url, owner.or_else(|| variable(OWNER_VARIABLE)))?;
-        settings.credentials = variable(CREDENTIALS_VARIABLE).map(Into::into);
-        settings.ca = variable(CA_VARIABLE).map(Into::into);
-        settings.inbox = variable(INBOX_VARIABLE);
-        Ok(settings)
+        let settings = Self::new(url, owner.or_else(|| variable(OWNER_VARIABLE)))?;
+        Ok(settings.with_variables())
     }
 
     /// Reads the settings from the variables, else from the file. `owner` is that of a program which submits no runs: a
@@ -101,14 +98,15 @@ impl Settings {
         if let Some(owner) = variable(OWNER_VARIABLE) {
             settings.owner = owner;
         }
-        if let Some(file) = variable(CREDENTIALS_VARIABLE) {
-            settings.credentials = Some(file.into());
-        }
-        if let Some(file) = variable(CA_VARIABLE) {
-            settings.ca = Some(file.into());
-        }
-        settings.inbox = variable(INBOX_VARIABLE).or(settings.inbox);
-        Ok(settings)
+        Ok(settings.with_variables())
+    }
+
+    fn with_variables(mut self) -> Self {
+        let file = |name| variable(name).map(PathBuf::from);
+        self.credentials = file(CREDENTIALS_VARIABLE).or(self.credentials);
+        self.ca = file(CA_VARIABLE).or(self.ca);
+        self.inbox = variable(INBOX_VARIABLE).or(self.inbox);
+        self
     }
 
     fn read_file() -> anyhow::Result<Self> {

@@ -151,11 +151,7 @@ impl<O: Write, E: Write> Plain<O, E> {
             return Ok(());
         }
         let rest = self.pending[text.len()..].to_owned();
-        let text = if self.terminal {
-            Cow::Owned(words::printable(text))
-        } else {
-            Cow::Borrowed(text)
-        };
+        let text = shown(text, self.terminal);
         if self.open {
             self.out.write_all(text.as_bytes())?;
         } else {
@@ -210,11 +206,7 @@ impl<O: Write, E: Write> Plain<O, E> {
     fn write(&mut self, text: &str) -> io::Result<()> {
         let before = if self.written { "\n" } else { "" };
         self.written = true;
-        let text = if self.terminal {
-            Cow::Owned(words::printable(text))
-        } else {
-            Cow::Borrowed(text)
-        };
+        let text = shown(text, self.terminal);
         let text = text.trim_matches('\n');
         self.out.write_all(before.as_bytes())?;
         self.out.write_all(text.as_bytes())?;
@@ -243,6 +235,15 @@ impl<O: Write, E: Write> Plain<O, E> {
             // An error on stderr does not fail the run: the answer is on stdout.
             let _ = writeln!(self.err, "{}", line.show(None, false));
         }
+    }
+}
+
+/// Returns the text as a terminal, or a pipe or file, gets it.
+fn shown(text: &str, terminal: bool) -> Cow<'_, str> {
+    if terminal {
+        words::printable(text).into()
+    } else {
+        text.into()
     }
 }
 

@@ -15,21 +15,15 @@ fn selection(args: &AgentsSelection) -> Selection {
     }
 }
 
-pub(super) async fn start(args: &AgentsSelection, supervisor: &Supervisor) -> anyhow::Result<u8> {
-    let status = supervisor.control(Command::Start(selection(args))).await?;
-    report(&status, args, true)
-}
-
-pub(super) async fn stop(args: &AgentsSelection, supervisor: &Supervisor) -> anyhow::Result<u8> {
-    let status = supervisor.control(Command::Stop(selection(args))).await?;
-    report(&status, args, false)
-}
-
-pub(super) async fn restart(args: &AgentsSelection, supervisor: &Supervisor) -> anyhow::Result<u8> {
-    let status = supervisor
-        .control(Command::Restart(selection(args)))
-        .await?;
-    report(&status, args, true)
+/// Sends a command about the selected agents, which run or have stopped then.
+pub(super) async fn switch(
+    command: fn(Selection) -> Command,
+    args: &AgentsSelection,
+    supervisor: &Supervisor,
+    run: bool,
+) -> anyhow::Result<u8> {
+    let status = supervisor.control(command(selection(args))).await?;
+    report(&status, args, run)
 }
 
 pub(super) async fn wake(args: &AgentsSelection, supervisor: &Supervisor) -> anyhow::Result<u8> {
@@ -88,10 +82,6 @@ fn report(status: &AgentList, args: &AgentsSelection, run: bool) -> anyhow::Resu
             }
         })
         .collect();
-    Ok(
-        match exit_code::of_lines(lines.iter().map(|it| words::one_line(it)))? {
-            exit_code::SUCCESS if !good => exit_code::AGENT_ERROR,
-            code => code,
-        },
-    )
+    let printed = exit_code::of_lines(lines.iter().map(|it| words::one_line(it)));
+    exit_code::of_findings(printed, (!good).then_some(exit_code::AGENT_ERROR))
 }

@@ -36,10 +36,7 @@ pub(super) async fn main(args: &AgentsStatusArgs, supervisor: &Supervisor) -> an
         commands::warn(&status);
         exit_code::of_printed(table(&status, epoch_ms(), &mut anstream::stdout()))
     };
-    Ok(match printed? {
-        exit_code::SUCCESS => health(&status),
-        code => code,
-    })
+    exit_code::of_findings(printed, Some(health(&status)))
 }
 
 /// Returns the exit code for monitoring: that of the worst enabled agent, or of a supervisor that does not answer.

@@ -47,10 +47,7 @@ pub(super) fn main(is_json: bool, fleet: &Machine) -> anyhow::Result<u8> {
         exit_code::of_printed(print(&report.providers, &mut anstream::stdout()))
     };
     let is_ready = report.providers.iter().any(|agent| agent.facts.usable);
-    Ok(match printed? {
-        exit_code::SUCCESS if !is_ready => exit_code::CLI_NOT_FOUND,
-        code => code,
-    })
+    exit_code::of_findings(printed, (!is_ready).then_some(exit_code::CLI_NOT_FOUND))
 }
 
 fn print(agents: &[MachineAgent], out: &mut impl Write) -> io::Result<()> {

@@ -32,10 +32,7 @@ pub(super) fn main(agent: &str, limit: Duration, json: bool) -> anyhow::Result<u
     } else {
         exit_code::of_printed(print(&probed, &mut anstream::stdout()))
     };
-    Ok(match printed? {
-        exit_code::SUCCESS => code_of(probed.verdict),
-        code => code,
-    })
+    exit_code::of_findings(printed, Some(code_of(probed.verdict)))
 }
 
 fn code_of(verdict: Verdict) -> u8 {

@@ -15,15 +15,13 @@ pub(super) fn main(args: &FleetCheckArgs) -> anyhow::Result<u8> {
     let fleet = super::fleet()?;
     let findings = wait(fleet.check())?;
     let printed = if args.json {
-        exit_code::of_json_lines(findings.iter().map(line))?
+        exit_code::of_json_lines(findings.iter().map(line))
     } else {
-        exit_code::of_printed(print(&findings, &mut anstream::stdout()))?
+        exit_code::of_printed(print(&findings, &mut anstream::stdout()))
     };
     let is_bad = |finding: &Finding| finding.verdict == FindingVerdict::Bad;
-    if printed == exit_code::SUCCESS && findings.iter().any(is_bad) {
-        return Ok(exit_code::AGENT_ERROR);
-    }
-    Ok(printed)
+    let problem = (findings.iter().any(is_bad)).then_some(exit_code::AGENT_ERROR);
+    exit_code::of_findings(printed, problem)
 }
 
 fn line(finding: &Finding) -> serde_json::Value {

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use anstyle::Style;
 use teamster_api::{FleetStatus, FleetWorker};
 use teamster_core::time::epoch_ms;
 
@@ -78,7 +77,7 @@ fn workers(status: &FleetStatus, out: &mut impl Write) -> io::Result<()> {
             words::one_line(&worker.version),
             remarks(worker),
         ];
-        table.row(cells.map(|cell| (cell, Style::new())));
+        table.texts(cells);
     }
     table.write(out)
 }

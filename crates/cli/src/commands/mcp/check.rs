@@ -128,15 +128,17 @@ async fn check(
         ignored,
     };
     let printed = if args.json {
-        exit_code::of_json(&report)?
+        exit_code::of_json(&report)
     } else {
-        exit_code::SUCCESS
+        Ok(exit_code::SUCCESS)
     };
     let is_failed = |it: &ServerReport| it.state == ServerState::Failed;
-    Ok(match printed {
-        exit_code::SUCCESS if report.servers.iter().any(is_failed) => exit_code::AGENT_ERROR,
-        code => code,
-    })
+    let problem = report
+        .servers
+        .iter()
+        .any(is_failed)
+        .then_some(exit_code::AGENT_ERROR);
+    exit_code::of_findings(printed, problem)
 }
 
 /// Reports the servers that have not answered yet, each with its pending request.

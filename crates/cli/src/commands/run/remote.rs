@@ -6,7 +6,7 @@ use teamster_api::{ProblemCode, RunHandle, RunLogEntry, RunSpec, ServiceError, V
 use teamster_core::Stopping;
 use teamster_host::{Output, write_output};
 
-use super::{final_text, resume_arguments};
+use super::{final_text, resume};
 use crate::branch::{bring_back, not_back};
 use crate::detached::{Entries, report_queue};
 use crate::drive::{self, Feed};
@@ -50,7 +50,7 @@ fn show(
         |_| spec.working_directory.clone(),
         |view| view.summary.info.directory.clone(),
     );
-    view.resume = resume_arguments(spec).filter(|_| spec.trusted.container.is_none());
+    view.resume = resume(spec).filter(|_| spec.trusted.container.is_none());
     view.permission = Some(spec.permission);
     view.allowed_tools.clone_from(&spec.allowed_tools);
     let mut sink = drive::sink(local.output, view, final_text(spec, info));

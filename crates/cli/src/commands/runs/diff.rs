@@ -2,7 +2,7 @@
 
 mod text;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use teamster_api::{DiffQuery, PATCH, ProblemCode};
 
@@ -38,17 +38,16 @@ pub(super) async fn main(args: &RunsDiffArgs, machine: &Machine) -> anyhow::Resu
     if wants_patch && let Some(mut patch) = found.read(PATCH).await? {
         return exit_code::of_printed(io::copy(&mut patch, &mut io::stdout()).map(drop));
     }
+    if args.json {
+        return exit_code::of_json_lines([&diff]);
+    }
     let mut out = anstream::stdout();
-    let printed = if args.json {
-        serde_json::to_string(&diff)
-            .map_err(io::Error::from)
-            .and_then(|json| writeln!(out, "{json}"))
-    } else if args.stat {
+    let printed = if args.stat {
         text::write_stat(&diff, &mut out)
     } else {
         text::write(&diff, &mut out)
     };
-    if diff.truncated && !args.json && !args.stat {
+    if diff.truncated && !args.stat {
         let (id, teamster) = (found.run.id(), crate::global::typed());
         report::warn(&[format!(
             "the changes are too large to be shown in full: `{teamster} runs diff {id} > FILE` writes all of them, and -- \

@@ -4,7 +4,6 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
-use anstyle::Style;
 use anyhow::{Context, anyhow, bail};
 use teamster_api::{ARTIFACTS, FileList, ProblemCode, RunFile, file_path};
 
@@ -46,7 +45,7 @@ pub(super) async fn main(args: &RunsFilesArgs, machine: &Machine) -> anyhow::Res
     for file in collected {
         let name = file.name.strip_prefix(ARTIFACTS).unwrap_or(&file.name);
         let size = file.bytes.map(words::bytes).unwrap_or_default();
-        table.row([(words::one_line(name), Style::new()), (size, Style::new())]);
+        table.texts([words::one_line(name), size]);
     }
     exit_code::of_printed(table.write(&mut anstream::stdout()))
 }

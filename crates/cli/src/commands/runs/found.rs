@@ -40,9 +40,8 @@ impl Found {
             }
             Err(error) if error.code == Some(ProblemCode::RunNotFound) => {
                 let history = History::open_if_any(machine, &args.store).await?;
-                let found = history.find(&args.id).await;
-                history.close().await;
-                let found = match found {
+                let found = history.used_by(async |history| history.find(&args.id).await);
+                let found = match found.await {
                     // A run that is in no history, by its whole id.
                     Err(error) => {
                         let workspace = machine.is_here().then(|| workspace_of(&args.id));

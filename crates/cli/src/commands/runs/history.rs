@@ -8,7 +8,7 @@ use teamster_api::{
 };
 
 use crate::args::StoreArgs;
-use crate::exit_code::refused;
+use crate::exit_code::of_service;
 use crate::remote::Machine;
 use crate::{store, words};
 
@@ -64,10 +64,16 @@ impl History {
         }
     }
 
-    pub(super) async fn close(self) {
+    /// Calls this with the history, and closes that at its end.
+    pub(super) async fn used_by<T>(
+        self,
+        user: impl AsyncFnOnce(&Self) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let done = user(&self).await;
         if let Some(store) = &self.store {
             teamster_host::close_store(store).await;
         }
+        done
     }
 
     /// Returns the selected runs, newest first.
@@ -131,11 +137,7 @@ impl History {
             }
             Err(error) => return Err(error.into()),
         };
-        let renamed = runs.rename(&id, title).await;
-        renamed.map_err(|error| match error.code {
-            Some(ProblemCode::InvalidParams) => refused(error),
-            _ => error.into(),
-        })
+        (runs.rename(&id, title).await).map_err(of_service)
     }
 
     /// Deletes the selected runs.

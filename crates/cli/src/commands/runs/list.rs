@@ -15,6 +15,9 @@ use crate::zone::local_time;
 use crate::{exit_code, hints, words};
 
 pub(super) async fn main(args: &RunsListArgs, history: &History) -> anyhow::Result<u8> {
+    if history.is_missing() {
+        return Ok(exit_code::SUCCESS);
+    }
     let since = (args.since).map(|since| epoch_ms().saturating_sub(millis(since)));
     // One more shows whether there are others.
     let mut filter = RunFilter::default().limit(args.limit.saturating_add(u32::from(!args.json)));

@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use anstyle::Style;
 use serde::Serialize;
 use teamster_api::{
     LiveState, LiveStatus, PendingRequest, QueueStatus, RunInfo, RunKind, RunQuery, RunSummary,
@@ -145,7 +144,7 @@ fn table(runs: &[Live], width: Option<usize>, out: &mut impl Write) -> io::Resul
             let title = words::one_line(run.info.title.as_deref().unwrap_or_default());
             cells.push(words::cut(&title, TITLE_WIDTH).into_owned());
         }
-        table.row(cells.into_iter().map(|cell| (cell, Style::new())));
+        table.texts(cells);
     }
     let mut least = LEAST.iter();
     let fits = |table: &Table| {

@@ -19,6 +19,9 @@ use crate::{exit_code, hints, words};
 const PROMPT_BYTES: usize = 300;
 
 pub(super) async fn main(args: &RunsShowArgs, history: &History) -> anyhow::Result<u8> {
+    if history.is_missing() {
+        return Ok(exit_code::AGENT_ERROR);
+    }
     let mut run = history.find(&args.id).await?;
     let waits = waits_for(&history.look_up(&mut run).await);
     if args.json {

@@ -1,6 +1,5 @@
 //! Limits of subscriptions: the used part and the time of reset.
 
-use anstyle::Style;
 use jiff::Timestamp;
 use teamster_api::usage::{LimitList, UsageLimit};
 
@@ -64,7 +63,7 @@ fn with_resets(limits: &[UsageLimit], now: Timestamp, dates: bool) -> Table {
             resets,
             local(limit.at),
         ];
-        table.row(cells.map(|cell| (cell, Style::new())));
+        table.texts(cells);
     }
     table
 }

@@ -82,7 +82,7 @@ pub(super) fn print(
     for group in &report.groups {
         let cells = naming(by, zone, group).into_iter();
         let cells = cells.chain(figures(&group.figures, reported));
-        table.row(cells.map(|cell| (cell, Style::new())));
+        table.texts(cells);
         for model in &group.by_model {
             let name = model.model.as_deref().unwrap_or("(unknown)");
             let name = format!("  {}", words::one_line(name));
@@ -245,14 +245,15 @@ fn figures(figures: &Figures, reported: bool) -> [String; 8] {
         figures
             .spent_usd
             .filter(|_| reported)
-            .map(|usd| spent(usd, figures.is_reported()))
+            .map(|usd| spent(usd, figures))
             .unwrap_or_default(),
     ]
 }
 
-/// Formats the spent amount, with a `~` if a part of it is estimated.
-fn spent(usd: f64, is_reported: bool) -> String {
-    format!("{}{}", if is_reported { "" } else { "~" }, words::usd(usd))
+/// Formats an amount of these figures, with a `~` if a part of them is estimated.
+pub(super) fn spent(usd: f64, figures: &Figures) -> String {
+    let about = if figures.is_reported() { "" } else { "~" };
+    format!("{about}{}", words::usd(usd))
 }
 
 /// Prints notes about the figures.

@@ -90,10 +90,7 @@ fn rate(figures: &Figures, minutes: u32) -> String {
         reason = "a rate is not negative, and what is too large saturates"
     )]
     let tokens = words::count(rate.tokens_per_minute.round() as u64);
-    let cost = rate.usd_per_hour.map(|usd| {
-        let about = if figures.is_reported() { "" } else { "~" };
-        format!(", {about}{}/h", words::usd(usd))
-    });
+    let cost = (rate.usd_per_hour).map(|usd| format!(", {}/h", table::spent(usd, figures)));
     format!("{tokens} tokens/min{}", cost.unwrap_or_default())
 }
 
@@ -107,10 +104,7 @@ fn line(frame: &Frame, out: &mut impl Write) -> io::Result<()> {
             words::count(total.usage.total_tokens().unwrap_or_default())
         ),
     ];
-    if let Some(usd) = total.spent_usd {
-        let about = if total.is_reported() { "" } else { "~" };
-        parts.push(format!("{about}{}", words::usd(usd)));
-    }
+    parts.extend(total.spent_usd.map(|usd| table::spent(usd, &total)));
     let at = frame.now.strftime("%Y-%m-%d %H:%M:%S");
     let rates: Vec<_> = (frame.rates.iter())
         .map(|(name, rate)| format!("{name}: {rate}"))

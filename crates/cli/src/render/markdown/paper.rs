@@ -82,13 +82,7 @@ impl Paper {
             let c = c.encode_utf8(&mut buffer);
             let wide = measure_text_width(c);
             // Scripts with wide characters have no spaces between their words.
-            let is_joined = || {
-                let last = self
-                    .word
-                    .last()
-                    .and_then(|(_, text)| text.chars().next_back());
-                last.is_some_and(|last| last == '\u{200d}')
-            };
+            let is_joined = || self.last() == Some('\u{200d}');
             if (wide > 1 || self.word_width > 1 && self.is_wide()) && wide > 0 && !is_joined() {
                 self.end_word();
             }
@@ -103,11 +97,14 @@ impl Paper {
 
     /// Returns `true` if the last character of the word is wide.
     fn is_wide(&self) -> bool {
-        let last = self
-            .word
-            .last()
-            .and_then(|(_, text)| text.chars().next_back());
-        last.is_some_and(|last| measure_text_width(last.encode_utf8(&mut [0; 4])) > 1)
+        let is_wide = |last: char| measure_text_width(last.encode_utf8(&mut [0; 4])) > 1;
+        self.last().is_some_and(is_wide)
+    }
+
+    /// Returns the last character of the word.
+    fn last(&self) -> Option<char> {
+        let (_, text) = self.word.last()?;
+        text.chars().next_back()
     }
 
     fn push(&mut self, style: Style, text: &str, wide: usize) {
@@ -143,9 +140,7 @@ impl Paper {
         if !self.is_glued && !self.is_empty && end > self.width {
             self.out.push('\n');
             self.column = 0;
-            let hang = std::mem::take(&mut self.hang);
-            self.pieces(&hang);
-            self.hang = hang;
+            self.begin_further();
         } else {
             self.out.extend(std::iter::repeat_n(' ', self.gap));
             self.column += self.gap;
@@ -178,6 +173,11 @@ impl Paper {
     /// Begins the next line of the paragraph.
     pub(super) fn break_line(&mut self) {
         self.end_line();
+        self.begin_further();
+    }
+
+    /// Writes what begins each further line of the paragraph.
+    fn begin_further(&mut self) {
         let hang = std::mem::take(&mut self.hang);
         self.pieces(&hang);
         self.hang = hang;
