@@ -24,6 +24,8 @@ pub struct RunInfo {
     /// The requested model.
     pub model: Option<String>,
     /// Working directory of the agent.
+    #[serde(serialize_with = "crate::path::optional_shown")]
+    #[schemars(with = "Option<String>")]
     pub directory: Option<PathBuf>,
     /// The directory of another machine that was submitted for the run, as that machine names it.
     pub submitted_from: Option<String>,

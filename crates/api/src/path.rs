@@ -1,4 +1,4 @@
-//! Paths in JSON: a string if the path is UTF-8, else its bytes.
+//! Paths in JSON: in a spec a string if the path is UTF-8, else its bytes; in what is shown always a string.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -68,6 +68,25 @@ pub(crate) mod optional {
     ) -> Result<Option<PathBuf>, D::Error> {
         Ok(Option::<Read>::deserialize(deserializer)?.map(PathBuf::from))
     }
+}
+
+/// Serializes an optional path that is shown. What is not UTF-8 in it is replaced.
+#[expect(clippy::ref_option, reason = "serde passes the field")]
+pub(crate) fn optional_shown<S: Serializer>(
+    path: &Option<PathBuf>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    path.as_deref()
+        .map(Path::to_string_lossy)
+        .serialize(serializer)
+}
+
+/// Serializes paths that are shown. What is not UTF-8 in them is replaced.
+pub(crate) fn list_shown<S: Serializer>(
+    paths: &[PathBuf],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }
 
 /// A list of paths.

@@ -75,12 +75,18 @@ pub struct ProviderFacts {
     /// The agent has no program and runs in the process of the run.
     pub in_process: bool,
     /// The path of the program.
+    #[serde(serialize_with = "crate::path::optional_shown")]
+    #[schemars(with = "Option<String>")]
     pub path: Option<PathBuf>,
     /// The path of the program that a run starts, if it differs from `path`.
+    #[serde(serialize_with = "crate::path::optional_shown")]
+    #[schemars(with = "Option<String>")]
     pub resolved_path: Option<PathBuf>,
     /// The version that the program reports.
     pub version: Option<String>,
     /// The `package.json` that has the version of a program that was not started.
+    #[serde(serialize_with = "crate::path::optional_shown")]
+    #[schemars(with = "Option<String>")]
     pub version_from: Option<PathBuf>,
     /// The decoder is tested with recordings of this version.
     pub tested: bool,

@@ -31,6 +31,8 @@ pub struct RunRecord {
     /// The conversation that it belongs to, as text.
     pub conversation: Option<String>,
     /// Working directory of the agent.
+    #[serde(serialize_with = "crate::path::optional_shown")]
+    #[schemars(with = "Option<String>")]
     pub working_directory: Option<PathBuf>,
     /// The prompt, at most its first 64 KiB: in the record of one run, where the history keeps it. Absent in lists, for
     /// detached runs, whose folder keeps it, and where prompts are not kept.

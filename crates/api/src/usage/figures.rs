@@ -4,7 +4,7 @@ use std::fmt;
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use teamster_core::Usage;
 
 /// Dimension by which figures are grouped.
@@ -140,14 +140,9 @@ pub struct Diagnostics {
     /// Files, folders and databases that could not be read.
     pub unreadable: u64,
     /// Examples of unreadable paths, at most 8.
-    #[serde(serialize_with = "lossy")]
+    #[serde(serialize_with = "crate::path::list_shown")]
     #[schemars(with = "Vec<String>")]
     pub unreadable_examples: Vec<PathBuf>,
-}
-
-/// Serializes paths lossily, because JSON must be UTF-8.
-fn lossy<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
 }
 
 impl Diagnostics {

@@ -113,6 +113,31 @@ fn the_log_is_the_run_for_every_reader() {
     assert_eq!((nothing.code, &*nothing.stdout), (Some(0), ""));
 }
 
+// Other systems refuse such a name.
+#[cfg(target_os = "linux")]
+#[test]
+fn directory_without_utf8_name_takes_runs() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let claude = Claude::plays("text", 0);
+    let odd = claude.dir.path().join(std::ffi::OsStr::from_bytes(b"\xff"));
+    fs::create_dir(&odd).unwrap();
+    let with_history = |command: &mut Command| {
+        run(with_state(command, &claude).env("TEAMSTER_STORE", claude.path("history.db")))
+    };
+    let mut command = claude.run(["x", "--detach", "--ask-timeout", "0"]);
+    let started = with_history(command.current_dir(&odd));
+    assert_eq!((started.code, &*started.stderr), (Some(0), ""));
+    let id = started.stdout.trim_end();
+    assert_eq!(with_history(&mut teamster(["wait", id])).code, Some(0));
+    let log = with_history(&mut teamster(["attach", id, "--json"])).stdout;
+    assert_eq!(done(&log).status, RunStatus::Completed);
+    let listed = with_history(&mut teamster(["runs", "list", "--json"]));
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    let directory = listed["workingDirectory"].as_str().unwrap();
+    assert!(directory.ends_with("/\u{fffd}"), "{listed}");
+}
+
 #[test]
 fn log_has_every_event_of_a_burst() {
     let claude = Claude::plays("text", 0);
