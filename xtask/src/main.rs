@@ -163,7 +163,6 @@ fn command(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Returns the root of this repository.
 fn root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here)

@@ -9,7 +9,6 @@ use serde::Deserialize;
 
 use crate::root;
 
-/// A published crate.
 pub(crate) struct Crate {
     pub(crate) name: String,
     pub(crate) folder: PathBuf,

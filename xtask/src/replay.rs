@@ -151,7 +151,6 @@ fn provider(id: &str) -> anyhow::Result<Arc<dyn CliProvider>> {
     })
 }
 
-/// Prints the events for `--json`.
 fn print_events(cases: &[Case], native: bool, out: &mut impl Write) -> anyhow::Result<Outcome> {
     #[derive(Serialize)]
     struct Line<'a> {

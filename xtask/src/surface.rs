@@ -88,7 +88,6 @@ fn rustdoc(target: &Path) -> anyhow::Result<PathBuf> {
     Ok(script)
 }
 
-/// Returns the published libraries.
 fn libraries() -> anyhow::Result<Vec<String>> {
     let crates = published::crates()?.into_iter();
     let libraries = crates.filter(|it| it.folder.join("src/lib.rs").is_file());

@@ -75,7 +75,6 @@ impl Agent {
         }
     }
 
-    /// Returns the name of its provider.
     fn provider(&self) -> &str {
         match self {
             Self::Cli(cli) => cli.id(),
@@ -83,7 +82,6 @@ impl Agent {
         }
     }
 
-    /// Returns the capabilities of its provider.
     pub(crate) fn capabilities(&self) -> anyhow::Result<Capabilities> {
         let provider = Providers::builtin().get(self.provider());
         Ok(provider.context("unknown provider")?.capabilities().clone())
@@ -102,7 +100,6 @@ impl Agent {
         }
     }
 
-    /// Creates a runtime of sessions.
     pub(crate) fn sessions(
         &self,
         config: RuntimeConfig,

@@ -160,7 +160,6 @@ fn record(
     Ok(ExitCode::from(u8::from(problems > 0)))
 }
 
-/// Returns the folder of the fixture for a run of a scenario.
 fn fixture(fixtures: &Path, scenario: &Scenario, run: usize) -> PathBuf {
     fixtures.join(format!("{PREFIX}{}", run_name(scenario, run)))
 }

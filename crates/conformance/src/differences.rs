@@ -16,7 +16,6 @@ const ABSENT: &str = "(absent)";
 /// Value of a fact that is reported with additional text around the expected one.
 const CONTAINS: &str = "(contains)";
 
-/// The table.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Differences {
@@ -31,7 +30,6 @@ pub(crate) struct Difference {
     /// Its name, as in the matrix. The same difference has the same name for all CLIs.
     pub(crate) name: String,
     pub(crate) providers: Vec<String>,
-    /// The reason.
     pub(crate) why: String,
     /// Scenarios in which it occurs; `*` for all that report its facts.
     pub(crate) scenarios: Vec<String>,
@@ -50,7 +48,6 @@ pub(crate) struct Difference {
 pub(crate) struct Verdict {
     /// Names of the declared differences that occurred.
     pub(crate) declared: BTreeSet<String>,
-    /// Undeclared differences.
     pub(crate) undeclared: Vec<String>,
 }
 

@@ -33,7 +33,6 @@ impl Location {
         Ok(Self { folder })
     }
 
-    /// Returns the home folder.
     pub(crate) fn home(&self) -> PathBuf {
         self.folder.path().join("home")
     }

@@ -117,7 +117,6 @@ fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Returns the root of the repository.
 fn root() -> &'static Path {
     here().ancestors().nth(2).unwrap_or(here())
 }

@@ -26,7 +26,6 @@ pub(crate) struct Results {
     pub(crate) times: Times,
 }
 
-/// Results of `--times`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Times {
@@ -37,7 +36,6 @@ pub(crate) struct Times {
 }
 
 impl Results {
-    /// Reads the stored results.
     pub(crate) fn read() -> anyhow::Result<Self> {
         let path = path();
         let text = std::fs::read_to_string(&path)
@@ -45,7 +43,6 @@ impl Results {
         serde_json::from_str(&text).with_context(|| path.display().to_string())
     }
 
-    /// Stores the results.
     pub(crate) fn write(&self) -> anyhow::Result<()> {
         let path = path();
         let text = serde_json::to_string_pretty(self)? + "\n";

@@ -64,7 +64,6 @@ pub(crate) struct ColdOnly {
     /// CLIs that are restricted. Default: all.
     #[serde(default)]
     pub(crate) providers: Vec<String>,
-    /// The reason.
     pub(crate) why: String,
 }
 
@@ -83,7 +82,6 @@ pub(crate) enum Service {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub(crate) struct Run {
-    /// The prompt.
     pub(crate) prompt: String,
     /// Number of repetitions of the prompt, for a long one.
     #[serde(default = "one")]
@@ -94,7 +92,6 @@ pub(crate) struct Run {
     /// True if the session continues in a new one.
     #[serde(default)]
     pub(crate) fork: bool,
-    /// The permission mode.
     #[serde(default)]
     pub(crate) permission: Permission,
     /// Number of retries by the CLI itself, if configurable.
@@ -118,7 +115,6 @@ pub(crate) struct Run {
     pub(crate) slash_commands: bool,
     /// The limit of time without a line while the model works, in milliseconds.
     pub(crate) idle_timeout_ms: Option<u64>,
-    /// The trigger of an abort.
     pub(crate) abort: Option<Abort>,
     /// A file in the working directory, which a tool creates: then the CLI's process is killed.
     pub(crate) crash_when_file: Option<String>,
@@ -168,7 +164,6 @@ fn one() -> usize {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Resume {
-    /// A new session.
     #[default]
     New,
     /// The session of the previous run.
@@ -179,7 +174,6 @@ pub(crate) enum Resume {
     Unknown,
 }
 
-/// The permission mode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Permission {

@@ -17,9 +17,7 @@ use crate::results::{Results, Times};
 use crate::scenario::{self, Scenario};
 use crate::{hot, say};
 
-/// The measured scenario.
 const SCENARIO: &str = "text";
-/// Number of rounds.
 const ROUNDS: usize = 5;
 /// Measurements of each round.
 const WHAT: [&str; 4] = [

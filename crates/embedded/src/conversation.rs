@@ -75,7 +75,6 @@ pub(crate) enum Block {
     Call(Call),
 }
 
-/// A tool call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Call {
     /// Id by the service, or a generated one if the service has none.
@@ -134,7 +133,6 @@ impl Answer {
         })
     }
 
-    /// Returns its calls, in order.
     pub(crate) fn calls(&self) -> impl Iterator<Item = &Call> {
         self.blocks.iter().filter_map(|block| match block {
             Block::Call(call) => Some(call),

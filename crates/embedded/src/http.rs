@@ -21,7 +21,6 @@ use crate::model::Target;
 use crate::proxy::{Proxies, Route};
 use crate::wire::{Failure, http_failure};
 
-/// Connect timeout.
 pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(20);
 /// Time that an idle connection is kept.
 const IDLE: Duration = Duration::from_mins(1);

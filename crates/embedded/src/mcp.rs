@@ -27,7 +27,6 @@ pub(crate) struct Servers {
     pub(crate) tools: Vec<ServerTool>,
 }
 
-/// Tool of an MCP server.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerTool {
     pub(crate) spec: ToolSpec,

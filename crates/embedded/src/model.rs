@@ -5,7 +5,6 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use crate::wire::WireKind;
 
-/// A model service.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Service {
     /// First part of a model's name, such as `anthropic`.

@@ -135,7 +135,6 @@ impl Asking<'_> {
         })
     }
 
-    /// Reads an answer.
     async fn read(
         &self,
         mut body: Incoming,

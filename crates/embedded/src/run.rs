@@ -204,7 +204,6 @@ impl From<AgentError> for Halt {
 }
 
 impl Turn<'_> {
-    /// Runs the turn to its end.
     pub(crate) async fn run(&self, context: &mut Context, emit: &mut Emitter) -> End {
         let mut end = End {
             model: Some(context.settings.target.name()),

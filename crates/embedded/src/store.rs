@@ -45,7 +45,6 @@ enum Line {
     Newer,
 }
 
-/// Returns the folder of sessions.
 pub(crate) fn folder(
     config: &EmbeddedConfig,
     env: &BTreeMap<String, String>,
@@ -196,7 +195,6 @@ impl SessionFile {
         Ok((session, messages))
     }
 
-    /// Appends a message.
     pub(crate) fn message(&mut self, message: &Message) -> Result<(), AgentError> {
         self.append(&Line::Message {
             at_ms: epoch_ms(),

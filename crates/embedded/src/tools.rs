@@ -29,7 +29,6 @@ pub(crate) const STRUCTURED_OUTPUT: &str = "StructuredOutput";
 /// Maximum size of a result for the model, in bytes.
 pub(crate) const MOST_FOR_MODEL: usize = 48 << 10;
 
-/// Output of a tool.
 #[derive(Debug, Default)]
 pub(crate) struct Output {
     /// Full output, for the stream.
@@ -99,7 +98,6 @@ impl ToolContext {
     }
 }
 
-/// Returns the built-in tools.
 pub(crate) fn specs() -> Vec<ToolSpec> {
     let object = |properties: Value, required: &[&str]| {
         json!({
@@ -225,7 +223,6 @@ pub(crate) fn structured_output(schema: &Value) -> ToolSpec {
     }
 }
 
-/// Returns the kind of a built-in tool.
 pub(crate) fn kind(name: &str) -> ToolKind {
     match name {
         "read" => ToolKind::Read,

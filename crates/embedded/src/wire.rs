@@ -24,7 +24,6 @@ pub(crate) use sse::{Sse, SseEvent};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WireKind {
-    /// Anthropic Messages.
     Anthropic,
     /// OpenAI Responses.
     Responses,
@@ -46,7 +45,6 @@ impl WireKind {
     }
 }
 
-/// A request to a service.
 #[derive(Debug)]
 pub(crate) struct ModelRequest<'a> {
     pub(crate) model: &'a str,
@@ -114,7 +112,6 @@ pub(crate) enum Delta {
     Reasoning(String),
 }
 
-/// Stop reason of the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum StopReason {
     #[default]

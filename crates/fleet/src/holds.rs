@@ -52,7 +52,6 @@ impl Fleet {
     }
 }
 
-/// The subject of a hold.
 fn subject(provider: &str, login: &str) -> String {
     format!("$KV.tm_holds.{}.{login}", escape(provider))
 }

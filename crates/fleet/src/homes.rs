@@ -95,7 +95,6 @@ pub(crate) fn local_key(owner: &str, key: &str) -> String {
 }
 
 impl Fleet {
-    /// Reads an entry.
     pub(crate) async fn home(&self, key: &ConversationKey) -> Result<FoundHome, ServiceError> {
         let message = self.last(SESSIONS, &key.0).await?;
         let mut found = FoundHome {

@@ -101,7 +101,6 @@ impl Fleet {
     }
 }
 
-/// Messages of a stream.
 pub(crate) struct Messages {
     fleet: Fleet,
     stream: String,

@@ -106,7 +106,6 @@ impl RunKey {
         Self::parse(subject.strip_prefix("$KV.tm_runs.")?)
     }
 
-    /// Reads the subject of a log.
     pub(crate) fn of_log(subject: &str) -> Option<Self> {
         Self::parse(subject.strip_prefix("tm.log.")?)
     }

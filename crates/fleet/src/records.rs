@@ -105,7 +105,6 @@ impl Fleet {
         }
     }
 
-    /// Reads a record.
     pub(crate) async fn read(&self, key: &RunKey) -> Result<Found, ServiceError> {
         let Some(message) = self.last(RUNS, &key.record()).await? else {
             return Ok(Found {

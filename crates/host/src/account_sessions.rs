@@ -169,7 +169,6 @@ fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
 pub(crate) struct WithSession {
     pub(crate) runtime: SharedRuntime,
     pub(crate) sessions: Arc<AccountSessions>,
-    /// Index of the account.
     pub(crate) account: usize,
 }
 

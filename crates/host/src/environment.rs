@@ -16,7 +16,6 @@ pub const REMOTE_TOKEN_VARIABLE: &str = "TEAMSTER_REMOTE_TOKEN";
 /// Variable with the container of agents whose description has none: `ENGINE:IMAGE`, and mounts behind it.
 pub(crate) const CONTAINER_VARIABLE: &str = "TEAMSTER_IN";
 
-/// Returns the value of a variable.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }

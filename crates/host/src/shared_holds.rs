@@ -34,7 +34,6 @@ const RENEWAL_LIMIT: Duration = Duration::from_secs(20);
 /// Interval of looks at the file of the login.
 const RENEWAL_CHECK: Duration = Duration::from_millis(100);
 
-/// The login of a candidate.
 struct AccountLogin {
     /// Its mark in the store.
     mark: String,

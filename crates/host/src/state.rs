@@ -15,7 +15,6 @@ use crate::{environment, value};
 
 /// The folder of detached runs, beside the store.
 const RUNS: &str = "teamster/runs";
-/// The folder of worktrees.
 pub(crate) const WORKTREES: &str = "teamster/worktrees";
 /// The folder of what is known of workspaces, with the files of runs that have no folder of their own.
 pub(crate) const RESULTS: &str = "teamster/worktrees.results";

@@ -81,7 +81,6 @@ impl Uploads {
         missing(&content, manifest).map_err(|error| unwritable(&error))
     }
 
-    /// Writes a part of a file.
     pub(crate) fn write_part(
         &self,
         id: &str,

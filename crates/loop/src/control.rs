@@ -43,7 +43,6 @@ impl Control {
         self.0.stop.cancel();
     }
 
-    /// Returns the reason of the stop.
     pub(crate) fn reason(&self) -> Option<&str> {
         self.0.why.get().map(String::as_str)
     }

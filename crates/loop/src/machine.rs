@@ -78,7 +78,6 @@ pub(crate) struct Input {
 pub(crate) enum Action {
     /// Start the agent.
     Start {
-        /// Session to resume.
         resume: Option<Id>,
         /// Reason, for the log.
         why: StartReason,
@@ -117,7 +116,6 @@ pub(crate) enum StartReason {
 /// Sleep of the loop, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sleep {
-    /// Seconds.
     pub(crate) seconds: u64,
     /// Reason, for people.
     pub(crate) reason: String,
@@ -157,7 +155,6 @@ pub(crate) struct Machine {
     /// A tick was requested and has not begun.
     woken: bool,
     current_sleep: u64,
-    /// Failures in a row.
     failures: u32,
     /// Ticks and starts in a row that failed.
     failed_ticks: u32,
@@ -197,7 +194,6 @@ impl Machine {
         self.current_sleep
     }
 
-    /// Failures in a row.
     #[cfg(test)]
     pub(crate) fn failures(&self) -> u32 {
         self.failures

@@ -54,7 +54,6 @@ fn turn(seconds: u64, dollars: f64) -> EventStream {
     EventStream::new(events, abort)
 }
 
-/// Returns a turn that fails with this error.
 fn failed(error: AgentError) -> EventStream {
     let result = RunResult::default().session_id("s").errors(vec![error]);
     let events = async_stream::stream! {

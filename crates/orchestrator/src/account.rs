@@ -48,7 +48,6 @@ pub(crate) struct Account {
     now: Current,
 }
 
-/// The current attempt.
 #[derive(Debug, Default)]
 struct Current {
     provider: String,
@@ -86,7 +85,6 @@ struct Current {
     resets_at_ms: Option<u64>,
 }
 
-/// The call of a tool.
 #[derive(Debug, Clone)]
 struct Call {
     name: String,

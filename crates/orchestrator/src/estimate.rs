@@ -43,7 +43,6 @@ impl Estimator {
         self.is_unpriced
     }
 
-    /// Returns the model of the attempt.
     pub(crate) fn model(&self) -> Option<&str> {
         self.model.as_deref()
     }

@@ -28,7 +28,6 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Returns whether this is the end of the run.
     pub(crate) fn is_end(&self) -> bool {
         matches!(self, Self::Run(entry) if matches!(entry.event, RunEvent::End(_)))
     }

@@ -27,7 +27,6 @@ pub(crate) struct Merge {
     provider: String,
     /// Number of finished attempts that another one followed.
     made: u32,
-    /// Number of retries.
     retries: u32,
     now: Current,
     total: Total,
@@ -46,7 +45,6 @@ pub(crate) struct Ending<'a> {
     pub(crate) error: Option<&'a AgentError>,
     /// True if the caller stopped the run.
     pub(crate) aborted: bool,
-    /// Number of attempts.
     pub(crate) attempts: u32,
     /// Time from the run's acceptance to its end, in milliseconds.
     pub(crate) duration_ms: u64,
@@ -60,7 +58,6 @@ pub(crate) struct Ending<'a> {
     pub(crate) used: UsageLedger,
 }
 
-/// The current attempt.
 #[derive(Debug, Default)]
 struct Current {
     /// Entries from the first error on, held until it is known whether that error is final.

@@ -42,7 +42,6 @@ pub(crate) enum Next {
 /// State after an attempt.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AttemptState<'a> {
-    /// The error of the attempt.
     pub(crate) error: &'a AgentError,
     /// True if the attempt began. A candidate on hold can be skipped without an attempt.
     pub(crate) attempted: bool,

@@ -33,7 +33,6 @@ pub(crate) use schedule::Key;
 )]
 pub(crate) struct Gone;
 
-/// Error of registering a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RegisterError {
     /// A run of that id has not ended yet.

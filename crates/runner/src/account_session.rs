@@ -261,7 +261,6 @@ impl AgentSession for AccountSession {
 /// Runtime of a turn with one of the accounts.
 pub(crate) struct AccountTurn {
     session: Arc<AccountSession>,
-    /// Index of the account.
     index: usize,
     must_continue: bool,
     turns: Arc<SessionTurns>,

@@ -280,7 +280,6 @@ impl Turns {
         }
     }
 
-    /// Runs a turn.
     async fn turn(&mut self, prompt: Option<Prompt>, begun: Option<EventStream>) {
         let run_id = self.plan.runs.next_id();
         self.task.set_run(&run_id);

@@ -312,7 +312,6 @@ impl LogTask {
         result
     }
 
-    /// Adds an entry of the run.
     fn take(&mut self, entry: RunLogEntry, side: &mut SideChannels) {
         let entry = match entry {
             RunLogEntry::Agent(mut entry) => {
@@ -381,7 +380,6 @@ impl LogTask {
     }
 }
 
-/// Returns whether an entry belongs to the start of a run.
 fn is_start(entry: &RunLogEntry) -> bool {
     matches!(entry, RunLogEntry::Run(entry)
         if matches!(entry.event, RunEvent::Start { .. } | RunEvent::Attempt { .. }))

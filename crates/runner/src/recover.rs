@@ -59,7 +59,6 @@ struct RecoveredRun {
     turn: Option<Id>,
     /// The last turn that has ended.
     ended_turn: Option<Id>,
-    /// The log has its end.
     has_ended: bool,
     /// Number of the last entry that readers get.
     last_seq: u64,
@@ -107,7 +106,6 @@ impl RecoveredRun {
         entry
     }
 
-    /// Adds an entry of the log.
     fn take(&mut self, entry: RunLogEntry) {
         self.started_at.get_or_insert(entry.at_ms());
         self.last_at = self.last_at.max(entry.at_ms());

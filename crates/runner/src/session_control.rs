@@ -144,7 +144,6 @@ impl SessionControl {
         turn.abort = Some(abort);
     }
 
-    /// Reports the end of the turn.
     pub(crate) fn turn_ended(&self) {
         self.state().turn = None;
     }

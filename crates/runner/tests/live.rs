@@ -47,7 +47,6 @@ impl Scripted {
         }
     }
 
-    /// Sets the id of its session.
     pub(crate) fn id(mut self, id: &str) -> Self {
         self.id = Some(id.into());
         self

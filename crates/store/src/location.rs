@@ -9,7 +9,6 @@ use sqlx::any::AnyConnectOptions;
 
 use crate::StoreError;
 
-/// The location of a store.
 #[derive(Clone)]
 pub(crate) enum Location {
     /// Memory of this process.

@@ -144,7 +144,6 @@ impl Spans {
         }
     }
 
-    /// Ends the spans of a run.
     fn finish(&self, mut run: RunSpans, at_ms: u64, outcome: &Outcome) {
         run.cut_off(at_ms);
         for attempt in run.attempts {

@@ -61,7 +61,6 @@ impl Range<'_> {
         Ok(figures)
     }
 
-    /// Returns the changes.
     pub(crate) fn diff(&self, query: &DiffQuery, limits: Limits) -> anyhow::Result<WorkspaceDiff> {
         let mut diff = WorkspaceDiff::new(self.base, self.head);
         let mut list = self.command(&["--raw", "--numstat", "-z"], &query.paths);

@@ -62,7 +62,6 @@ impl Store {
         self.root.join("objects").join(first).join(second).join(oid)
     }
 
-    /// Returns whether it has this content.
     pub(crate) fn has(&self, oid: &str) -> bool {
         // One that was not on the disk before the machine lost power is empty.
         fs::metadata(self.path(oid)).is_ok_and(|it| it.is_file() && it.len() > 0)

@@ -454,7 +454,6 @@ pub(crate) fn run_ref(id: &str) -> String {
     format!("{RUNS}{}", encoded_id(id))
 }
 
-/// Returns whether the text is the full id of a commit.
 pub(crate) fn is_commit_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64)
         && text

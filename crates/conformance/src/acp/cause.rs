@@ -19,7 +19,6 @@ const NO_SUCH_TOOL: &str = "no tool that the request offers is known to do what 
 /// Parameters for which the protocol has a place. Where one is refused, it is the agent that does not take it.
 const OF_PROTOCOL: [&str; 3] = ["images", "mcp_servers", "session_id"];
 
-/// Cause of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Cause {

@@ -153,7 +153,6 @@ impl Named {
         }
     }
 
-    /// Returns all agents.
     pub(crate) fn all() -> anyhow::Result<Vec<Self>> {
         let path = crate::here().join("acp.toml");
         let text = std::fs::read_to_string(&path)
@@ -162,7 +161,6 @@ impl Named {
         Ok(table.agent)
     }
 
-    /// Returns the agent with this name.
     pub(crate) fn find(name: &str) -> anyhow::Result<Option<Self>> {
         let mut all = Self::all()?.into_iter();
         Ok(all.find(|agent| agent.name == name))

@@ -39,7 +39,6 @@ named! {
 pub(crate) struct Findings {
     /// Checks that were made.
     pub(crate) looked: BTreeSet<Check>,
-    /// Checks that failed.
     pub(crate) wrong: Vec<(Check, String)>,
     /// Details of everything that happened.
     pub(crate) details: Vec<String>,

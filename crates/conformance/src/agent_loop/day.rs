@@ -17,7 +17,6 @@ use super::stage::{FOREIGN_SKILL, OWN_SKILL, SLEEPS, Stage};
 use crate::bench::Bench;
 use crate::conversation::{self, texts, times};
 
-/// Number of ticks.
 pub(crate) const TICKS: usize = 7;
 
 /// The model's text at the end of each tick.
@@ -120,7 +119,6 @@ async fn next_minute() {
     tokio::time::sleep(Duration::from_secs(61 - second)).await;
 }
 
-/// A played tick.
 struct Played {
     sleep: u64,
     asked: Vec<Request>,
@@ -128,7 +126,6 @@ struct Played {
     processes: Vec<u32>,
 }
 
-/// Plays the ticks with a CLI.
 pub(crate) async fn play(bench: &Bench, cli: Cli, program: &Path) -> anyhow::Result<Findings> {
     let mut stage = Stage::new(bench, cli, program, "loop", script(cli)?).await?;
     let mut ticks = Vec::new();

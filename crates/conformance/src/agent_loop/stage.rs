@@ -21,7 +21,6 @@ use crate::location::{self, Location};
 /// Maximum duration of any wait. OpenCode needs about 6 s for its first turn on an idle machine.
 pub(crate) const LIMIT: Duration = Duration::from_mins(2);
 
-/// Interval of polling.
 pub(crate) const POLL: Duration = Duration::from_millis(20);
 
 /// Durations of sleeps in seconds, so long that every tick is a requested one.

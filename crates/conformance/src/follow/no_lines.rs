@@ -2,17 +2,14 @@
 
 use teamster_mock_model::Cli;
 
-/// Names that are not types of lines in a CLI's output, or of lines that `teamster` never receives, by CLI
-/// and with the reason. Collected from Codex 0.171.0; Claude Code's are known by their
-/// shape (`schema/zod.rs`).
-pub(super) const NO_LINES: &[(Cli, &str, &[&str])] = &[
+/// Names of Codex that are not types of lines in its output, or of lines that `teamster` never receives, with the
+/// reason. Collected from 0.171.0. Claude Code's are known by their shape (`schema/zod.rs`).
+const NO_LINES: &[(&str, &[&str])] = &[
     (
-        Cli::Codex,
         "a request to a client that logs the user in with its own tokens",
         &["account/chatgptAuthTokens/refresh"],
     ),
     (
-        Cli::Codex,
         "only for a login that the client began",
         &[
             "account/gatewayOAuth/changed",
@@ -21,35 +18,26 @@ pub(super) const NO_LINES: &[(Cli, &str, &[&str])] = &[
         ],
     ),
     (
-        Cli::Codex,
         "a request of the protocol's first version only",
         &["applyPatchApproval", "execCommandApproval"],
     ),
     (
-        Cli::Codex,
         "a request to a client with `requestAttestation` only",
         &["attestation/generate"],
     ),
     (
-        Cli::Codex,
         "only for a `command/exec` of the client's",
         &["command/exec/outputDelta"],
     ),
     (
-        Cli::Codex,
         "only for an import that the client began",
         &[
             "externalAgentConfig/import/completed",
             "externalAgentConfig/import/progress",
         ],
     ),
+    ("only for an `fs/watch` of the client's", &["fs/changed"]),
     (
-        Cli::Codex,
-        "only for an `fs/watch` of the client's",
-        &["fs/changed"],
-    ),
-    (
-        Cli::Codex,
         "only for a search that the client began",
         &[
             "fuzzyFileSearch/sessionCompleted",
@@ -58,37 +46,30 @@ pub(super) const NO_LINES: &[(Cli, &str, &[&str])] = &[
         ],
     ),
     (
-        Cli::Codex,
         "a question in the CLI's plan mode, which is refused: the agent asks it in its answer",
         &["item/tool/requestUserInput"],
     ),
     (
-        Cli::Codex,
         "a call of a tool that the client brings (`dynamicTools`)",
         &["item/tool/call", "item:dynamicToolCall"],
     ),
     (
-        Cli::Codex,
         "only for a subscription of the client's",
         &["mcpServer/event/stream/notification"],
     ),
     (
-        Cli::Codex,
         "only for a `process/spawn` of the client's",
         &["process/exited", "process/outputDelta"],
     ),
     (
-        Cli::Codex,
         "only for a project that the client changed",
         &["project/changed"],
     ),
     (
-        Cli::Codex,
         "only with `experimentalRawEvents`",
         &["rawResponse/completed", "rawResponseItem/completed"],
     ),
     (
-        Cli::Codex,
         "only for a request of the client's",
         &[
             "thread/archived",
@@ -102,7 +83,6 @@ pub(super) const NO_LINES: &[(Cli, &str, &[&str])] = &[
         ],
     ),
     (
-        Cli::Codex,
         "only for a conversation by voice, which the client begins",
         &[
             "thread/realtime/closed",
@@ -119,14 +99,11 @@ pub(super) const NO_LINES: &[(Cli, &str, &[&str])] = &[
         ],
     ),
     (
-        Cli::Codex,
         "only for a set-up that the client began",
         &["windowsSandbox/setupCompleted"],
     ),
 ];
 
 pub(super) fn is_no_line(cli: Cli, name: &str) -> bool {
-    NO_LINES
-        .iter()
-        .any(|(of, _, names)| *of == cli && names.contains(&name))
+    cli == Cli::Codex && NO_LINES.iter().any(|(_, names)| names.contains(&name))
 }

@@ -19,7 +19,6 @@ pub(super) enum State {
 }
 
 impl State {
-    /// Returns the state of a version.
     pub(super) fn of(version: &Version) -> Self {
         let shapes = version.shapes();
         if !shapes.unknown.is_empty() || version.scenarios.values().any(Row::differs) {

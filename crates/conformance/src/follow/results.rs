@@ -48,7 +48,6 @@ impl Row {
         self.cold.iter().chain(&self.live)
     }
 
-    /// Returns whether a story differs.
     pub(super) fn differs(&self) -> bool {
         self.cells().any(|cell| !cell.differs.is_empty())
     }
@@ -102,7 +101,6 @@ impl ShapeChanges {
     }
 }
 
-/// The schema of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Schema {
@@ -118,7 +116,6 @@ pub(super) enum Schema {
     None(String),
 }
 
-/// Results of a version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Version {
     /// Date of the last run.
@@ -126,7 +123,6 @@ pub(super) struct Version {
     /// Version whose fixtures the output was compared with.
     pub(super) reference: String,
     pub(super) schema: Schema,
-    /// Results by scenario.
     pub(super) scenarios: BTreeMap<String, Row>,
 }
 

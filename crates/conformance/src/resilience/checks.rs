@@ -9,7 +9,6 @@ use super::facts::Fact;
 use super::stage::{Ran, Stage};
 use crate::conversation;
 
-/// Findings of a case.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     /// Failed checks.

@@ -10,7 +10,6 @@ use crate::install::clis;
 use crate::markdown::{head, row};
 use crate::results::Cells;
 
-/// Renders the section.
 pub(crate) fn section(cells: &Cells) -> String {
     let mut page = String::from(
         "## Resilience\n\n\

@@ -18,7 +18,6 @@ use crate::location::{self, Location};
 use crate::play;
 use crate::scenario::Run;
 
-/// Interval of polling.
 const POLL: Duration = Duration::from_millis(20);
 
 /// Maximum time until a CLI calls its tool.

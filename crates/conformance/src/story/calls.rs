@@ -28,7 +28,6 @@ const QUESTIONS: [&str; 5] = [
 /// The tools that search the web.
 const SEARCHES: [&str; 3] = ["WebSearch", "google_web_search", "web_search"];
 
-/// Describes a call of the script.
 pub(super) fn scripted_call(part: &Part) -> String {
     match part {
         Part::Shell(command) | Part::BackgroundShell(command) => format!("execute: {command}"),

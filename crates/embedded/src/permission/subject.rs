@@ -115,7 +115,6 @@ fn find_paths(value: &Value, is_path: bool, found: &mut Vec<String>) {
     }
 }
 
-/// Returns whether an argument with this name is a path.
 fn names_path(name: &str) -> bool {
     let name = name.to_lowercase().replace(['_', '-'], "");
     PATH_NAMES.contains(&&*name) || PATH_ENDS.iter().any(|end| name.ends_with(end))

@@ -27,7 +27,6 @@ pub(super) enum Advice {
 }
 
 impl LoopGuard {
-    /// Records a call and its result.
     pub(super) fn note(&mut self, call: &Call, result: &CallResult) -> Advice {
         let now = (call.name.clone(), call.input.to_string(), result.text());
         if self.last.as_ref() == Some(&now) {

@@ -36,12 +36,10 @@ impl Roots {
         Self(directories)
     }
 
-    /// Returns the working directory.
     pub(crate) fn working(&self) -> &Path {
         self.0.first().map_or(Path::new("."), PathBuf::as_path)
     }
 
-    /// Returns the directories.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Path> {
         self.0.iter().map(PathBuf::as_path)
     }

@@ -34,7 +34,6 @@ impl Sse {
         self.buf.extend_from_slice(bytes);
     }
 
-    /// Returns the next complete event.
     pub(crate) fn next_event(&mut self) -> Option<SseEvent> {
         let is_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
         while let Some(length) = self.buf[self.searched..].iter().position(is_end) {

@@ -19,7 +19,6 @@ use crate::protocol::{Folder, Tag};
 const LOCK: &str = ".lock";
 /// Prefix of folders that are drafts or being removed.
 const HIDDEN: &str = ".";
-/// File with the claim.
 const CLAIM: &str = "claim.json";
 /// File that is there once the runner was started.
 const BEGUN: &str = "begun";

@@ -98,7 +98,6 @@ impl Queue {
         queue
     }
 
-    /// The queue of this machine.
     fn of_machine(worker: &str) -> Self {
         let mut queue = Self::new(HOST, hosts(worker));
         // In the memory of one server: all hints that are there are delivered by a new one.

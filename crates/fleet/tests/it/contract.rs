@@ -33,7 +33,6 @@ pub(crate) fn agent_variables(command: &mut Command, folder: &Path) {
         .env("TEAMSTER_STORE", "off");
 }
 
-/// Limits for a test.
 pub(crate) fn limits() -> FleetLimits {
     let mut limits = FleetLimits::default();
     limits.log_bytes = Some(64 << 20);

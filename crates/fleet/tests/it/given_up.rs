@@ -23,7 +23,6 @@ use super::machine::{
 use super::placement::until_waits;
 use super::server::Server;
 
-/// Waits until the run is shown in this state.
 async fn until_shown(run: &RunHandle, state: ViewState) -> Arc<RunSummary> {
     let until = Instant::now() + LIMIT;
     loop {

@@ -25,7 +25,6 @@ pub struct KeptHistory {
 teamster_core::debug_fields!(KeptHistory |it| { is_open: it.open.is_some() });
 
 impl KeptHistory {
-    /// Opens the history of sessions.
     pub(crate) async fn open(history: History) -> Self {
         let open = history.open_for_session().await;
         Self { history, open }

@@ -116,7 +116,6 @@ impl Common {
         }
     }
 
-    /// Returns the branch of the worktree.
     pub(super) fn branch(&self) -> Option<String> {
         self.worktree.as_ref()?.branch().map(str::to_owned)
     }

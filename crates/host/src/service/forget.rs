@@ -24,7 +24,6 @@ pub(super) enum ForgetError {
     /// It has not ended, and belongs to another process.
     #[error("the run \"{id}\" is live in process {pid}: stop it first")]
     LiveElsewhere {
-        /// Id of the run.
         id: String,
         /// Process of the run.
         pid: u32,

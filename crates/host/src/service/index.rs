@@ -239,7 +239,6 @@ impl Index {
         Ok(folders)
     }
 
-    /// Returns the run's summary.
     pub(crate) async fn summary(&self, folder: RunFolder) -> Result<Arc<RunSummary>, ServiceError> {
         self.known(folder).summary().await
     }

@@ -29,7 +29,6 @@ use crate::text::error_chain;
 /// The folder with a run's files, inside its folder.
 const FOLDER: &str = "result";
 
-/// Result of a run.
 pub(super) struct Results {
     pub(super) id: String,
     /// The folder with its files, which may not exist yet.

@@ -227,7 +227,6 @@ impl Agent {
         }
     }
 
-    /// Requests a stop.
     pub(crate) fn stop(&mut self) {
         self.wanted = false;
         match self.phase {
@@ -239,7 +238,6 @@ impl Agent {
         }
     }
 
-    /// Requests a restart.
     pub(crate) fn restart(&mut self, now: Instant) {
         if let Phase::Running { process, .. } = self.phase {
             self.wanted = true;

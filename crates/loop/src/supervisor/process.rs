@@ -33,7 +33,6 @@ const GATE_LIMIT: Duration = Duration::from_secs(20);
 /// Interval at which a loop that is no child process is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Program of a loop.
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
     pub(crate) path: PathBuf,

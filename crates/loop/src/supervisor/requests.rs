@@ -16,7 +16,6 @@ use super::socket::SocketRequest;
 use super::task::Supervisor;
 use super::updates::Lines;
 
-/// Pending response to a request.
 pub(super) struct PendingResponse {
     to: oneshot::Sender<Response>,
     done: Result<(), (ErrorCode, String)>,

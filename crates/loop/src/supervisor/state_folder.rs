@@ -33,7 +33,6 @@ impl StateFolder {
         &self.folder
     }
 
-    /// Returns the path of the state file.
     pub(crate) fn state(&self) -> PathBuf {
         self.folder.join("supervisor.json")
     }

@@ -29,7 +29,6 @@ use super::{Error, SupervisorSettings};
 const KILL_LIMIT: Duration = Duration::from_secs(10);
 /// Interval at which the files of the agents are checked.
 const FILE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
-/// Capacity of the request queue.
 const REQUEST_QUEUE: usize = 64;
 /// Delay before a failed write of the state is retried.
 const WRITE_RETRY_DELAY: Duration = Duration::from_secs(5);
@@ -238,7 +237,6 @@ impl Supervisor {
         others.any(|(_, other)| other.may_be_in(&directory))
     }
 
-    /// Performs all due actions.
     async fn perform_actions(&mut self) {
         if self.ending.is_some() && self.settings.keep_agents {
             return;

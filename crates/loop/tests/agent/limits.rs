@@ -36,7 +36,6 @@ fn flood() -> EventStream {
     EventStream::new(events, abort)
 }
 
-/// Returns settings with a turn limit of 1 ms.
 fn short_turn_limit() -> Settings {
     let mut settings = Settings::new(&INFO);
     settings.turn_limit = Duration::from_millis(1);

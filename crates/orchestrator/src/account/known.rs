@@ -82,7 +82,6 @@ impl Account {
         mem::take(&mut self.tools).into_open()
     }
 
-    /// Returns the finished attempts.
     pub(crate) fn attempts(&self) -> &[Attempt] {
         &self.log
     }

@@ -13,7 +13,6 @@ use crate::merge::Ending;
 use crate::registry::Registration;
 
 impl Driver {
-    /// Ends the run.
     pub(super) async fn end(mut self, course: Course, registration: Option<Registration>) {
         let mut out = Vec::new();
         self.account.start(&mut out);

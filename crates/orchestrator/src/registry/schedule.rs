@@ -205,7 +205,6 @@ impl Schedule {
         self.granted.insert(ticket, waiter.group);
     }
 
-    /// Returns whether the ticket still waits.
     pub(super) fn waits(&self, ticket: u64) -> bool {
         self.waiting.contains_key(&ticket)
     }

@@ -62,7 +62,6 @@ pub(super) enum Command {
     IsIdle(oneshot::Sender<bool>),
 }
 
-/// A run to register.
 #[derive(Debug)]
 pub(super) struct NewRun {
     pub(super) run_id: Id,

@@ -38,7 +38,6 @@ impl Kept {
         self.exporter.get_finished_spans().unwrap()
     }
 
-    /// Performs a run and returns its log.
     async fn run(&self, agents: Vec<MockRuntime>) -> Vec<RunLogEntry> {
         let mut log = orchestrator().start_log(self.request(agents));
         let mut entries = Vec::new();

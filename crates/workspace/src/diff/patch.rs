@@ -129,7 +129,6 @@ fn read_line(from: &mut impl BufRead, line: &mut Vec<u8>, cap: usize) -> io::Res
     }
 }
 
-/// Reads the header of a hunk: `@@ -1,2 +3,4 @@ section`.
 fn header(line: &[u8]) -> Option<Hunk> {
     let line = String::from_utf8_lossy(line);
     let (ranges, section) = line.strip_prefix("@@ -")?.split_once(" @@")?;

@@ -18,7 +18,6 @@ use teamster_core::text::printable;
 use crate::git::{self, git_bytes};
 use crate::step::before_change;
 
-/// The file with the patterns.
 const FILE: &str = ".worktreeinclude";
 /// Number of files that are named in a warning.
 const NAMED: usize = 3;

@@ -64,7 +64,6 @@ impl Run {
     }
 }
 
-/// The folder of worktrees.
 pub(crate) fn worktrees(root: &TempDir) -> PathBuf {
     root.path().join("worktrees")
 }

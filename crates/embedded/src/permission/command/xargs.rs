@@ -18,7 +18,6 @@ const ALONE: [&str; 8] = [
     "--verbose",
 ];
 
-/// Options of `xargs`.
 struct Options {
     /// Position of the program among the arguments. Is their number if there is none.
     program: usize,
