@@ -8,9 +8,10 @@ use teamster_acp::replay::{Replay, names, result};
 use teamster_copilot::Copilot;
 use teamster_core::provider::SessionCommand;
 use teamster_core::{
-    AgentEvent, ChangeKind, Decision, ErrorKind, ExecuteParams, McpServer, PermissionAnswer,
-    PermissionMode, RunStatus, ToolKind, Usage,
+    AgentEvent, ChangeKind, Decision, ErrorKind, ExecuteParams, FileChange, McpServer,
+    PermissionAnswer, PermissionEvent, PermissionMode, Retry, RunStatus, ToolKind, ToolUse, Usage,
 };
+use teamster_testkit::events::payloads;
 
 fn replay(recording: &str) -> Replay<'_> {
     replay_of(recording, |_| ())
@@ -47,19 +48,15 @@ fn outputs(events: &[AgentEvent]) -> Vec<(&str, Option<bool>)> {
 }
 
 fn decisions(events: &[AgentEvent]) -> Vec<Decision> {
-    let decision = |event: &AgentEvent| match event {
-        AgentEvent::Permission(e) => Some(e.decision),
-        _ => None,
-    };
-    events.iter().filter_map(decision).collect()
+    payloads::<PermissionEvent>(events)
+        .map(|e| e.decision)
+        .collect()
 }
 
 fn retries(events: &[AgentEvent]) -> Vec<(u32, ErrorKind)> {
-    let retry = |event: &AgentEvent| match event {
-        AgentEvent::Retry(e) => Some((e.attempt, e.error.kind)),
-        _ => None,
-    };
-    events.iter().filter_map(retry).collect()
+    payloads::<Retry>(events)
+        .map(|e| (e.attempt, e.error.kind))
+        .collect()
 }
 
 /// Returns the input and output tokens.
@@ -296,11 +293,9 @@ fn tools_are_reported_as_in_a_run() {
     assert_eq!((made.1, edited.1), (Some(false), Some(false)));
     assert_eq!(seen, ("one\nthree\n", Some(false)));
     assert_eq!(missing, ("Path does not exist", Some(true)));
-    let change = |event: &AgentEvent| match event {
-        AgentEvent::FileChange(e) => Some((e.change, e.tool_id.clone())),
-        _ => None,
-    };
-    let changes: Vec<_> = events.iter().filter_map(change).collect();
+    let changes: Vec<_> = payloads::<FileChange>(&events)
+        .map(|e| (e.change, e.tool_id.clone()))
+        .collect();
     let expected = [
         (ChangeKind::Add, Some("call_w1".into())),
         (ChangeKind::Update, Some("call_w2".into())),
@@ -324,10 +319,7 @@ fn tools_are_reported_as_in_a_run() {
 
     assert_eq!(result(&replay.turn("plan")).text, "Planned.");
     let events = replay.turn("a server's tool");
-    let mcp = events.iter().find_map(|event| match event {
-        AgentEvent::ToolUse(e) => e.mcp.clone(),
-        _ => None,
-    });
+    let mcp = payloads::<ToolUse>(&events).find_map(|e| e.mcp.clone());
     let mcp = mcp.unwrap();
     assert_eq!((mcp.server.as_str(), mcp.tool.as_str()), ("tiny", "echo"));
     assert_eq!(

@@ -4,10 +4,12 @@ use serde_json::Value;
 use teamster_acp::replay::{Replay, in_any_order, names, result};
 use teamster_core::provider::SessionCommand;
 use teamster_core::{
-    AgentEvent, ChangeKind, Decision, ErrorKind, ExecuteParams, McpServer, PermissionAnswer,
-    PermissionMode, RunStatus, SessionOptions, SessionProvider, ToolKind,
+    AgentEvent, ChangeKind, Decision, ErrorKind, ExecuteParams, FileChange, McpServer,
+    PermissionAnswer, PermissionEvent, PermissionMode, RunStatus, SessionOptions, SessionProvider,
+    ToolKind, ToolResult, ToolUse,
 };
 use teamster_gemini::Gemini;
+use teamster_testkit::events::payloads;
 
 fn replay(recording: &str) -> Replay<'_> {
     replay_of(recording, |_| ())
@@ -19,11 +21,9 @@ fn replay_of(recording: &str, change: impl FnOnce(&mut ExecuteParams)) -> Replay
 
 /// Returns name, kind and input of the tools.
 fn tools(events: &[AgentEvent]) -> Vec<(String, ToolKind, String)> {
-    let tool = |event: &AgentEvent| match event {
-        AgentEvent::ToolUse(e) => Some((e.tool_name.clone(), e.kind, e.input.to_string())),
-        _ => None,
-    };
-    events.iter().filter_map(tool).collect()
+    payloads::<ToolUse>(events)
+        .map(|e| (e.tool_name.clone(), e.kind, e.input.to_string()))
+        .collect()
 }
 
 const HELLO: &str = "Hello, world! 你好，世界 🌍🚀 — done.";
@@ -122,10 +122,9 @@ fn a_tool_that_is_not_permitted() {
     assert_eq!(done.permission_denials.len(), 1);
     assert_eq!(done.permission_denials[0].tool_name, "run_shell_command");
     assert!(done.open_tool_ids.is_empty());
-    let result = events.iter().find_map(|event| match event {
-        AgentEvent::ToolResult(e) => Some((e.output.as_str(), e.is_error)),
-        _ => None,
-    });
+    let result = payloads::<ToolResult>(&events)
+        .map(|e| (e.output.as_str(), e.is_error))
+        .next();
     let reported = "Tool \"run_shell_command\" was canceled by the user.";
     assert_eq!(result, Some((reported, Some(true))));
     let asked = replay.asked();
@@ -137,11 +136,8 @@ fn a_tool_that_is_not_permitted() {
     let answer = replay.written().pop().unwrap();
     assert_eq!(answer["id"], 0);
     assert_eq!(answer["result"]["outcome"]["optionId"], "cancel");
-    let decisions: Vec<_> = (events.iter())
-        .filter_map(|event| match event {
-            AgentEvent::Permission(e) => Some(e.decision),
-            _ => None,
-        })
+    let decisions: Vec<_> = payloads::<PermissionEvent>(&events)
+        .map(|e| e.decision)
         .collect();
     assert_eq!(decisions, [Decision::Requested, Decision::Denied]);
 }
@@ -266,12 +262,8 @@ fn tools_are_reported_as_well_as_the_cli_reports_them() {
             tool("read_file", ToolKind::Read)
         ]
     );
-    let changes: Vec<_> = events
-        .iter()
-        .filter_map(|event| match event {
-            AgentEvent::FileChange(e) => Some((e.path.as_str(), e.change)),
-            _ => None,
-        })
+    let changes: Vec<_> = payloads::<FileChange>(&events)
+        .map(|e| (e.path.as_str(), e.change))
         .collect();
     assert_eq!(
         changes,
@@ -280,12 +272,8 @@ fn tools_are_reported_as_well_as_the_cli_reports_them() {
             ("/tmp/ws/out.txt", ChangeKind::Update)
         ]
     );
-    let ended: Vec<_> = events
-        .iter()
-        .filter_map(|event| match event {
-            AgentEvent::ToolResult(e) => Some((e.output.as_str(), e.is_error)),
-            _ => None,
-        })
+    let ended: Vec<_> = payloads::<ToolResult>(&events)
+        .map(|e| (e.output.as_str(), e.is_error))
         .collect();
     assert_eq!(
         ended,

@@ -3,10 +3,12 @@
 use teamster_acp::replay::{Replay, in_any_order, names, result};
 use teamster_core::provider::SessionCommand;
 use teamster_core::{
-    AgentEvent, ChangeKind, CostSource, ErrorKind, ExecuteParams, McpServer, McpTool,
-    PermissionAnswer, PermissionMode, RunStatus, SessionOptions, SessionProvider, ToolKind,
+    AgentEvent, ChangeKind, CostSource, ErrorKind, ExecuteParams, FileChange, McpServer, McpTool,
+    PermissionAnswer, PermissionMode, Plan, RunStatus, SessionOptions, SessionProvider, Thinking,
+    ToolKind, ToolResult, ToolUse,
 };
 use teamster_opencode::OpenCode;
+use teamster_testkit::events::payloads;
 
 fn replay(recording: &str) -> Replay<'_> {
     replay_of(recording, |_| ())
@@ -18,25 +20,23 @@ fn replay_of(recording: &str, change: impl FnOnce(&mut ExecuteParams)) -> Replay
 
 /// Returns id, name, kind, input and outcome of the tools.
 fn tools(events: &[AgentEvent]) -> Vec<(String, String, ToolKind, String)> {
-    let tool = |event: &AgentEvent| match event {
-        AgentEvent::ToolUse(e) => Some((
-            e.tool_id.to_string(),
-            e.tool_name.clone(),
-            e.kind,
-            e.input.to_string(),
-        )),
-        _ => None,
-    };
-    events.iter().filter_map(tool).collect()
+    payloads::<ToolUse>(events)
+        .map(|e| {
+            (
+                e.tool_id.to_string(),
+                e.tool_name.clone(),
+                e.kind,
+                e.input.to_string(),
+            )
+        })
+        .collect()
 }
 
 /// Returns outputs of the calls, and whether they failed.
 fn results(events: &[AgentEvent]) -> Vec<(String, String, Option<bool>)> {
-    let result = |event: &AgentEvent| match event {
-        AgentEvent::ToolResult(e) => Some((e.tool_id.to_string(), e.output.clone(), e.is_error)),
-        _ => None,
-    };
-    events.iter().filter_map(result).collect()
+    payloads::<ToolResult>(events)
+        .map(|e| (e.tool_id.to_string(), e.output.clone(), e.is_error))
+        .collect()
 }
 
 fn bash(id: &str, input: &str) -> (String, String, ToolKind, String) {
@@ -73,12 +73,8 @@ fn turns_with_tools_a_denial_an_error_and_an_interruption() {
     assert_eq!(done.total_cost_usd, Some(0.0012));
     assert_eq!(done.cost_source, Some(CostSource::Reported));
     assert_eq!(done.model.as_deref(), Some("mocka/m1"));
-    let thinking: String = events
-        .iter()
-        .filter_map(|event| match event {
-            AgentEvent::Thinking(e) => Some(e.text.as_str()),
-            _ => None,
-        })
+    let thinking: String = payloads::<Thinking>(&events)
+        .map(|e| e.text.as_str())
         .collect();
     assert_eq!(thinking, "hm hmm");
 
@@ -103,10 +99,9 @@ fn turns_with_tools_a_denial_an_error_and_an_interruption() {
     assert_eq!(replay.asked()[0].kind, ToolKind::Execute);
 
     let events = replay.turn("four");
-    let mcp = events.iter().find_map(|event| match event {
-        AgentEvent::ToolUse(e) => Some((e.kind, e.mcp.clone())),
-        _ => None,
-    });
+    let mcp = payloads::<ToolUse>(&events)
+        .map(|e| (e.kind, e.mcp.clone()))
+        .next();
     let tool = McpTool::new("probe", "echo");
     assert_eq!(mcp, Some((ToolKind::Mcp, Some(tool))));
     assert_eq!(result(&events).total_cost_usd, Some(0.0012));
@@ -155,12 +150,8 @@ fn tools_are_reported_as_in_a_run() {
         .map(|(_, name, ..)| name)
         .collect();
     assert_eq!(names, ["write", "edit", "read", "read"]);
-    let changes: Vec<_> = events
-        .iter()
-        .filter_map(|event| match event {
-            AgentEvent::FileChange(e) => Some((e.path.as_str(), e.change)),
-            _ => None,
-        })
+    let changes: Vec<_> = payloads::<FileChange>(&events)
+        .map(|e| (e.path.as_str(), e.change))
         .collect();
     assert_eq!(
         changes,
@@ -183,10 +174,7 @@ fn tools_are_reported_as_in_a_run() {
     );
 
     let events = replay.turn("todos");
-    let plan = events.iter().find_map(|event| match event {
-        AgentEvent::Plan(e) => Some(e.entries.len()),
-        _ => None,
-    });
+    let plan = payloads::<Plan>(&events).map(|e| e.entries.len()).next();
     assert_eq!(plan, Some(2));
 
     let events = replay.turn("fail");

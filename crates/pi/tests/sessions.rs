@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use teamster_core::provider::{CommandId, Outbox, SessionAssembler, SessionCommand, grammar};
 use teamster_core::{
     AgentEvent, ErrorKind, PermissionAnswer, RunResult, RunStatus, SessionOptions, SessionProvider,
-    Turn,
+    ToolResult, Turn,
 };
 use teamster_pi::Pi;
+use teamster_testkit::events::payloads;
 
 const THREE_TURNS: &str = include_str!("sessions/three_turns/stdout.ndjson");
 const THREE_TURNS_IN: &str = include_str!("sessions/three_turns/stdin.ndjson");
@@ -172,11 +173,8 @@ fn an_extension_s_questions_are_answered() {
                 "done"
             ]
         );
-        let outputs: Vec<_> = (events.iter())
-            .filter_map(|event| match event {
-                AgentEvent::ToolResult(result) => Some(result.output.clone()),
-                _ => None,
-            })
+        let outputs: Vec<_> = payloads::<ToolResult>(&events)
+            .map(|result| result.output.clone())
             .collect();
         assert_eq!(outputs, [output]);
         assert_eq!(result.status, RunStatus::Completed);

@@ -6,6 +6,7 @@
 //! - [`fake_mcp_server`]: a small MCP server with tools that succeed, fail and wait, and with faults.
 //! - [`stand_in`]: the same program as an agent in a loop, controlled by a plan and by chance.
 //! - [`proc`]: checks for the end of processes, and waiting for conditions without fixed sleeps.
+//! - [`events`]: the payloads of a run's events by type, for assertions.
 //! - [`fixture`]: recorded runs of real CLIs, in folders.
 //! - [`replay`]: playback of a recorded run through the code of live runs; [`turns`]: of any output, as a session.
 //! - [`mutate`]: small changes of recorded output, for tests of what reads it.
@@ -19,6 +20,7 @@
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+pub mod events;
 pub mod fixture;
 #[cfg(feature = "service")]
 pub mod http;

@@ -3,7 +3,8 @@
 use serde_json::json;
 use teamster_acp::replay::{Replay, names, result};
 use teamster_acp::{RequestKind, RpcError};
-use teamster_core::{AgentEvent, CostSource, ErrorKind, ExecuteParams};
+use teamster_core::{AgentEvent, CostSource, ErrorKind, ExecuteParams, FileChange, ToolResult};
+use teamster_testkit::events::payloads;
 
 use super::*;
 use crate::recording::turn;
@@ -62,10 +63,7 @@ fn a_denied_call_is_one_call() {
             "done"
         ]
     );
-    let ended = events.iter().find_map(|event| match event {
-        AgentEvent::ToolResult(end) => Some(end),
-        _ => None,
-    });
+    let ended = payloads::<ToolResult>(&events).next();
     let ended = ended.unwrap();
     assert_eq!(ended.output, "User rejected the tool call");
     assert_eq!(ended.is_error, Some(true));
@@ -142,11 +140,8 @@ fn edits_have_their_files_or_their_error() {
             json!({"query": "edit", "result": "edited", "success": true}),
         ),
     ]);
-    let changes: Vec<_> = (events.iter())
-        .filter_map(|event| match event {
-            AgentEvent::FileChange(it) => Some((it.path.as_str(), it.change)),
-            _ => None,
-        })
+    let changes: Vec<_> = payloads::<FileChange>(&events)
+        .map(|it| (it.path.as_str(), it.change))
         .collect();
     assert_eq!(
         changes,
@@ -156,10 +151,10 @@ fn edits_have_their_files_or_their_error() {
             ("/w/c", ChangeKind::Update)
         ]
     );
-    let failed = events.iter().find_map(|event| match event {
-        AgentEvent::ToolResult(end) if end.is_error == Some(true) => Some(end.output.as_str()),
-        _ => None,
-    });
+    let failed = payloads::<ToolResult>(&events)
+        .filter(|end| end.is_error == Some(true))
+        .map(|end| end.output.as_str())
+        .next();
     assert_eq!(failed, Some("apply_patch failed: File not found: nope"));
 }
 
@@ -176,10 +171,9 @@ fn a_failed_command_has_its_output_and_its_error() {
             call("c1", "run_commands: x", json!({"commands": ["x"]})),
             end("c1", "completed", result),
         ]);
-        let ended = events.iter().find_map(|event| match event {
-            AgentEvent::ToolResult(end) => Some((end.output.as_str(), end.is_error)),
-            _ => None,
-        });
+        let ended = payloads::<ToolResult>(&events)
+            .map(|end| (end.output.as_str(), end.is_error))
+            .next();
         assert_eq!(ended, Some((output, Some(true))));
     }
 }

@@ -1,5 +1,6 @@
 use teamster_acp::replay::{Replay, names, result};
-use teamster_core::{AgentEvent, ErrorKind, ExecuteParams, PermissionAnswer, RunStatus};
+use teamster_core::{AgentEvent, ErrorKind, ExecuteParams, Notice, PermissionAnswer, RunStatus};
+use teamster_testkit::events::payloads;
 
 use super::*;
 use crate::recording::turn;
@@ -266,12 +267,8 @@ fn words_about_a_compaction_are_not_the_answer() {
     let mut updates = own.map(chunk).to_vec();
     updates.push(chunk("Compaction completed. It fits."));
     let events = events_of(&updates, PermissionAnswer::Allow);
-    let notices: Vec<_> = events
-        .iter()
-        .filter_map(|event| match event {
-            AgentEvent::Notice(notice) => Some((notice.message.as_str(), notice.code)),
-            _ => None,
-        })
+    let notices: Vec<_> = payloads::<Notice>(&events)
+        .map(|notice| (notice.message.as_str(), notice.code))
         .collect();
     let codes = [
         NoticeCode::CompactionStarted,

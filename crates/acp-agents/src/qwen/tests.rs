@@ -1,6 +1,9 @@
 use serde_json::json;
 use teamster_acp::replay::{Replay, names, result};
-use teamster_core::{AgentEvent, PermissionAnswer, SessionOptions, SessionProvider};
+use teamster_core::{
+    AgentEvent, PermissionAnswer, SessionOptions, SessionProvider, ToolResult, ToolUse,
+};
+use teamster_testkit::events::payloads;
 
 use super::*;
 use crate::recording::{ANSWERED, lines, opened, turn};
@@ -128,10 +131,7 @@ fn a_sub_agent_s_words_are_not_the_answer() {
         })
         .collect();
     assert_eq!(parents, [None, Some("c1"), Some("c1"), None]);
-    let kinds = events.iter().filter_map(|event| match event {
-        AgentEvent::ToolUse(call) => Some(call.kind),
-        _ => None,
-    });
+    let kinds = payloads::<ToolUse>(&events).map(|call| call.kind);
     assert_eq!(kinds.collect::<Vec<_>>()[0], ToolKind::Task);
 }
 
@@ -171,10 +171,9 @@ fn an_edit_is_reported_in_words() {
                    "diffStat": {"model_added_lines": 1, "model_removed_lines": 0}}}),
     ]);
     let events = Replay::of(&QWEN, &recording, |_| {}).turn("hi");
-    let output = events.iter().find_map(|event| match event {
-        AgentEvent::ToolResult(end) => Some(end.output.as_str()),
-        _ => None,
-    });
+    let output = payloads::<ToolResult>(&events)
+        .map(|end| end.output.as_str())
+        .next();
     assert_eq!(output, Some("/w/a.txt: 1 lines added, 0 removed"));
 }
 

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use teamster_core::provider::Exit;
 use teamster_core::{AgentEvent, RunResult};
+use teamster_testkit::events::names;
 use teamster_testkit::replay::decode;
 
 use super::ClaudeDecoder;
@@ -77,13 +78,5 @@ fn end(fields: &Value) -> String {
 }
 
 fn run(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
-    let exit = Exit {
-        code: Some(0),
-        ..Exit::default()
-    };
-    decode(ClaudeDecoder::new(), lines, exit)
-}
-
-fn names(events: &[AgentEvent]) -> Vec<&'static str> {
-    events.iter().map(AgentEvent::type_name).collect()
+    decode(ClaudeDecoder::new(), lines, Exit::new(0))
 }

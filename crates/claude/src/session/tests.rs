@@ -12,6 +12,7 @@ use teamster_core::{
     AgentError, AgentEvent, ErrorKind, PermissionAnswer, PermissionMode, RunResult, RunStatus,
     SessionOptions, SessionProvider, Turn,
 };
+use teamster_testkit::events::names;
 
 use crate::Claude;
 
@@ -105,10 +106,6 @@ fn ask(tool: &str) -> Value {
     json!({"type": "control_request", "request_id": "r-1", "request": {
         "subtype": "can_use_tool", "tool_name": tool, "tool_use_id": "t1",
         "input": {"a": 1}, "description": "what", "decision_reason": "why"}})
-}
-
-fn names(events: &[AgentEvent]) -> Vec<&str> {
-    events.iter().map(AgentEvent::type_name).collect()
 }
 
 #[test]
@@ -252,11 +249,8 @@ fn process_end_between_the_parts_of_a_turn_is_incomplete() {
     talk.session
         .command(SessionCommand::Steer(CommandId::new(1), "y".into()));
     talk.emit(&result(OLD, &json!({})));
-    let exit = teamster_core::provider::Exit {
-        code: Some(0),
-        ..teamster_core::provider::Exit::default()
-    };
-    talk.session.finish(exit, 0);
+    talk.session
+        .finish(teamster_core::provider::Exit::new(0), 0);
     let events: Vec<_> = talk.session.out().drain().collect();
     let Some(AgentEvent::Done(done)) = events.last() else {
         panic!("{events:#?}");

@@ -1,7 +1,8 @@
 //! Background agents. A turn ends only after its agents have ended.
 
 use teamster_core::provider::SessionCommand;
-use teamster_core::{AgentEvent, PermissionAnswer, PermissionPolicy, RunStatus};
+use teamster_core::{PermissionAnswer, PermissionPolicy, RunStatus, ToolUse};
+use teamster_testkit::events::payloads;
 
 use crate::sessions::play::{Play, PlayedTurn};
 use crate::sessions::{is_plain, times};
@@ -156,11 +157,9 @@ fn a_failed_agent_is_a_notice_and_the_turn_continues() {
 fn an_agent_that_starts_another_waits_for_it() {
     let (play, turn) = played("2.1.330/agent_nested");
     assert_eq!(turn.result.text, "Delegating.It works on.All done.");
-    let parents = turn.events.iter().filter_map(|event| match event {
-        AgentEvent::ToolUse(it) => Some(it.parent_tool_id.as_deref()),
-        _ => None,
-    });
-    let parents: Vec<_> = parents.collect();
+    let parents: Vec<_> = payloads::<ToolUse>(&turn.events)
+        .map(|it| it.parent_tool_id.as_deref())
+        .collect();
     assert_eq!(parents, [None, Some("toolu_mock_001_1")]);
     // The calls of the inner agent are not printed, but its usage counts.
     assert_eq!(

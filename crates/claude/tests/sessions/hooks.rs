@@ -2,7 +2,8 @@
 
 use serde_json::json;
 use teamster_core::provider::SessionCommand;
-use teamster_core::{AgentEvent, Decision, PermissionAnswer, RunStatus, ToolStage};
+use teamster_core::{Decision, PermissionAnswer, PermissionEvent, RunStatus, ToolStage};
+use teamster_testkit::events::payloads;
 
 use crate::sessions::play::Play;
 use crate::sessions::{COST, HELLO, asked, is_plain};
@@ -37,11 +38,8 @@ fn answers_to_hooks_deny_change_and_add_to_calls() {
     let outputs = [("no network", Some(true)), ("changed", Some(false))];
     assert_eq!(turn.outputs(), outputs);
     // The CLI lists the denial at the end, too.
-    let decisions: Vec<_> = (turn.events.iter())
-        .filter_map(|event| match event {
-            AgentEvent::Permission(it) => Some((it.decision, it.reason.as_deref())),
-            _ => None,
-        })
+    let decisions: Vec<_> = payloads::<PermissionEvent>(&turn.events)
+        .map(|it| (it.decision, it.reason.as_deref()))
         .collect();
     assert_eq!(decisions, [(Decision::Denied, Some("no network"))]);
 

@@ -9,9 +9,10 @@ use serde_json::Value;
 use teamster_claude::Claude;
 use teamster_core::provider::{CommandId, Outbox, SessionAssembler, SessionCommand, grammar};
 use teamster_core::{
-    AgentError, AgentEvent, Offers, PermissionRequest, RunResult, SessionOptions, SessionProvider,
-    Turn,
+    AgentError, AgentEvent, Notice, Offers, PermissionRequest, RunResult, SessionOptions,
+    SessionProvider, ToolResult, ToolUse, Turn, TurnEnd,
 };
+use teamster_testkit::events::payloads;
 
 /// Events and result of a turn.
 #[derive(Debug)]
@@ -53,10 +54,7 @@ impl PlayedTurn {
 
     /// Returns the tokens at the end of the turn, and its cost as in [`cost`](Self::cost).
     pub(crate) fn end(&self) -> (Option<(u64, u64)>, Option<f64>) {
-        let mut ends = self.events.iter().filter_map(|event| match event {
-            AgentEvent::TurnEnd(end) => Some(end),
-            _ => None,
-        });
+        let mut ends = payloads::<TurnEnd>(&self.events);
         let end = ends.next().expect("an end");
         assert!(ends.next().is_none(), "one end: {:#?}", self.events);
         let tokens = end
@@ -67,32 +65,20 @@ impl PlayedTurn {
 
     /// Returns the names and ids of the tools that were used.
     pub(crate) fn tools(&self) -> Vec<(&str, &str)> {
-        self.events
-            .iter()
-            .filter_map(|event| match event {
-                AgentEvent::ToolUse(it) => Some((it.tool_name.as_str(), &*it.tool_id)),
-                _ => None,
-            })
+        payloads::<ToolUse>(&self.events)
+            .map(|it| (it.tool_name.as_str(), &*it.tool_id))
             .collect()
     }
 
     pub(crate) fn outputs(&self) -> Vec<(&str, Option<bool>)> {
-        self.events
-            .iter()
-            .filter_map(|event| match event {
-                AgentEvent::ToolResult(it) => Some((it.output.as_str(), it.is_error)),
-                _ => None,
-            })
+        payloads::<ToolResult>(&self.events)
+            .map(|it| (it.output.as_str(), it.is_error))
             .collect()
     }
 
     pub(crate) fn notices(&self) -> Vec<&str> {
-        self.events
-            .iter()
-            .filter_map(|event| match event {
-                AgentEvent::Notice(it) => Some(it.message.as_str()),
-                _ => None,
-            })
+        payloads::<Notice>(&self.events)
+            .map(|it| it.message.as_str())
             .collect()
     }
 }

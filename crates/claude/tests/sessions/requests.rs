@@ -2,7 +2,8 @@
 
 use serde_json::json;
 use teamster_core::provider::{CommandId, SessionCommand};
-use teamster_core::{AgentEvent, Decision, PermissionAnswer, PermissionMode, ToolKind};
+use teamster_core::{Decision, PermissionAnswer, PermissionEvent, PermissionMode, ToolKind};
+use teamster_testkit::events::payloads;
 
 use crate::sessions::play::Play;
 use crate::sessions::{COST, HELLO, ONE, asked, both, is_plain, times};
@@ -160,11 +161,8 @@ fn the_cli_asks_and_is_answered() {
     play.command(SessionCommand::Answer(second.id, PermissionAnswer::Allow));
     assert_eq!(play.written.len(), 2);
     let turn = play.end();
-    let decisions: Vec<_> = (turn.events.iter())
-        .filter_map(|event| match event {
-            AgentEvent::Permission(it) => Some((it.tool_name.as_str(), it.decision)),
-            _ => None,
-        })
+    let decisions: Vec<_> = payloads::<PermissionEvent>(&turn.events)
+        .map(|it| (it.tool_name.as_str(), it.decision))
         .collect();
     // The engine emits the decision; here, only the result shows it.
     let expected = [

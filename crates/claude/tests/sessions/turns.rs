@@ -2,7 +2,8 @@
 
 use serde_json::json;
 use teamster_core::provider::{CommandId, Exit, Outbox, SessionCommand};
-use teamster_core::{AgentEvent, ErrorKind, Image, ImageSource, RunStatus, Turn};
+use teamster_core::{AgentEvent, ErrorKind, Image, ImageSource, RunStatus, ToolUse, Turn};
+use teamster_testkit::events::payloads;
 
 use crate::sessions::play::Play;
 use crate::sessions::{COST, HELLO, both, is_plain, times};
@@ -214,10 +215,7 @@ fn mcp_and_other_flags_tell_the_same_story_as_a_run() {
     let mut play = Play::new("2.1.197/persist_resume_flags");
     let turn = play.play("[[mock:mcp_ok]] one");
     assert_eq!(turn.tools()[0].0, "mcp__mock__echo");
-    let mcp = turn.events.iter().find_map(|event| match event {
-        AgentEvent::ToolUse(it) => it.mcp.as_ref(),
-        _ => None,
-    });
+    let mcp = payloads::<ToolUse>(&turn.events).find_map(|it| it.mcp.as_ref());
     assert_eq!(mcp.unwrap().server, "mock");
     assert_eq!(play.play("[[mock:text]] two").result.text, HELLO);
     play.rest();

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use teamster_core::provider::{Decoder, Exit};
 use teamster_core::{AgentEvent, ExecuteParams, RunResult};
+use teamster_testkit::events::names;
 use teamster_testkit::replay::decode;
 
 use super::CodexDecoder;
@@ -61,23 +62,8 @@ fn end(input: u64, cached: u64, output: u64) -> String {
     .to_string()
 }
 
-fn exit(code: i32) -> Exit {
-    Exit {
-        code: Some(code),
-        ..Exit::default()
-    }
-}
-
-fn run_with(
-    decoder: impl Decoder + 'static,
-    lines: &[String],
-    exit: Exit,
-) -> (Vec<AgentEvent>, RunResult) {
-    decode(decoder, lines, exit)
-}
-
 fn run(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
-    run_with(CodexDecoder::new(), lines, exit(0))
+    decode(CodexDecoder::new(), lines, Exit::new(0))
 }
 
 /// Decodes a run of one turn that ends well.
@@ -94,8 +80,4 @@ fn resuming(session: &str) -> ExecuteParams {
     // Isolates the decoder from files of this machine.
     params.env.insert("CODEX_HOME".into(), "/nowhere".into());
     params
-}
-
-fn names(events: &[AgentEvent]) -> Vec<&'static str> {
-    events.iter().map(AgentEvent::type_name).collect()
 }

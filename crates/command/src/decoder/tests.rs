@@ -11,11 +11,7 @@ fn run(settings: &str, output: &[u8], code: i32) -> (Vec<AgentEvent>, RunResult)
     for line in output.split(|byte| *byte == b'\n') {
         assembler.line(line, &mut out);
     }
-    let exit = Exit {
-        code: Some(code),
-        ..Exit::default()
-    };
-    assembler.finish(exit, 0, &mut out);
+    assembler.finish(Exit::new(code), 0, &mut out);
     let events: Vec<_> = out.drain().collect();
     grammar::check(&events).unwrap();
     let Some(AgentEvent::Done(done)) = events.last() else {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Value, json};
 use teamster_core::provider::Exit;
 use teamster_core::{AgentEvent, ExecuteParams, RunResult};
+use teamster_testkit::events::names;
 use teamster_testkit::replay::decode;
 
 use super::CopilotDecoder;
@@ -86,28 +87,12 @@ fn result(exit_code: i64) -> String {
 
 /// Decodes the lines of a process that exited with code 0.
 fn run(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
-    let exit = Exit {
-        code: Some(0),
-        ..Exit::default()
-    };
-    run_to(CopilotDecoder::new(), lines, exit)
+    decode(CopilotDecoder::new(), lines, Exit::new(0))
 }
 
 /// Decodes the lines of a run with these parameters that exited with code 0.
 fn run_for(params: &ExecuteParams, lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
-    let exit = Exit {
-        code: Some(0),
-        ..Exit::default()
-    };
-    run_to(CopilotDecoder::for_run(params), lines, exit)
-}
-
-fn run_to(decoder: CopilotDecoder, lines: &[String], exit: Exit) -> (Vec<AgentEvent>, RunResult) {
-    decode(decoder, lines, exit)
-}
-
-fn names(events: &[AgentEvent]) -> Vec<&'static str> {
-    events.iter().map(AgentEvent::type_name).collect()
+    decode(CopilotDecoder::for_run(params), lines, Exit::new(0))
 }
 
 /// Returns the texts of `text` and `thinking` events, with the call that started the agent.

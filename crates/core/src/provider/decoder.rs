@@ -318,6 +318,14 @@ pub struct Exit {
 }
 
 impl Exit {
+    /// Creates the exit of a process that exited with this code.
+    pub fn new(code: i32) -> Self {
+        Self {
+            code: Some(code),
+            ..Self::default()
+        }
+    }
+
     /// Returns whether the process failed: a code other than 0, or a signal.
     pub fn is_failure(&self) -> bool {
         self.code != Some(0)

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use teamster_core::provider::Exit;
 use teamster_core::{AgentError, AgentEvent, ExecuteParams, RunResult};
+use teamster_testkit::events::names;
 use teamster_testkit::replay::decode;
 
 use super::GeminiDecoder;
@@ -86,23 +87,12 @@ fn failure(kind: &str, message: &str) -> String {
     )
 }
 
-fn exit(code: i32) -> Exit {
-    Exit {
-        code: Some(code),
-        ..Exit::default()
-    }
-}
-
 fn run_with(params: &ExecuteParams, lines: &[String], exit: Exit) -> (Vec<AgentEvent>, RunResult) {
     decode(GeminiDecoder::for_run(params), lines, exit)
 }
 
 fn run(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
-    run_with(&ExecuteParams::new("hi"), lines, exit(0))
-}
-
-fn names(events: &[AgentEvent]) -> Vec<&'static str> {
-    events.iter().map(AgentEvent::type_name).collect()
+    run_with(&ExecuteParams::new("hi"), lines, Exit::new(0))
 }
 
 fn error(result: &RunResult) -> &AgentError {

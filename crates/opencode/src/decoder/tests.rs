@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use teamster_core::provider::{Exit, Stop};
 use teamster_core::{AgentEvent, ExecuteParams, RunResult};
+use teamster_testkit::events::names;
 use teamster_testkit::replay::decode;
 
 use super::{OpenCodeDecoder, Withheld};
@@ -69,13 +70,6 @@ fn error(name: &str, data: &Value) -> String {
     .to_string()
 }
 
-fn exit(code: i32) -> Exit {
-    Exit {
-        code: Some(code),
-        ..Exit::default()
-    }
-}
-
 fn stopped(stop: Stop) -> Exit {
     Exit {
         signal: Some("SIGTERM".into()),
@@ -84,25 +78,13 @@ fn stopped(stop: Stop) -> Exit {
     }
 }
 
-fn run_with(
-    decoder: OpenCodeDecoder,
-    lines: &[String],
-    exit: Exit,
-) -> (Vec<AgentEvent>, RunResult) {
-    decode(decoder, lines, exit)
-}
-
 /// Decodes a run that exits with code 0.
 fn run(lines: &[String]) -> (Vec<AgentEvent>, RunResult) {
-    run_with(OpenCodeDecoder::new(), lines, exit(0))
+    decode(OpenCodeDecoder::new(), lines, Exit::new(0))
 }
 
 fn resumed() -> OpenCodeDecoder {
     let mut params = ExecuteParams::new("hi");
     params.session_id = Some(SESSION.into());
     OpenCodeDecoder::with(&params, Vec::new(), Withheld::default())
-}
-
-fn names(events: &[AgentEvent]) -> Vec<&'static str> {
-    events.iter().map(AgentEvent::type_name).collect()
 }

@@ -1,40 +1,23 @@
 //! Hand-made lines. Recorded runs are in `fixtures/pi`.
 
 use serde_json::{Value, json};
-use teamster_core::provider::{Exit, RunAssembler, grammar};
-use teamster_core::{AgentEvent, ErrorKind, ExecuteParams, PermissionMode, RunResult, RunStatus};
+use teamster_core::provider::Exit;
+use teamster_core::{
+    AgentEvent, ErrorKind, ExecuteParams, PermissionMode, RunResult, RunStatus, ToolUse,
+};
+use teamster_testkit::events::{names, payloads};
+use teamster_testkit::replay::decode;
 
 use super::PiDecoder;
 
 /// Decodes a run of these lines that ends well.
 fn run_with(params: &ExecuteParams, lines: &[Value]) -> (Vec<AgentEvent>, RunResult) {
-    let mut assembler = RunAssembler::new(Box::new(PiDecoder::for_run(params)))
-        // Most of these lines are no whole run.
-        .may_be_silent(true);
-    let mut out = teamster_core::provider::Events::new();
-    for line in lines {
-        assembler.line(line.to_string().as_bytes(), &mut out);
-    }
-    let exit = Exit {
-        code: Some(0),
-        ..Exit::default()
-    };
-    assembler.finish(exit, 0, &mut out);
-    let events: Vec<_> = out.drain().collect();
-    grammar::check(&events).unwrap();
-    let Some(AgentEvent::Done(done)) = events.last() else {
-        panic!("{events:#?}");
-    };
-    let result = (*done.result).clone();
-    (events, result)
+    let lines: Vec<_> = lines.iter().map(Value::to_string).collect();
+    decode(PiDecoder::for_run(params), &lines, Exit::new(0))
 }
 
 fn run(lines: &[Value]) -> (Vec<AgentEvent>, RunResult) {
     run_with(&ExecuteParams::new("x"), lines)
-}
-
-fn names(events: &[AgentEvent]) -> Vec<&str> {
-    events.iter().map(AgentEvent::type_name).collect()
 }
 
 fn session() -> Value {
@@ -241,12 +224,8 @@ fn call_ids_are_unique_and_a_withheld_tool_is_denied() {
     let denied = result.permission_denials.iter();
     let denied: Vec<_> = denied.map(|denial| &*denial.tool_name).collect();
     assert_eq!(denied, ["bash", "mcp__web__get"]);
-    let ids: Vec<_> = events
-        .iter()
-        .filter_map(|event| match event {
-            AgentEvent::ToolUse(call) => Some(&*call.tool_id),
-            _ => None,
-        })
+    let ids: Vec<_> = payloads::<ToolUse>(&events)
+        .map(|call| &*call.tool_id)
         .collect();
     assert_eq!(ids, ["c", "c#2", "c#3", "c#4"]);
     // Without a mode, the model has invented the name.
@@ -358,15 +337,14 @@ fn tools_of_servers_and_calls_of_scripts() {
             start("c3", "mcp__my_own__more__x", ""),
         ],
     );
-    let calls: Vec<_> = (events.iter())
-        .filter_map(|event| match event {
-            AgentEvent::ToolUse(call) => Some((
+    let calls: Vec<_> = payloads::<ToolUse>(&events)
+        .map(|call| {
+            (
                 call.mcp
                     .as_ref()
                     .map(|it| (it.server.as_str(), it.tool.as_str())),
                 call.parent_tool_id.as_deref(),
-            )),
-            _ => None,
+            )
         })
         .collect();
     assert_eq!(

@@ -97,10 +97,7 @@ impl Suite {
     /// output of a process that failed or was killed without a reported end.
     pub fn cut_short(&self) -> Verdict {
         let mut wrong = Failures::of("cut_short");
-        let ended = Exit {
-            code: Some(0),
-            ..Exit::default()
-        };
+        let ended = Exit::new(0);
         for fixture in &self.fixtures {
             let mut exits = vec![ended.clone(), fixture.exit()];
             exits.dedup();

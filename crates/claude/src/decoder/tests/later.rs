@@ -1,7 +1,10 @@
 //! Differences between the versions 2.1.330 and 2.1.197, with lines cut from the CLI's output.
 
 use teamster_core::provider::{Events, RunAssembler};
-use teamster_core::{AgentEvent, ErrorKind, ExecuteParams, NoticeLevel, PermissionMode, Usage};
+use teamster_core::{
+    AgentEvent, ErrorKind, ExecuteParams, Notice, NoticeLevel, PermissionMode, Usage,
+};
+use teamster_testkit::events::payloads;
 use teamster_testkit::replay::decode;
 
 use super::super::ClaudeDecoder;
@@ -269,12 +272,8 @@ fn information_of_the_cli_is_a_notice() {
         &lines,
         teamster_core::provider::Exit::default(),
     );
-    let levels: Vec<_> = events
-        .iter()
-        .filter_map(|event| match event {
-            AgentEvent::Notice(notice) => Some((notice.level, notice.message.as_str())),
-            _ => None,
-        })
+    let levels: Vec<_> = payloads::<Notice>(&events)
+        .map(|notice| (notice.level, notice.message.as_str()))
         .collect();
     let text = "Opus 5.5's safeguards stopped the response above · continuing once with that noted";
     assert_eq!(

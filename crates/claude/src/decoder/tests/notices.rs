@@ -1,7 +1,8 @@
 //! Informational lines, hooks that end a run, and files written by sub-agents.
 
 use serde_json::{Value, json};
-use teamster_core::{AgentEvent, ChangeKind};
+use teamster_core::{AgentEvent, ChangeKind, FileChange, Notice};
+use teamster_testkit::events::payloads;
 
 use super::{SESSION, block, delta, end, init, names, run, start, stream};
 
@@ -121,10 +122,9 @@ fn lines_for_the_clis_own_screens_are_notices_or_silent() {
         ("attachment", json!({"attachment": {}}), None),
     ] {
         let (events, result) = run(&[init(), line(kind, fields)]);
-        let message = events.iter().find_map(|event| match event {
-            AgentEvent::Notice(notice) => Some(&*notice.message),
-            _ => None,
-        });
+        let message = payloads::<Notice>(&events)
+            .map(|notice| &*notice.message)
+            .next();
         assert_eq!(message, expected, "{kind}");
         assert_eq!(result.diagnostics.unknown, 0, "{kind}");
     }
@@ -178,11 +178,9 @@ fn a_file_that_a_sub_agent_wrote_is_that_of_its_call() {
         call("t3", "Edit", &json!({"file_path": "/ws/c"})),
         ended("t3", "String to replace not found", true),
     ]);
-    let changes = events.iter().filter_map(|event| match event {
-        AgentEvent::FileChange(it) => Some((&*it.path, it.change)),
-        _ => None,
-    });
-    let changes: Vec<_> = changes.collect();
+    let changes: Vec<_> = payloads::<FileChange>(&events)
+        .map(|it| (&*it.path, it.change))
+        .collect();
     assert_eq!(
         changes,
         [("/ws/a", ChangeKind::Add), ("/ws/b", ChangeKind::Update)]
@@ -200,10 +198,8 @@ fn half_a_character_loses_no_change_of_a_file() {
         "tool_use_result": {"type": "create", "filePath": "/ws/HALF"}});
     let ended = ended.to_string().replace("HALF", "\\ud83d");
     let (events, _) = run(&[init(), call.to_string(), ended]);
-    let changes = events.iter().filter_map(|event| match event {
-        AgentEvent::FileChange(it) => Some((&*it.path, it.change)),
-        _ => None,
-    });
-    let changes: Vec<_> = changes.collect();
+    let changes: Vec<_> = payloads::<FileChange>(&events)
+        .map(|it| (&*it.path, it.change))
+        .collect();
     assert_eq!(changes, [("/ws/\u{fffd}", ChangeKind::Add)]);
 }

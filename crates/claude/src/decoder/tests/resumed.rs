@@ -37,11 +37,7 @@ fn resumed(baseline: Baseline, ends: &[String]) -> RunResult {
     let lines: Vec<_> = std::iter::once(init())
         .chain(ends.iter().cloned())
         .collect();
-    let exit = Exit {
-        code: Some(0),
-        ..Exit::default()
-    };
-    decode(decoder, &lines, exit).1
+    decode(decoder, &lines, Exit::new(0)).1
 }
 
 /// Returns the result of the second run.

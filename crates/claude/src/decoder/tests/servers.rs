@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use teamster_core::provider::Exit;
-use teamster_core::{AgentEvent, CliProvider, ExecuteParams, McpServer};
+use teamster_core::{AgentEvent, CliProvider, ExecuteParams, McpServer, Notice, PermissionEvent};
+use teamster_testkit::events::payloads;
 use teamster_testkit::replay::decode;
 
 use super::super::ClaudeDecoder;
@@ -24,11 +25,7 @@ fn recorded(argv: &[&str]) -> ExecuteParams {
 }
 
 fn run(params: &ExecuteParams, lines: &[String]) -> Vec<AgentEvent> {
-    let exit = Exit {
-        code: Some(0),
-        ..Exit::default()
-    };
-    decode(ClaudeDecoder::for_run(params), lines, exit).0
+    decode(ClaudeDecoder::for_run(params), lines, Exit::new(0)).0
 }
 
 fn run_with(servers: &[&str], lines: &[String]) -> Vec<AgentEvent> {
@@ -77,11 +74,9 @@ fn init(servers: &Value) -> String {
 }
 
 fn warnings(events: &[AgentEvent]) -> Vec<&str> {
-    let messages = events.iter().filter_map(|event| match event {
-        AgentEvent::Notice(notice) => Some(notice.message.as_str()),
-        _ => None,
-    });
-    messages.collect()
+    payloads::<Notice>(events)
+        .map(|notice| notice.message.as_str())
+        .collect()
 }
 
 #[test]
@@ -264,10 +259,7 @@ fn tool_of_a_denied_server_is_denied_once_before_its_result() {
                 ["permission", "tool_result"],
                 "{params:?}"
             );
-            let denied = events.iter().find_map(|event| match event {
-                AgentEvent::Permission(permission) => Some(permission),
-                _ => None,
-            });
+            let denied = payloads::<PermissionEvent>(&events).next();
             let denied = denied.unwrap();
             assert_eq!(denied.tool_name, tool);
             assert_eq!(denied.tool_id.as_deref(), Some(tool));

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Activity, Decoder, Events, Phase, RunAssembler};
-use teamster_core::{AgentEvent, ErrorKind, NoticeCode, RunStatus};
+use teamster_core::{AgentEvent, ErrorKind, Notice, NoticeCode, RunStatus};
+use teamster_testkit::events::payloads;
 
 use super::super::ClaudeDecoder;
 use super::{SESSION, complete, end, init, names, run, start, stream, user};
@@ -219,12 +220,8 @@ fn a_version_that_was_not_tested_is_reported_once() {
     init["claude_code_version"] = json!("9.9.9");
     let init = init.to_string();
     let (events, _) = run(&[init.clone(), end(&json!({})), init, end(&json!({}))]);
-    let notices: Vec<_> = events
-        .iter()
-        .filter_map(|e| match e {
-            AgentEvent::Notice(n) => Some((n.code, n.message.as_str())),
-            _ => None,
-        })
+    let notices: Vec<_> = payloads::<Notice>(&events)
+        .map(|n| (n.code, n.message.as_str()))
         .collect();
     let message =
         "Claude Code 9.9.9 is untested: it should work, new event types show as `unknown`";

@@ -246,10 +246,7 @@ impl Engine {
                 self.session.command(SessionCommand::Answer(*id, answer));
             }
             Step::Exit => {
-                let exit = Exit {
-                    code: Some(1),
-                    ..Exit::default()
-                };
+                let exit = Exit::new(1);
                 if self.session.turn().is_some() {
                     self.session.finish(exit, 0);
                     self.done();

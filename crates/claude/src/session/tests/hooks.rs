@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use teamster_core::provider::Outbox;
-use teamster_core::{AgentEvent, Decision, PermissionAnswer, PermissionRequest, ToolStage};
+use teamster_core::{Decision, PermissionAnswer, PermissionEvent, PermissionRequest, ToolStage};
+use teamster_testkit::events::payloads;
 
 use super::Talk;
 use crate::session::offers;
@@ -29,10 +30,7 @@ fn called(
     assert_eq!(written[0]["response"]["request_id"], "r-1");
     let response = written[0]["response"]["response"].clone();
     let events: Vec<_> = talk.session.out().drain().collect();
-    let decisions = events.iter().filter_map(|event| match event {
-        AgentEvent::Permission(permission) => Some(permission.decision),
-        _ => None,
-    });
+    let decisions = payloads::<PermissionEvent>(&events).map(|permission| permission.decision);
     (asked, response, decisions.collect())
 }
 

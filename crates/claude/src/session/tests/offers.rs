@@ -5,6 +5,7 @@ use teamster_core::provider::{Outbox, SessionAssembler};
 use teamster_core::{
     AgentEvent, ModelChoice, Offers, SessionOptions, SessionProvider, SlashCommand, Turn,
 };
+use teamster_testkit::events::payloads;
 
 use super::{OLD, Talk, answer, replay, result};
 use crate::Claude;
@@ -15,11 +16,7 @@ fn init(commands: &[&str]) -> serde_json::Value {
 }
 
 fn offers(events: &[AgentEvent]) -> Vec<Offers> {
-    let offers = events.iter().filter_map(|event| match event {
-        AgentEvent::Offers(offers) => Some((**offers).clone()),
-        _ => None,
-    });
-    offers.collect()
+    payloads(events).cloned().collect()
 }
 
 /// Plays a turn that begins with these commands, and returns the changed offers.

@@ -1,5 +1,8 @@
 //! The plan mode.
 
+use teamster_core::PermissionChange;
+use teamster_testkit::events::payloads;
+
 use super::*;
 
 #[test]
@@ -16,10 +19,7 @@ fn an_approved_plan_ends_the_plan_mode_once() {
     talk.emit(&status("default"));
     talk.emit(&result(OLD, &json!({})));
     let (events, _) = talk.end();
-    let changes = events.iter().filter_map(|event| match event {
-        AgentEvent::PermissionMode(change) => Some(change.mode),
-        _ => None,
-    });
+    let changes = payloads::<PermissionChange>(&events).map(|change| change.mode);
     assert_eq!(changes.collect::<Vec<_>>(), [PermissionMode::Default]);
     // A later process begins in that mode.
     assert_eq!(

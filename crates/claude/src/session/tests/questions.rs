@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Outbox, SessionCommand};
-use teamster_core::{AgentEvent, Decision, PermissionAnswer, PermissionRequest};
+use teamster_core::{AgentEvent, Decision, PermissionAnswer, PermissionEvent, PermissionRequest};
+use teamster_testkit::events::payloads;
 
 use super::{OLD, Talk, ask, result};
 
@@ -75,10 +76,7 @@ fn chosen(answer: PermissionAnswer) -> (Value, PermissionRequest, Decision) {
     talk.session.answer(&asked, answer);
     let response = talk.written()[0]["response"]["response"].clone();
     let events: Vec<_> = talk.session.out().drain().collect();
-    let mut decisions = events.iter().filter_map(|event| match event {
-        AgentEvent::Permission(permission) => Some(permission.decision),
-        _ => None,
-    });
+    let mut decisions = payloads::<PermissionEvent>(&events).map(|permission| permission.decision);
     (response, asked, decisions.next_back().unwrap())
 }
 

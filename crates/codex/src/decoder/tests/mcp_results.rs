@@ -1,7 +1,8 @@
 //! Results of MCP tools.
 
 use serde_json::{Value, json};
-use teamster_core::AgentEvent;
+use teamster_core::ToolResult;
+use teamster_testkit::events::payloads;
 
 use super::{item, turn_of};
 
@@ -13,10 +14,9 @@ fn ends_with(fields: &Value) -> (String, Option<bool>) {
         call[name] = value.clone();
     }
     let (events, _) = turn_of(&[item("completed", &call)]);
-    let found = events.iter().find_map(|event| match event {
-        AgentEvent::ToolResult(result) => Some((result.output.clone(), result.is_error)),
-        _ => None,
-    });
+    let found = payloads::<ToolResult>(&events)
+        .map(|result| (result.output.clone(), result.is_error))
+        .next();
     found.unwrap()
 }
 

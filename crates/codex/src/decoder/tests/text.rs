@@ -1,7 +1,8 @@
 //! Text that the CLI repeats is emitted once.
 
 use serde_json::json;
-use teamster_core::AgentEvent;
+use teamster_core::{AgentEvent, Text};
+use teamster_testkit::events::payloads;
 
 use super::*;
 
@@ -120,12 +121,8 @@ fn text_in_pieces_is_emitted_once() {
         part("updated", "Hello"),
         part("completed", "Hello!"),
     ]);
-    let texts: Vec<_> = events
-        .iter()
-        .filter_map(|event| match event {
-            AgentEvent::Text(text) => Some(text.text.as_str()),
-            _ => None,
-        })
+    let texts: Vec<_> = payloads::<Text>(&events)
+        .map(|text| text.text.as_str())
         .collect();
     assert_eq!(texts, ["Hel", "lo", "!"]);
     assert_eq!(result.text, "Hello!");
@@ -138,12 +135,8 @@ fn text_in_pieces_is_emitted_once() {
 #[test]
 fn an_id_that_comes_again_is_another_message() {
     let (events, result) = turn_of(&[message(0, "a"), message(0, "b")]);
-    let ids: Vec<_> = events
-        .iter()
-        .filter_map(|event| match event {
-            AgentEvent::Text(text) => text.message_id.as_deref(),
-            _ => None,
-        })
+    let ids: Vec<_> = payloads::<Text>(&events)
+        .filter_map(|text| text.message_id.as_deref())
         .collect();
     assert_eq!(ids, ["item_0", "item_0#2"]);
     assert_eq!(result.text, "ab");

@@ -2,38 +2,23 @@
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Events, Phase, RunAssembler};
-use teamster_core::{AgentEvent, ChangeKind, PermissionEvent, ToolKind, ToolResult, ToolUse};
+use teamster_core::{
+    AgentEvent, ChangeKind, FileChange, PermissionEvent, ToolKind, ToolResult, ToolUse,
+};
+use teamster_testkit::events::payloads;
 
 use super::*;
 
 fn uses(events: &[AgentEvent]) -> Vec<&ToolUse> {
-    events
-        .iter()
-        .filter_map(|event| match event {
-            AgentEvent::ToolUse(tool) => Some(&**tool),
-            _ => None,
-        })
-        .collect()
+    payloads(events).collect()
 }
 
 fn results(events: &[AgentEvent]) -> Vec<&ToolResult> {
-    events
-        .iter()
-        .filter_map(|event| match event {
-            AgentEvent::ToolResult(result) => Some(&**result),
-            _ => None,
-        })
-        .collect()
+    payloads(events).collect()
 }
 
 fn permissions(events: &[AgentEvent]) -> Vec<&PermissionEvent> {
-    events
-        .iter()
-        .filter_map(|event| match event {
-            AgentEvent::Permission(permission) => Some(&**permission),
-            _ => None,
-        })
-        .collect()
+    payloads(events).collect()
 }
 
 /// Returns a call that starts and ends, with these fields at its end.
@@ -123,12 +108,8 @@ fn changed_files_are_events_of_their_own_if_they_were_changed() {
         {"path": "/ws/a", "kind": "add"}, {"path": "/ws/u", "kind": "update"},
         {"path": "/ws/d", "kind": "delete"}, {"kind": "add"}, 7]});
     let (events, _) = turn_of(&both("file_change", &changes));
-    let changed: Vec<_> = events
-        .iter()
-        .filter_map(|event| match event {
-            AgentEvent::FileChange(change) => Some((change.path.as_str(), change.change)),
-            _ => None,
-        })
+    let changed: Vec<_> = payloads::<FileChange>(&events)
+        .map(|change| (change.path.as_str(), change.change))
         .collect();
     assert_eq!(
         changed,
@@ -178,10 +159,10 @@ fn the_clis_own_tools_for_resources_are_no_servers() {
 #[test]
 fn a_web_search_that_broke_off_is_emitted() {
     let started = r#"{"type":"item.started","item":{"id":"item_0","type":"web_search","id":"ws_0002","query":"","action":{"type":"other"}}}"#;
-    let (events, result) = run_with(
+    let (events, result) = decode(
         CodexDecoder::new(),
         &[thread(), turn(), started.into()],
-        exit(1),
+        Exit::new(1),
     );
     assert_eq!(uses(&events).len(), 1);
     assert_eq!(result.open_tool_ids, ["item_0".into()]);
@@ -276,12 +257,8 @@ fn changed_files_in_other_shapes() {
         json!({"/a": {"type": "add"}, "/d": "delete", "/u": {"type": "update"}}),
     ] {
         let (events, _) = turn_of(&both("file_change", &json!({"changes": changes})));
-        let changed: Vec<_> = events
-            .iter()
-            .filter_map(|event| match event {
-                AgentEvent::FileChange(change) => Some((change.path.as_str(), change.change)),
-                _ => None,
-            })
+        let changed: Vec<_> = payloads::<FileChange>(&events)
+            .map(|change| (change.path.as_str(), change.change))
             .collect();
         let expected = [
             ("/a", ChangeKind::Add),

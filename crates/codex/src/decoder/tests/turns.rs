@@ -2,7 +2,8 @@
 
 use serde_json::json;
 use teamster_core::provider::{Activity, Events};
-use teamster_core::{AgentEvent, ErrorCode, ErrorKind, RunStatus, Usage};
+use teamster_core::{AgentEvent, ErrorCode, ErrorKind, RunStatus, TurnEnd, Usage};
+use teamster_testkit::events::payloads;
 
 use super::*;
 use crate::totals::{Baseline, Totals};
@@ -67,10 +68,10 @@ fn an_error_line_in_a_continued_turn_is_a_notice() {
 
 #[test]
 fn an_error_line_after_which_nothing_comes_is_the_error() {
-    let (_, result) = run_with(
+    let (_, result) = decode(
         CodexDecoder::new(),
         &[thread(), turn(), error("Invalid prompt: flagged.")],
-        exit(1),
+        Exit::new(1),
     );
     assert_eq!(result.status, RunStatus::Failed);
     assert_eq!(result.errors.len(), 1);
@@ -106,13 +107,10 @@ fn service_error_without_a_message_is_an_error() {
 #[test]
 fn run_usage_is_the_difference_of_the_session_totals() {
     let lines = [thread(), turn(), message(0, "x"), end(2500, 1000, 22)];
-    let (events, result) = run_with(after(known(1000, 0, 10)), &lines, exit(0));
+    let (events, result) = decode(after(known(1000, 0, 10)), &lines, Exit::new(0));
     assert_eq!(result.usage, Some(usage(500, 1000, 12)));
     assert_eq!(result.session_usage, Some(usage(1500, 1000, 22)));
-    let turn_end = events.iter().find_map(|event| match event {
-        AgentEvent::TurnEnd(turn_end) => turn_end.usage,
-        _ => None,
-    });
+    let turn_end = payloads::<TurnEnd>(&events).find_map(|turn_end| turn_end.usage);
     assert_eq!(turn_end, Some(usage(500, 1000, 12)));
 }
 
@@ -120,19 +118,19 @@ fn run_usage_is_the_difference_of_the_session_totals() {
 fn without_a_known_total_before_a_resumed_run_has_no_usage() {
     let lines = [thread(), turn(), message(0, "x"), end(2500, 1000, 22)];
     let decoder = CodexDecoder::for_run(&resuming(THREAD));
-    let (_, result) = run_with(decoder, &lines, exit(0));
+    let (_, result) = decode(decoder, &lines, Exit::new(0));
     assert_eq!(result.usage, None);
     assert_eq!(result.session_usage, Some(usage(1500, 1000, 22)));
 
     // A smaller total cannot be of the same session.
-    let (_, result) = run_with(after(known(9999, 0, 10)), &lines, exit(0));
+    let (_, result) = decode(after(known(9999, 0, 10)), &lines, Exit::new(0));
     assert_eq!(result.usage, None);
 }
 
 #[test]
 fn no_difference_at_all_is_no_figure() {
     let lines = [thread(), turn(), message(0, "x"), end(2500, 1000, 22)];
-    let (events, result) = run_with(after(known(2500, 1000, 22)), &lines, exit(0));
+    let (events, result) = decode(after(known(2500, 1000, 22)), &lines, Exit::new(0));
     assert_eq!(result.usage, None);
     assert_eq!(result.session_usage, Some(usage(1500, 1000, 22)));
     let has_usage =
@@ -150,7 +148,7 @@ fn session_resumed_by_extra_arguments_has_an_unknown_total() {
     ] {
         let mut params = ExecuteParams::new("go on");
         params.extra_args = args.iter().map(ToString::to_string).collect();
-        let (_, result) = run_with(CodexDecoder::for_run(&params), &lines, exit(0));
+        let (_, result) = decode(CodexDecoder::for_run(&params), &lines, Exit::new(0));
         assert_eq!(result.status, RunStatus::Completed);
         assert_eq!(result.usage, expected, "{args:?}");
         assert_eq!(result.session_usage, Some(usage(1500, 1000, 22)));
@@ -168,12 +166,8 @@ fn each_turn_of_one_process_has_its_own_part() {
         end(2500, 1000, 22),
     ];
     let (events, result) = run(&lines);
-    let turns: Vec<_> = events
-        .iter()
-        .filter_map(|event| match event {
-            AgentEvent::TurnEnd(turn_end) => turn_end.usage,
-            _ => None,
-        })
+    let turns: Vec<_> = payloads::<TurnEnd>(&events)
+        .filter_map(|turn_end| turn_end.usage)
         .collect();
     assert_eq!(turns, [usage(1000, 0, 10), usage(500, 1000, 12)]);
     assert_eq!(result.usage, Some(usage(1500, 1000, 22)));
@@ -197,7 +191,7 @@ fn zeros_all_over_and_missing_figures_are_absent() {
 fn a_prompt_that_never_reached_the_model_is_a_failure() {
     let (_, new) = run(&[thread(), turn(), end(0, 0, 0)]);
     let lines = [thread(), turn(), end(1000, 0, 10)];
-    let (_, resumed) = run_with(after(known(1000, 0, 10)), &lines, exit(0));
+    let (_, resumed) = decode(after(known(1000, 0, 10)), &lines, Exit::new(0));
     for result in [new, resumed] {
         assert_eq!(result.status, RunStatus::Failed);
         assert_eq!(result.errors[0].kind, ErrorKind::Permission);
@@ -213,7 +207,7 @@ fn a_new_session_in_place_of_the_one_to_resume_is_a_failure() {
     let other = "01a1ffd6-37c2-74d0-b127-8a2638a2e18a";
     let lines = [thread(), turn(), message(0, "hi"), end(1000, 0, 10)];
     let decoder = CodexDecoder::for_run(&resuming(other));
-    let (_, result) = run_with(decoder, &lines, exit(0));
+    let (_, result) = decode(decoder, &lines, Exit::new(0));
     assert_eq!(result.status, RunStatus::Failed);
     assert_eq!(result.errors[0].kind, ErrorKind::SessionNotFound);
     assert_eq!(result.session_id.as_deref(), Some(THREAD));
@@ -223,7 +217,7 @@ fn a_new_session_in_place_of_the_one_to_resume_is_a_failure() {
     let mut fork = resuming(other);
     fork.fork = true;
     for params in [fork, resuming(&THREAD.to_uppercase())] {
-        let (_, result) = run_with(CodexDecoder::for_run(&params), &lines, exit(0));
+        let (_, result) = decode(CodexDecoder::for_run(&params), &lines, Exit::new(0));
         assert_eq!(result.status, RunStatus::Completed);
     }
 }
@@ -255,7 +249,7 @@ fn an_answer_in_the_shape_of_a_schema_is_read_as_json() {
             message(1, text),
             end(1, 0, 1),
         ];
-        let (_, result) = run_with(CodexDecoder::for_run(&params), &lines, exit(0));
+        let (_, result) = decode(CodexDecoder::for_run(&params), &lines, Exit::new(0));
         result.structured_output
     };
     assert_eq!(answer("{\"a\": 1}"), Some(json!({"a": 1})));
@@ -291,7 +285,7 @@ fn the_model_is_the_requested_one() {
     let mut params = ExecuteParams::new("hi");
     params.model = Some("gpt-5.5".into());
     let lines = [thread(), turn(), end(10, 0, 1)];
-    let (events, result) = run_with(CodexDecoder::for_run(&params), &lines, exit(0));
+    let (events, result) = decode(CodexDecoder::for_run(&params), &lines, Exit::new(0));
     let AgentEvent::SessionStarted(session) = &events[0] else {
         panic!("{events:?}");
     };

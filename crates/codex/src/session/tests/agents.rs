@@ -1,6 +1,7 @@
 //! Agents that a turn starts. The lines are hand-made, in recorded shapes.
 
-use teamster_core::{RunStatus, Usage};
+use teamster_core::{RunStatus, Usage, UsageReport};
+use teamster_testkit::events::payloads;
 
 use super::shown::shown;
 use super::*;
@@ -143,11 +144,8 @@ fn agents_usage_counts_for_the_turn_and_is_reported_early() {
     peer.json(&turn_ended("t1", "completed"));
     peer.json(&ends("a", "ta", "completed", &Value::Null));
     let (events, result) = peer.over();
-    let reports: Vec<_> = (events.iter())
-        .filter_map(|event| match event {
-            AgentEvent::Usage(report) => input_of(Some(report.usage)),
-            _ => None,
-        })
+    let reports: Vec<_> = payloads::<UsageReport>(&events)
+        .filter_map(|report| input_of(Some(report.usage)))
         .collect();
     assert_eq!(reports, [100, 150, 210]);
     assert_eq!(input_of(result.usage), Some(210));

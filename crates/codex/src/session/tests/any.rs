@@ -202,7 +202,7 @@ proptest! {
             }
         }
         if peer.session.turn().is_some() {
-            peer.session.finish(Exit { code: Some(1), ..Exit::default() }, 0);
+            peer.session.finish(Exit::new(1), 0);
             peer.result();
         }
         let settled: HashSet<_> = peer.settled.iter().map(|(command, _)| *command).collect();

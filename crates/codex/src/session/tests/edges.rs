@@ -1,6 +1,7 @@
 //! Cases that no recording has in isolation. The lines are hand-made, in recorded shapes.
 
-use teamster_core::{RunStatus, Usage};
+use teamster_core::{RunStatus, TurnEnd, Usage};
+use teamster_testkit::events::payloads;
 
 use super::shown::shown;
 use super::*;
@@ -302,11 +303,7 @@ fn an_error_in_a_continued_turn_is_a_notice() {
     // Without anything after it, the failure is the result.
     let mut peer = open_session(&bypassing());
     peer.json(&lines[0]);
-    let exit = Exit {
-        code: Some(1),
-        ..Exit::default()
-    };
-    peer.session.finish(exit, 0);
+    peer.session.finish(Exit::new(1), 0);
     let (events, result) = peer.result();
     assert_eq!(
         shown(&events),
@@ -377,10 +374,7 @@ fn usage_of_a_session_whose_total_is_not_known() {
     let (events, result) = peer.over();
     let usage = result.usage.unwrap();
     assert_eq!(usage.input_tokens, Some(57));
-    let of_end = events.iter().find_map(|event| match event {
-        AgentEvent::TurnEnd(end) => end.usage,
-        _ => None,
-    });
+    let of_end = payloads::<TurnEnd>(&events).find_map(|end| end.usage);
     assert_eq!(of_end, Some(usage));
     assert_eq!(result.session_usage.and_then(|it| it.input_tokens), Some(7));
     // A turn without a report has an unknown usage.

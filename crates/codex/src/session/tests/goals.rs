@@ -1,7 +1,8 @@
 //! Goals, and the turns that the CLI begins for them. The lines are those of Codex 0.169.0, shortened.
 
 use teamster_core::provider::TurnOrigin;
-use teamster_core::{ErrorKind, NoticeLevel};
+use teamster_core::{ErrorKind, Notice, NoticeLevel, Text};
+use teamster_testkit::events::payloads;
 
 use super::*;
 
@@ -34,19 +35,13 @@ fn set_goal(peer: &mut Peer) {
 }
 
 fn text(events: &[AgentEvent]) -> String {
-    let texts = events.iter().filter_map(|event| match event {
-        AgentEvent::Text(text) => Some(&*text.text),
-        _ => None,
-    });
-    texts.collect()
+    payloads::<Text>(events).map(|text| &*text.text).collect()
 }
 
 fn notices(events: &[AgentEvent]) -> Vec<(NoticeLevel, &str)> {
-    let notices = events.iter().filter_map(|event| match event {
-        AgentEvent::Notice(notice) => Some((notice.level, &*notice.message)),
-        _ => None,
-    });
-    notices.collect()
+    payloads::<Notice>(events)
+        .map(|notice| (notice.level, &*notice.message))
+        .collect()
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! Live output, the size of the context, models and compaction.
 
 use teamster_core::{
-    ContextUse, Image, ImageSource, ModelChoice, NoticeCode, Offers, RunStatus, SessionProvider,
-    SlashCommand,
+    ContextUse, Image, ImageSource, ModelChoice, Notice, NoticeCode, Offers, RunStatus,
+    SessionProvider, SlashCommand,
 };
+use teamster_testkit::events::payloads;
 
 use super::*;
 use crate::Codex;
@@ -117,10 +118,7 @@ fn a_skill_is_a_command_once_the_cli_has_listed_it() {
     peer.json(&turn_started("t1"));
     peer.json(&turn_ended("t1", "completed"));
     let (events, _) = peer.end();
-    let offered = events.iter().find_map(|event| match event {
-        AgentEvent::Offers(offers) => offers.commands.clone(),
-        _ => None,
-    });
+    let offered = payloads::<Offers>(&events).find_map(|offers| offers.commands.clone());
     let greet = SlashCommand::new("greet").description("Greets a person by name.");
     let image = SlashCommand::new("imagegen").description("Generate images");
     // After the CLI's requests.
@@ -152,11 +150,9 @@ fn a_compaction_is_a_turn_without_an_answer() {
     peer.json(&turn_ended("t2", "completed"));
     let (events, result) = peer.end();
     assert_eq!(result.status, RunStatus::Completed, "{result:?}");
-    let codes = events.iter().filter_map(|event| match event {
-        AgentEvent::Notice(notice) => notice.code,
-        _ => None,
-    });
-    let codes: Vec<_> = codes.collect();
+    let codes: Vec<_> = payloads::<Notice>(&events)
+        .filter_map(|notice| notice.code)
+        .collect();
     assert_eq!(
         codes,
         [NoticeCode::CompactionStarted, NoticeCode::Compacted]
@@ -272,11 +268,8 @@ fn a_compaction_is_reported_once() {
         }
         peer.json(&turn_ended("t1", "completed"));
         let (events, _) = peer.end();
-        let codes: Vec<_> = (events.iter())
-            .filter_map(|event| match event {
-                AgentEvent::Notice(notice) => notice.code,
-                _ => None,
-            })
+        let codes: Vec<_> = payloads::<Notice>(&events)
+            .filter_map(|notice| notice.code)
             .collect();
         assert_eq!(codes, expected);
     }

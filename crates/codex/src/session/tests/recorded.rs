@@ -1,6 +1,7 @@
 //! Output of `codex app-server` 0.169.0, from the recordings in `tests/sessions`.
 
-use teamster_core::{RunStatus, Usage};
+use teamster_core::{RunStatus, Text, Usage};
+use teamster_testkit::events::payloads;
 
 use super::shown::shown;
 use super::*;
@@ -87,11 +88,9 @@ fn two_turns() {
 fn text_comes_as_it_is_written() {
     let mut peer = Peer::recorded("app_two_turns", &bypassing());
     let (events, result) = peer.turn("hi");
-    let pieces = events.iter().filter_map(|event| match event {
-        AgentEvent::Text(text) => Some(text.text.as_str()),
-        _ => None,
-    });
-    let pieces: Vec<_> = pieces.collect();
+    let pieces: Vec<_> = payloads::<Text>(&events)
+        .map(|text| text.text.as_str())
+        .collect();
     assert_eq!(
         pieces,
         [

@@ -1,6 +1,7 @@
 //! Reviews, which the CLI carries out in a turn of their own. The lines are those of Codex 0.169.0, shortened.
 
-use teamster_core::{Image, ImageSource, RunStatus};
+use teamster_core::{Image, ImageSource, RunStatus, Text};
+use teamster_testkit::events::payloads;
 
 use super::*;
 
@@ -16,11 +17,7 @@ fn begin(peer: &mut Peer) {
 }
 
 fn texts(events: &[AgentEvent]) -> Vec<&str> {
-    let texts = events.iter().filter_map(|event| match event {
-        AgentEvent::Text(text) => Some(&*text.text),
-        _ => None,
-    });
-    texts.collect()
+    payloads::<Text>(events).map(|text| &*text.text).collect()
 }
 
 #[test]

@@ -3,18 +3,15 @@
 use serde_json::{Value, json};
 use teamster_core::provider::Exit;
 use teamster_core::{
-    AgentEvent, ErrorCode, ErrorKind, ExecuteParams, NoticeLevel, RunStatus, SessionStarted,
+    AgentEvent, ErrorCode, ErrorKind, ExecuteParams, Notice, NoticeLevel, RunStatus, SessionStarted,
 };
+use teamster_testkit::events::payloads;
 
 use super::super::CopilotDecoder;
-use super::{SESSION, line, message, names, of_agent, result, run, run_for, run_to};
+use super::{SESSION, decode, line, message, names, of_agent, result, run, run_for};
 
 fn sessions(events: &[AgentEvent]) -> Vec<&SessionStarted> {
-    let found = events.iter().filter_map(|e| match e {
-        AgentEvent::SessionStarted(session) => Some(&**session),
-        _ => None,
-    });
-    found.collect()
+    payloads(events).collect()
 }
 
 fn new_session() -> ExecuteParams {
@@ -119,10 +116,7 @@ fn mcp_servers_are_reported_with_the_model_and_after_changes() {
         reported,
         [vec![], vec!["pending"], vec!["connected"], vec!["failed"]]
     );
-    let notices = events.iter().filter_map(|e| match e {
-        AgentEvent::Notice(n) => Some(n.message.as_str()),
-        _ => None,
-    });
+    let notices = payloads::<Notice>(&events).map(|n| n.message.as_str());
     assert_eq!(
         notices.collect::<Vec<_>>(),
         ["the MCP server tiny failed: it exited"]
@@ -162,12 +156,12 @@ fn an_interrupted_run_without_its_last_line_is_no_success() {
         ..Exit::default()
     };
     let lines = [message("a", "half"), abort()];
-    let (_, done) = run_to(CopilotDecoder::new(), &lines, exit.clone());
+    let (_, done) = decode(CopilotDecoder::new(), &lines, exit.clone());
     assert_eq!(done.status, RunStatus::Failed);
     assert_eq!(done.errors.len(), 1);
     assert_eq!(done.errors[0].kind, ErrorKind::Aborted);
     // Even that line is missing.
-    let (_, done) = run_to(CopilotDecoder::new(), &lines[..1], exit);
+    let (_, done) = decode(CopilotDecoder::new(), &lines[..1], exit);
     assert_eq!(done.errors[0].code, ErrorCode::CliStderr);
     assert_eq!(done.errors[0].kind, ErrorKind::Aborted);
 }
@@ -351,10 +345,7 @@ fn failure_of_a_sub_agent_is_reported_once_with_its_name() {
             &json!({"toolCallId": "1", "agentDisplayName": "helper", "error": "400 No."}),
         ),
     ]);
-    let notices = events.iter().filter_map(|event| match event {
-        AgentEvent::Notice(notice) => Some(notice.message.as_str()),
-        _ => None,
-    });
+    let notices = payloads::<Notice>(&events).map(|notice| notice.message.as_str());
     let expected = ["the sub-agent \"helper\" failed: 400 No."];
     assert_eq!(notices.collect::<Vec<_>>(), expected);
 }

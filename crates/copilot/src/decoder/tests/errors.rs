@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use teamster_core::{AgentEvent, ErrorKind, Retry, RunStatus};
+use teamster_testkit::events::payloads;
 
 use super::super::errors::kind_of_stderr;
 use super::{line, message, names, of_agent, result, run};
@@ -18,11 +19,7 @@ fn retry(reason: &str) -> String {
 }
 
 fn retries(events: &[AgentEvent]) -> Vec<&Retry> {
-    let found = events.iter().filter_map(|e| match e {
-        AgentEvent::Retry(retry) => Some(&**retry),
-        _ => None,
-    });
-    found.collect()
+    payloads(events).collect()
 }
 
 #[test]

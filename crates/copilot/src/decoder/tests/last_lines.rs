@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 use teamster_core::provider::Exit;
-use teamster_core::{AgentEvent, ErrorCode, ErrorKind, NoticeLevel, RunResult, RunStatus};
+use teamster_core::{AgentEvent, ErrorCode, ErrorKind, Notice, NoticeLevel, RunResult, RunStatus};
+use teamster_testkit::events::payloads;
 
 use super::super::CopilotDecoder;
-use super::{SESSION, delta, line, message, names, result, run, run_to, turn};
+use super::{SESSION, decode, delta, line, message, names, result, run, turn};
 
 fn odd_result(code: &Value) -> String {
     json!({"type": "result", "sessionId": SESSION, "exitCode": code, "usage": []}).to_string()
@@ -28,16 +29,14 @@ fn ended_by(code: i32, stderr: &str, lines: &[String]) -> (Vec<&'static str>, Ru
         stderr: stderr.into(),
         ..Exit::default()
     };
-    let (events, done) = run_to(CopilotDecoder::new(), lines, exit);
+    let (events, done) = decode(CopilotDecoder::new(), lines, exit);
     (names(&events), done)
 }
 
 fn notices(events: &[AgentEvent]) -> Vec<(NoticeLevel, String)> {
-    let notice = |event: &AgentEvent| match event {
-        AgentEvent::Notice(n) => Some((n.level, n.message.clone())),
-        _ => None,
-    };
-    events.iter().filter_map(notice).collect()
+    payloads::<Notice>(events)
+        .map(|n| (n.level, n.message.clone()))
+        .collect()
 }
 
 #[test]
@@ -200,7 +199,7 @@ fn the_record_decides_whether_an_answer_is_complete() {
         };
         let mut lines = cut_turn("a", "text");
         lines.push(result(0));
-        let (_, done) = run_to(CopilotDecoder::new(), &lines, exit);
+        let (_, done) = decode(CopilotDecoder::new(), &lines, exit);
         (done.status, done.errors.first().map(|e| e.kind))
     };
     assert_eq!(of("stop"), (RunStatus::Completed, None));

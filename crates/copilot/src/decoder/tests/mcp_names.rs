@@ -1,7 +1,8 @@
 //! Server and tool of a call.
 
 use serde_json::{Value, json};
-use teamster_core::{AgentEvent, ExecuteParams, McpServer, ToolKind};
+use teamster_core::{ExecuteParams, McpServer, ToolKind, ToolUse};
+use teamster_testkit::events::payloads;
 
 use super::{line, of_agent, result, run_for};
 
@@ -14,10 +15,7 @@ fn named_after(before: &[String], data: &Value) -> (ToolKind, Option<(String, St
     let mut lines = before.to_vec();
     lines.extend([line("tool.execution_start", &data), result(0)]);
     let (events, _) = run_for(&params, &lines);
-    let found = events.iter().find_map(|event| match event {
-        AgentEvent::ToolUse(tool) => Some(tool),
-        _ => None,
-    });
+    let found = payloads::<ToolUse>(&events).next();
     let tool = found.unwrap();
     let mcp = tool.mcp.as_ref();
     (

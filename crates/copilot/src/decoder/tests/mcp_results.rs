@@ -1,7 +1,8 @@
 //! Results of MCP tools: complete, without repetitions.
 
 use serde_json::{Value, json};
-use teamster_core::AgentEvent;
+use teamster_core::ToolResult;
+use teamster_testkit::events::payloads;
 
 use super::{call, line, result, run};
 
@@ -14,10 +15,9 @@ fn output(data: &Value) -> String {
         line("tool.execution_complete", &data),
         result(0),
     ]);
-    let found = events.iter().find_map(|event| match event {
-        AgentEvent::ToolResult(result) => Some(result.output.clone()),
-        _ => None,
-    });
+    let found = payloads::<ToolResult>(&events)
+        .map(|result| result.output.clone())
+        .next();
     found.unwrap()
 }
 

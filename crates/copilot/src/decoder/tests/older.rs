@@ -62,7 +62,7 @@ fn after_a_shutdown_the_exit_of_the_process_decides() {
         ..Exit::default()
     };
     let lines = [start(), shutdown()];
-    let (_, result) = run_to(CopilotDecoder::new(), &lines, exit);
+    let (_, result) = decode(CopilotDecoder::new(), &lines, exit);
     assert_eq!(result.status, RunStatus::Failed);
     assert_eq!(result.errors[0].message, "it rained");
     let (_, cut) = run(&[start()]);

@@ -1,7 +1,8 @@
 //! Lines that are printed twice.
 
 use serde_json::json;
-use teamster_core::AgentEvent;
+use teamster_core::ToolUse;
+use teamster_testkit::events::payloads;
 
 use super::{call, called, delta, line, message, names, result, run, texts};
 
@@ -50,10 +51,7 @@ fn equal_lines_with_ids_of_their_own_are_no_repeats() {
         result(0),
     ]);
     assert_eq!(done.text, "haha");
-    let ids = events.iter().filter_map(|e| match e {
-        AgentEvent::ToolUse(e) => Some(e.tool_id.to_string()),
-        _ => None,
-    });
+    let ids = payloads::<ToolUse>(&events).map(|e| e.tool_id.to_string());
     assert_eq!(ids.collect::<Vec<_>>(), ["t", "t#2"]);
     // Without an id lines cannot be distinguished.
     let bare = r#"{"type":"assistant.message_delta","data":{"messageId":"a","deltaContent":"x"}}"#;

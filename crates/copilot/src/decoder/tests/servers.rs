@@ -1,7 +1,8 @@
 //! Notices of MCP servers that did not start.
 
 use serde_json::{Value, json};
-use teamster_core::{AgentEvent, ExecuteParams, McpServer};
+use teamster_core::{ExecuteParams, McpServer, Notice, SessionStarted};
+use teamster_testkit::events::payloads;
 
 use super::{line, of_agent, result, run, run_for};
 
@@ -10,10 +11,7 @@ fn warnings(servers: &[&str], lines: &[String]) -> Vec<String> {
     let server = |name: &&str| McpServer::stdio(*name, "x", [""; 0]);
     params.mcp_servers = servers.iter().map(server).collect();
     let (events, _) = run_for(&params, lines);
-    let messages = events.iter().filter_map(|event| match event {
-        AgentEvent::Notice(notice) => Some(notice.message.clone()),
-        _ => None,
-    });
+    let messages = payloads::<Notice>(&events).map(|notice| notice.message.clone());
     messages.collect()
 }
 
@@ -81,12 +79,8 @@ fn a_server_of_a_sub_agent_is_none_of_the_sessions() {
         result(0),
     ];
     let (events, _) = run(&lines);
-    let listed: Vec<Vec<String>> = events
-        .iter()
-        .filter_map(|event| match event {
-            AgentEvent::SessionStarted(session) => session.mcp_servers.as_ref(),
-            _ => None,
-        })
+    let listed: Vec<Vec<String>> = payloads::<SessionStarted>(&events)
+        .filter_map(|session| session.mcp_servers.as_ref())
         .map(|servers| servers.iter().map(|s| s.name.clone()).collect())
         .collect();
     assert_eq!(listed, [["mine"]]);

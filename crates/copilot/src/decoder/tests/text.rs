@@ -1,7 +1,8 @@
 //! Text and reasoning are emitted once.
 
 use serde_json::{Value, json};
-use teamster_core::{AgentEvent, RunStatus};
+use teamster_core::{AgentEvent, RunStatus, ToolResult};
+use teamster_testkit::events::payloads;
 
 use super::{call, delta, line, message, names, of_agent, result, run, texts, turn};
 
@@ -193,10 +194,7 @@ fn half_a_pair_loses_no_line() {
     let tool = called_with_half();
     let (events, done) = run(&[lone, call("1", "bash", &json!({})), tool, result(0)]);
     assert_eq!(done.text, "see \u{FFFD}!");
-    let outputs = events.iter().filter_map(|e| match e {
-        AgentEvent::ToolResult(r) => Some(r.output.as_str()),
-        _ => None,
-    });
+    let outputs = payloads::<ToolResult>(&events).map(|r| r.output.as_str());
     assert_eq!(outputs.collect::<Vec<_>>(), ["out \u{FFFD}"]);
     assert_eq!(done.diagnostics.unknown, 0);
 }

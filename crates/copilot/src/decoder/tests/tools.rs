@@ -2,25 +2,20 @@
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Activity, Decoder, Events, Exit, Phase, RunAssembler};
-use teamster_core::{AgentEvent, ChangeKind, RunStatus, ToolKind, ToolResult, ToolUse};
+use teamster_core::{
+    AgentEvent, ChangeKind, FileChange, Notice, RunStatus, ToolKind, ToolResult, ToolUse,
+};
+use teamster_testkit::events::payloads;
 
 use super::super::CopilotDecoder;
 use super::{call, called, line, message, names, of_agent, result, run, turn};
 
 fn uses(events: &[AgentEvent]) -> Vec<&ToolUse> {
-    let found = events.iter().filter_map(|e| match e {
-        AgentEvent::ToolUse(tool) => Some(&**tool),
-        _ => None,
-    });
-    found.collect()
+    payloads(events).collect()
 }
 
 fn results(events: &[AgentEvent]) -> Vec<&ToolResult> {
-    let found = events.iter().filter_map(|e| match e {
-        AgentEvent::ToolResult(result) => Some(&**result),
-        _ => None,
-    });
-    found.collect()
+    payloads(events).collect()
 }
 
 /// Returns the result of one call that ends with this data.
@@ -239,12 +234,8 @@ fn files_that_a_call_changed() {
         ),
         line("tool.execution_complete", &end),
     ]);
-    let changes: Vec<_> = events
-        .iter()
-        .filter_map(|e| match e {
-            AgentEvent::FileChange(c) => Some((c.path.as_str(), c.change, c.tool_id.as_deref())),
-            _ => None,
-        })
+    let changes: Vec<_> = payloads::<FileChange>(&events)
+        .map(|c| (c.path.as_str(), c.change, c.tool_id.as_deref()))
         .collect();
     assert_eq!(
         changes,
@@ -337,10 +328,7 @@ fn the_run_waits_for_commands_in_the_background() {
         lines.push(result(0));
         let (events, done) = run(&lines);
         assert_eq!(done.status, RunStatus::Completed);
-        let notices = events.iter().filter_map(|e| match e {
-            AgentEvent::Notice(n) => Some(n.message.as_str()),
-            _ => None,
-        });
+        let notices = payloads::<Notice>(&events).map(|n| n.message.as_str());
         assert_eq!(
             notices.collect::<Vec<_>>(),
             ["the command \"run it\" in the background ended with exit code 4"]

@@ -5,7 +5,7 @@ use teamster_core::provider::Exit;
 use teamster_core::{AgentEvent, ExecuteParams, RunResult, RunStatus};
 
 use super::super::CopilotDecoder;
-use super::{SESSION, line, message, names, result, run, run_to};
+use super::{SESSION, decode, line, message, names, result, run};
 
 fn recorded(agent: Option<&str>, usage: &Value) -> String {
     let mut line = json!({"type": "session.usage_record", "data": {"usage": usage}, "id": "x"});
@@ -21,7 +21,7 @@ fn run_with(record: Vec<String>, lines: &[String]) -> RunResult {
         record,
         ..Exit::default()
     };
-    run_to(CopilotDecoder::new(), lines, exit).1
+    decode(CopilotDecoder::new(), lines, exit).1
 }
 
 fn call(finish_reason: &str) -> Value {
@@ -81,7 +81,7 @@ fn usage_without_single_requests_is_the_increase_of_the_totals() {
             record: vec![shutdown(200, 20)],
             ..Exit::default()
         };
-        run_to(CopilotDecoder::for_run(params), &[result(0)], exit).1
+        decode(CopilotDecoder::for_run(params), &[result(0)], exit).1
     };
     // The earlier usage is unknown.
     assert_eq!(resumed(&params).usage, None);

@@ -5,14 +5,18 @@ use teamster_core::provider::Exit;
 use teamster_core::{ErrorCode, ErrorKind, ExecuteParams, PermissionMode, RunStatus};
 
 use super::{
-    SESSION, call, delta, error, error_line, exit, failed, failure, init, names, result, run,
-    run_with, success,
+    SESSION, call, delta, error, error_line, failed, failure, init, names, result, run, run_with,
+    success,
 };
 
 /// Returns the error kind of a run that failed with this message and exit code.
 fn kind(message: &str, code: i32) -> ErrorKind {
     let params = ExecuteParams::new("hi");
-    let (_, result) = run_with(&params, &[init(), failure("unknown", message)], exit(code));
+    let (_, result) = run_with(
+        &params,
+        &[init(), failure("unknown", message)],
+        Exit::new(code),
+    );
     assert_eq!(result.status, RunStatus::Failed);
     assert_eq!(error(&result).code, ErrorCode::CliError);
     assert_eq!(result.usage, None);
@@ -96,7 +100,7 @@ fn broken_json_in_the_stream_is_a_fault_of_the_protocol() {
         r#"exception parsing stream chunk {"a": [}. SyntaxError: Unexpected token '}', "{"a": [}" is not valid JSON"#,
     ] {
         let line = failure("unknown", &format!("[API Error: {message}]"));
-        let (_, result) = run_with(&ExecuteParams::new("hi"), &[init(), line], exit(1));
+        let (_, result) = run_with(&ExecuteParams::new("hi"), &[init(), line], Exit::new(1));
         assert_eq!(error(&result).kind, ErrorKind::Protocol, "{message}");
         assert!(error(&result).retryable);
         assert_eq!(error(&result).message, message);
@@ -414,13 +418,13 @@ fn a_hook_that_stopped_the_agent_is_the_reason() {
 fn another_session_than_the_one_to_resume_is_an_error_at_once() {
     let mut params = ExecuteParams::new("hi");
     params.session_id = Some("asked-for".into());
-    let (events, result) = run_with(&params, &[init(), delta("x"), success()], exit(0));
+    let (events, result) = run_with(&params, &[init(), delta("x"), success()], Exit::new(0));
     assert_eq!(names(&events)[..3], ["error", "session", "text"]);
     assert_eq!(result.status, RunStatus::Failed);
     assert_eq!(error(&result).kind, ErrorKind::SessionNotFound);
     assert!(error(&result).message.contains(SESSION));
     params.session_id = Some(SESSION.into());
-    let (_, result) = run_with(&params, &[init(), delta("x"), success()], exit(0));
+    let (_, result) = run_with(&params, &[init(), delta("x"), success()], Exit::new(0));
     assert_eq!(result.status, RunStatus::Completed);
 }
 
@@ -431,7 +435,7 @@ fn rules_that_the_cli_did_not_read_make_the_run_a_failure() {
         stderr: "Security Warning: Ignoring --admin-policy because system policies are already \
                  defined in /etc/gemini-cli/policies\n"
             .into(),
-        ..exit(0)
+        ..Exit::new(0)
     };
     let lines = [init(), delta("x"), success()];
     let (_, result) = run_with(&params, &lines, warned.clone());

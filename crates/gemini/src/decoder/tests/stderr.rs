@@ -1,15 +1,16 @@
 //! stderr of a run without a result.
 
 use teamster_core::provider::{Exit, Stop};
-use teamster_core::{AgentError, AgentEvent, RunResult};
+use teamster_core::{AgentError, AgentEvent, Notice, RunResult};
 use teamster_core::{ErrorCode, ErrorKind, ExecuteParams, NoticeSource, RunStatus};
+use teamster_testkit::events::payloads;
 
-use super::{delta, error, exit, init, run_with, success};
+use super::{delta, error, init, run_with, success};
 
 fn never_began(stderr: &str, code: i32) -> (ErrorKind, ErrorCode, String) {
     let ended = Exit {
         stderr: stderr.into(),
-        ..exit(code)
+        ..Exit::new(code)
     };
     let (_, result) = run_with(&ExecuteParams::new("hi"), &[], ended);
     assert_eq!(result.status, RunStatus::Failed);
@@ -95,7 +96,7 @@ fn a_request_that_was_overcome_explains_nothing() {
     let (_, result) = gone(attempt(1, 429), killed(), &[init(), delta("x")]);
     assert_eq!(error(&result).kind, ErrorKind::Internal);
     assert!(error(&result).message.contains("SIGKILL"));
-    let (_, result) = gone(attempt(1, 429), exit(247), &[init(), delta("x")]);
+    let (_, result) = gone(attempt(1, 429), Exit::new(247), &[init(), delta("x")]);
     assert_eq!(error(&result).kind, ErrorKind::Overloaded);
     assert!(error(&result).message.contains("exited with code 247"));
 }
@@ -104,7 +105,7 @@ fn a_request_that_was_overcome_explains_nothing() {
 fn the_kind_of_a_request_that_failed_without_a_status() {
     let stderr = "Attempt 1 failed. Retrying with backoff... Error: exception TypeError: fetch \
                   failed sending request\n    at file:///x.js:1:1\n";
-    let (_, result) = gone(stderr.into(), exit(1), &[init()]);
+    let (_, result) = gone(stderr.into(), Exit::new(1), &[init()]);
     assert_eq!(error(&result).kind, ErrorKind::Network);
     assert!(error(&result).message.contains("exited with code 1"));
     assert!(
@@ -119,19 +120,17 @@ fn run_ended_from_outside_has_its_error_and_a_request_notice() {
     let timeout = AgentError::new(ErrorCode::WatchdogTimeout, ErrorKind::Timeout, "too long");
     let stopped = Exit {
         stop: Some(Stop::Timeout(timeout)),
-        ..exit(0)
+        ..Exit::new(0)
     };
     for (exit, code) in [
         (stopped, ErrorCode::WatchdogTimeout),
-        (exit(0), ErrorCode::StreamEndedEarly),
+        (Exit::new(0), ErrorCode::StreamEndedEarly),
     ] {
         let (events, result) = gone(attempt(3, 429), exit, &[init()]);
         assert_eq!(error(&result).code, code);
         assert!(!error(&result).message.contains("_ApiError"));
-        let notices = events.iter().filter_map(|event| match event {
-            AgentEvent::Notice(notice) => Some((notice.source, notice.message.as_str())),
-            _ => None,
-        });
+        let notices =
+            payloads::<Notice>(&events).map(|notice| (notice.source, notice.message.as_str()));
         assert_eq!(
             notices.collect::<Vec<_>>(),
             [(
@@ -149,15 +148,13 @@ fn failed_sub_agent_is_a_warning_and_no_reason_of_the_end() {
                   invalid argument.\",\"status\":\"INVALID_ARGUMENT\"}}\n    at x (file:///x.js:1:1) {\n  status: 400\n}\n";
     let ended = |code| Exit {
         stderr: stderr.into(),
-        ..exit(code)
+        ..Exit::new(code)
     };
     let lines = [init(), delta("It failed."), success()];
     let (events, result) = run_with(&ExecuteParams::new("hi"), &lines, ended(0));
     assert_eq!(result.status, RunStatus::Completed);
-    let notices = events.iter().filter_map(|event| match event {
-        AgentEvent::Notice(notice) => Some((notice.source, notice.message.as_str())),
-        _ => None,
-    });
+    let notices =
+        payloads::<Notice>(&events).map(|notice| (notice.source, notice.message.as_str()));
     let expected =
         "the sub-agent \"generalist\" failed: API error 400: Request contains an invalid argument.";
     assert_eq!(
@@ -178,7 +175,7 @@ fn the_explanation_is_found_between_repeated_requests() {
          (file:///x.js:2:2) {{\n  a: 1\n}}\nAttempt this again later.\n",
         attempt(1, 500)
     );
-    let (_, result) = gone(stderr, exit(1), &[init()]);
+    let (_, result) = gone(stderr, Exit::new(1), &[init()]);
     assert_eq!(error(&result).code, ErrorCode::CliStderr);
     assert_eq!(
         error(&result).message,
@@ -213,11 +210,11 @@ fn repeated_request_with_a_delay_explains_no_failure() {
          failed: You exceeded your current quota, please check your plan."
     );
     let given_up = repeated + &limit(3, "Max attempts reached") + "It cannot go on.\n";
-    let (_, result) = gone(given_up, exit(1), &[init()]);
+    let (_, result) = gone(given_up, Exit::new(1), &[init()]);
     assert_eq!(error(&result).message, "It cannot go on.");
     let overloaded = "Attempt 2 failed: The model is overloaded. Please try again later.. Max \
                       attempts reached\n";
-    let (_, result) = gone(overloaded.into(), exit(1), &[init()]);
+    let (_, result) = gone(overloaded.into(), Exit::new(1), &[init()]);
     assert_eq!(error(&result).kind, ErrorKind::Overloaded);
     assert!(
         error(&result)
@@ -248,7 +245,7 @@ fn an_error_that_the_result_calls_unknown_is_found_on_stderr() {
     let reported = |stderr: &str| {
         let ended = Exit {
             stderr: stderr.into(),
-            ..exit(1)
+            ..Exit::new(1)
         };
         let (_, done) = run_with(&ExecuteParams::new("hi"), &[init(), unknown.into()], ended);
         let [error] = &done.errors[..] else {

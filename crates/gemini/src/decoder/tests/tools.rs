@@ -1,19 +1,17 @@
 //! Tool calls and the known facts about them.
 
 use serde_json::{Value, json};
+use teamster_core::provider::Exit;
 use teamster_core::{
     AgentEvent, ChangeKind, ExecuteParams, PermissionMode, PlanStatus, RunStatus, ToolKind,
     ToolResult,
 };
+use teamster_testkit::events::payloads;
 
-use super::{call, delta, exit, failed, init, names, returned, run, run_with, success};
+use super::{call, delta, failed, init, names, returned, run, run_with, success};
 
 pub(super) fn results(events: &[AgentEvent]) -> Vec<&ToolResult> {
-    let results = events.iter().filter_map(|event| match event {
-        AgentEvent::ToolResult(result) => Some(&**result),
-        _ => None,
-    });
-    results.collect()
+    payloads(events).collect()
 }
 
 fn shell(output: &Value) -> Option<bool> {
@@ -215,7 +213,7 @@ fn denials(params: &ExecuteParams, tool: &str, kind: &str, message: &str) -> usi
         delta("so be it"),
         success(),
     ];
-    let (events, result) = run_with(params, &lines, exit(0));
+    let (events, result) = run_with(params, &lines, Exit::new(0));
     let permissions = names(&events)
         .iter()
         .filter(|n| **n == "permission")

@@ -2,10 +2,11 @@
 
 use serde_json::json;
 use teamster_core::provider::{Exit, Stop};
-use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, NoticeLevel, RunStatus};
+use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, Notice, NoticeLevel, RunStatus};
+use teamster_testkit::events::payloads;
 
 use super::super::OpenCodeDecoder;
-use super::{SESSION, error, exit, finish, names, resumed, run, run_with, say, start, stopped};
+use super::{SESSION, decode, error, finish, names, resumed, run, say, start, stopped};
 
 fn answer() -> Vec<String> {
     vec![start("m"), say("m", "Yes."), finish("m", "stop")]
@@ -14,7 +15,7 @@ fn answer() -> Vec<String> {
 fn with_stderr(code: i32, stderr: &str) -> Exit {
     Exit {
         stderr: stderr.into(),
-        ..exit(code)
+        ..Exit::new(code)
     }
 }
 
@@ -36,10 +37,10 @@ fn an_error_is_final_only_if_the_run_does_not_go_on() {
     let data =
         json!({"message": "second step is rejected", "statusCode": 400, "isRetryable": false});
     let failed = error("APIError", &data);
-    let (events, result) = run_with(
+    let (events, result) = decode(
         OpenCodeDecoder::new(),
         &[answer(), vec![failed.clone()]].concat(),
-        exit(1),
+        Exit::new(1),
     );
     assert_eq!(result.status, RunStatus::Failed);
     assert_eq!(result.errors[0].kind, ErrorKind::Invalid);
@@ -48,10 +49,10 @@ fn an_error_is_final_only_if_the_run_does_not_go_on() {
         ["error", "turn_end", "done"]
     );
 
-    let (events, result) = run_with(
+    let (events, result) = decode(
         OpenCodeDecoder::new(),
         &[vec![failed.clone()], answer()].concat(),
-        exit(1),
+        Exit::new(1),
     );
     assert_eq!(
         (result.status, result.errors.len()),
@@ -62,7 +63,7 @@ fn an_error_is_final_only_if_the_run_does_not_go_on() {
     // The last of two errors is the end.
     let other = error("APIError", &json!({"message": "no", "statusCode": 401}));
     let lines = [failed, other.clone(), other];
-    let (events, result) = run_with(OpenCodeDecoder::new(), &lines, exit(1));
+    let (events, result) = decode(OpenCodeDecoder::new(), &lines, Exit::new(1));
     assert_eq!(result.errors.len(), 1);
     assert_eq!(result.errors[0].kind, ErrorKind::Auth);
     assert_eq!(
@@ -73,7 +74,7 @@ fn an_error_is_final_only_if_the_run_does_not_go_on() {
 
 #[test]
 fn exit_1_after_a_good_answer_without_an_error_is_no_success() {
-    let (_, result) = run_with(OpenCodeDecoder::new(), &answer(), with_stderr(1, "EPIPE"));
+    let (_, result) = decode(OpenCodeDecoder::new(), &answer(), with_stderr(1, "EPIPE"));
     assert_eq!(result.status, RunStatus::Failed);
     assert_eq!(result.errors[0].code, ErrorCode::CliStderr);
     // An exit by a signal is no success either.
@@ -81,7 +82,7 @@ fn exit_1_after_a_good_answer_without_an_error_is_no_success() {
         signal: Some("SIGKILL".into()),
         ..Exit::default()
     };
-    let (_, result) = run_with(OpenCodeDecoder::new(), &answer(), killed);
+    let (_, result) = decode(OpenCodeDecoder::new(), &answer(), killed);
     assert_eq!(result.errors[0].code, ErrorCode::CliExitError);
 }
 
@@ -95,7 +96,7 @@ fn a_silent_resumed_session_may_be_of_another_directory() {
         );
         stopped(Stop::Timeout(error))
     };
-    let (events, result) = run_with(resumed(), &[], timeout());
+    let (events, result) = decode(resumed(), &[], timeout());
     assert_eq!(result.status, RunStatus::TimedOut);
     let AgentEvent::Notice(notice) = &events[0] else {
         panic!("{events:?}")
@@ -103,20 +104,20 @@ fn a_silent_resumed_session_may_be_of_another_directory() {
     assert_eq!(notice.level, NoticeLevel::Warning);
     assert!(notice.message.contains("working_directory"), "{notice:?}");
     // Not for a new session, and not once the run has printed a line.
-    let (events, _) = run_with(OpenCodeDecoder::new(), &[], timeout());
+    let (events, _) = decode(OpenCodeDecoder::new(), &[], timeout());
     assert_eq!(names(&events), ["error", "done"]);
-    let (events, _) = run_with(resumed(), &answer()[..1], timeout());
+    let (events, _) = decode(resumed(), &answer()[..1], timeout());
     assert_eq!(names(&events), ["session", "error", "done"]);
 }
 
 #[test]
 fn the_log_alone_does_not_say_why_an_output_is_cut_short() {
     let log = "timestamp=2026-11-22T01:30:29.560Z level=ERROR message=\"Overloaded\"";
-    let (_, result) = run_with(OpenCodeDecoder::new(), &answer()[..2], with_stderr(0, log));
+    let (_, result) = decode(OpenCodeDecoder::new(), &answer()[..2], with_stderr(0, log));
     assert_eq!(result.status, RunStatus::Incomplete);
     assert_eq!(result.errors[0].code, ErrorCode::StreamEndedEarly);
     // For a failed start, it is the only evidence.
-    let (_, result) = run_with(OpenCodeDecoder::new(), &[], with_stderr(1, log));
+    let (_, result) = decode(OpenCodeDecoder::new(), &[], with_stderr(1, log));
     assert_eq!(result.errors[0].message, log);
     assert_eq!(result.errors[0].kind, ErrorKind::Overloaded);
 }
@@ -124,7 +125,7 @@ fn the_log_alone_does_not_say_why_an_output_is_cut_short() {
 #[test]
 fn the_race_of_first_runs_for_the_database_is_retryable() {
     let stderr = "Error: Unexpected error\n\nFailed query: \n  CREATE TABLE `workspace` (";
-    let (_, result) = run_with(OpenCodeDecoder::new(), &[], with_stderr(1, stderr));
+    let (_, result) = decode(OpenCodeDecoder::new(), &[], with_stderr(1, stderr));
     assert_eq!(result.status, RunStatus::Failed);
     assert!(result.errors[0].retryable, "{:?}", result.errors);
 }
@@ -137,7 +138,7 @@ fn an_error_line_of_another_shape_is_the_end_too() {
         json!({"name": "X", "data": "boom"}),
     ] {
         let line = json!({"type": "error", "sessionID": "s", "error": body}).to_string();
-        let (_, result) = run_with(OpenCodeDecoder::new(), &[start("m"), line], exit(1));
+        let (_, result) = decode(OpenCodeDecoder::new(), &[start("m"), line], Exit::new(1));
         assert_eq!(result.status, RunStatus::Failed);
         assert_eq!(result.errors.len(), 1);
         assert_eq!(
@@ -150,12 +151,12 @@ fn an_error_line_of_another_shape_is_the_end_too() {
 
 #[test]
 fn recording_without_an_exit_status_may_be_complete() {
-    let (_, result) = run_with(OpenCodeDecoder::new(), &answer(), Exit::default());
+    let (_, result) = decode(OpenCodeDecoder::new(), &answer(), Exit::default());
     assert_eq!(
         (result.status, result.errors.len()),
         (RunStatus::Completed, 0)
     );
-    let (_, result) = run_with(OpenCodeDecoder::new(), &answer()[..2], Exit::default());
+    let (_, result) = decode(OpenCodeDecoder::new(), &answer()[..2], Exit::default());
     assert_eq!(result.status, RunStatus::Failed);
 }
 
@@ -164,13 +165,9 @@ fn a_server_that_is_missing_is_a_notice_and_no_evidence() {
     let log = "timestamp=2026-11-22T04:18:31.244Z level=WARN run=f94403d0 \
         message=\"server unavailable\" key=probe type=local status=failed";
     let stderr = format!("{log}\n{log}\n");
-    let (events, result) = run_with(OpenCodeDecoder::new(), &answer(), with_stderr(0, &stderr));
-    let notices: Vec<_> = events
-        .iter()
-        .filter_map(|event| match event {
-            AgentEvent::Notice(notice) => Some((notice.level, notice.message.as_str())),
-            _ => None,
-        })
+    let (events, result) = decode(OpenCodeDecoder::new(), &answer(), with_stderr(0, &stderr));
+    let notices: Vec<_> = payloads::<Notice>(&events)
+        .map(|notice| (notice.level, notice.message.as_str()))
         .collect();
     assert_eq!(notices.len(), 1, "{notices:?}");
     assert_eq!(notices[0].0, NoticeLevel::Warning);
@@ -178,7 +175,7 @@ fn a_server_that_is_missing_is_a_notice_and_no_evidence() {
     assert_eq!(result.status, RunStatus::Completed);
 
     // Its text would be classified as an overloaded service.
-    let (_, result) = run_with(OpenCodeDecoder::new(), &[], with_stderr(1, &stderr));
+    let (_, result) = decode(OpenCodeDecoder::new(), &[], with_stderr(1, &stderr));
     let error = result.errors.last().unwrap();
     assert_eq!(error.code, ErrorCode::CliExitError, "{error}");
     assert_eq!(error.kind, ErrorKind::Internal, "{error}");
@@ -218,7 +215,7 @@ fn silently_repeated_requests_are_reported_by_the_log() {
             false,
             "error.error.type=overloaded_error error.error.message=Overloaded",
         );
-    let (events, result) = run_with(OpenCodeDecoder::new(), &answer(), with_stderr(0, &stderr));
+    let (events, result) = decode(OpenCodeDecoder::new(), &answer(), with_stderr(0, &stderr));
     assert_eq!(result.status, RunStatus::Completed);
     assert_eq!(
         names(&events),
@@ -243,7 +240,7 @@ fn the_request_with_which_a_run_ended_was_not_repeated() {
     )];
     for (times, reported) in [(1, 0), (6, 5)] {
         let stderr = failed(SESSION, false, UNAVAILABLE).repeat(times);
-        let (events, result) = run_with(OpenCodeDecoder::new(), &last, with_stderr(1, &stderr));
+        let (events, result) = decode(OpenCodeDecoder::new(), &last, with_stderr(1, &stderr));
         assert_eq!(result.status, RunStatus::Failed);
         assert_eq!(retries(&events).len(), reported, "{times}");
     }
@@ -259,7 +256,7 @@ fn a_conversation_that_was_too_long_is_no_retry() {
     );
     let first = error("ContextOverflowError", &json!({"message": too_long}));
     let lines = [vec![first.clone()], answer(), vec![first]].concat();
-    let (events, _) = run_with(
+    let (events, _) = decode(
         OpenCodeDecoder::new(),
         &lines,
         with_stderr(1, &log.repeat(2)),
@@ -271,7 +268,7 @@ fn a_conversation_that_was_too_long_is_no_retry() {
 fn a_try_that_was_reported_is_not_reported_again_by_the_log() {
     let lines = [vec![start("m")], answer()].concat();
     let stderr = failed(SESSION, false, "error.error.message=Overloaded");
-    let (events, _) = run_with(OpenCodeDecoder::new(), &lines, with_stderr(0, &stderr));
+    let (events, _) = decode(OpenCodeDecoder::new(), &lines, with_stderr(0, &stderr));
     let reported = names(&events);
     assert_eq!(reported.iter().filter(|name| **name == "retry").count(), 1);
 }
@@ -286,7 +283,7 @@ fn the_help_of_a_version_without_auto_shows_that_it_is_too_old() {
         (&lines[..], "ERROR 2026-11-23T06:08:38 +818ms x"),
         (&[], old),
     ] {
-        let (_, result) = run_with(OpenCodeDecoder::new(), lines, with_stderr(1, stderr));
+        let (_, result) = decode(OpenCodeDecoder::new(), lines, with_stderr(1, stderr));
         let [error] = &result.errors[..] else {
             panic!("{:?}", result.errors)
         };
@@ -299,7 +296,7 @@ fn the_help_of_a_version_without_auto_shows_that_it_is_too_old() {
         assert!(error.message.contains("npm install -g opencode-ai"));
     }
     // An unknown flag of the caller.
-    let (_, result) = run_with(OpenCodeDecoder::new(), &[], with_stderr(1, &new));
+    let (_, result) = decode(OpenCodeDecoder::new(), &[], with_stderr(1, &new));
     assert_eq!(result.errors[0].code, ErrorCode::CliStderr);
     assert_eq!(result.errors[0].kind, ErrorKind::Invalid);
 }

@@ -1,10 +1,12 @@
 //! Text is emitted once: broken attempts, compactions, repeated parts.
 
 use serde_json::json;
-use teamster_core::{AgentEvent, ErrorKind, ExecuteParams, RunStatus};
+use teamster_core::provider::Exit;
+use teamster_core::{AgentEvent, ErrorKind, ExecuteParams, Retract, RunStatus};
+use teamster_testkit::events::payloads;
 
 use super::super::{OpenCodeDecoder, Withheld};
-use super::{SESSION, bash, error, exit, finish, line, names, run, run_with, say, start};
+use super::{SESSION, bash, decode, error, finish, line, names, run, say, start};
 
 #[test]
 fn text_of_a_finished_step_of_the_same_message_stays() {
@@ -59,12 +61,12 @@ fn the_summary_after_a_context_that_was_too_long_is_no_answer() {
         finish("s", "stop"),
     ];
     // Without a continuation, the error is the end.
-    let (_, result) = run_with(OpenCodeDecoder::new(), &lines[..1], exit(1));
+    let (_, result) = decode(OpenCodeDecoder::new(), &lines[..1], Exit::new(1));
     assert_eq!(result.status, RunStatus::Failed);
     assert_eq!(result.errors[0].kind, ErrorKind::ContextWindow);
 
     // The summary alone is no answer either.
-    let (_, result) = run_with(OpenCodeDecoder::new(), &lines, exit(1));
+    let (_, result) = decode(OpenCodeDecoder::new(), &lines, Exit::new(1));
     assert_eq!(result.text, "");
     assert_eq!(result.status, RunStatus::Failed);
     assert_eq!(result.errors[0].kind, ErrorKind::ContextWindow);
@@ -86,12 +88,8 @@ fn a_summary_without_an_error_before_it_is_retracted() {
         finish("b", "stop"),
     ]);
     assert_eq!(result.text, "Working.The answer.");
-    let retracted: Vec<_> = events
-        .iter()
-        .filter_map(|e| match e {
-            AgentEvent::Retract(e) => Some(&*e.message_id),
-            _ => None,
-        })
+    let retracted: Vec<_> = payloads::<Retract>(&events)
+        .map(|e| &*e.message_id)
         .collect();
     assert_eq!(retracted, ["s"]);
 }
@@ -116,7 +114,7 @@ fn the_session_is_reported_once_with_the_requested_model() {
     let mut params = ExecuteParams::new("hi");
     params.model = Some("mocka/m1".into());
     let decoder = OpenCodeDecoder::with(&params, Vec::new(), Withheld::default());
-    let (events, result) = run_with(decoder, &[start("m"), finish("m", "stop")], exit(0));
+    let (events, result) = decode(decoder, &[start("m"), finish("m", "stop")], Exit::new(0));
     let AgentEvent::SessionStarted(session) = &events[0] else {
         panic!("{events:?}")
     };

@@ -1,12 +1,13 @@
 //! Tools: pairs, ids, failures, denials, changes of files.
 
 use serde_json::{Value, json};
+use teamster_core::provider::Exit;
 use teamster_core::{
     AgentEvent, ChangeKind, ExecuteParams, FileChange, PlanStatus, ToolKind, ToolResult, ToolUse,
 };
 
 use super::super::{OpenCodeDecoder, Withheld};
-use super::{bash, exit, finish, names, run, run_with, say, start, tool};
+use super::{bash, decode, finish, names, run, say, start, tool};
 
 fn call(name: &str, state: &Value) -> (ToolUse, ToolResult, Vec<AgentEvent>) {
     let mut params = ExecuteParams::new("hi");
@@ -18,7 +19,7 @@ fn call(name: &str, state: &Value) -> (ToolUse, ToolResult, Vec<AgentEvent>) {
         tool("m", name, "t1", state),
         finish("m", "stop"),
     ];
-    let (events, _) = run_with(decoder, &lines, exit(0));
+    let (events, _) = decode(decoder, &lines, Exit::new(0));
     let mut events = events.into_iter().skip(1);
     let Some(AgentEvent::ToolUse(used)) = events.next() else {
         panic!("no tool_use")

@@ -215,11 +215,7 @@ fn a_process_that_ends_in_a_turn_takes_it_along() {
     let mut session = session();
     session.begin(Turn::new("one"));
     lines(&mut session, &[r#"{"say":"a"}"#]);
-    let exit = Exit {
-        code: Some(3),
-        ..Exit::default()
-    };
-    session.finish(exit, 0);
+    session.finish(Exit::new(3), 0);
     let events = taken(&mut session);
     assert_eq!(names(&events), ["text", "error", "done"]);
     assert_eq!(result(&events).errors[0].code, ErrorCode::CliExitError);

@@ -1,0 +1,54 @@
+//! What the events of a run say, for assertions.
+
+use teamster_core::{
+    AgentEvent, ErrorEvent, FileChange, Notice, Offers, PermissionChange, PermissionEvent, Plan,
+    RateLimit, Retract, Retry, SessionStarted, Text, Thinking, ToolOutput, ToolResult, ToolUse,
+    TurnEnd, UsageReport,
+};
+
+/// The payload of one type of event.
+pub trait Payload: 'static {
+    /// Returns the payload of an event of this type.
+    fn of(event: &AgentEvent) -> Option<&Self>;
+}
+
+macro_rules! payloads {
+    ($($payload:ident = $variant:ident),+ $(,)?) => {
+        $(impl Payload for $payload {
+            fn of(event: &AgentEvent) -> Option<&Self> {
+                match event {
+                    AgentEvent::$variant(payload) => Some(payload),
+                    _ => None,
+                }
+            }
+        })+
+    };
+}
+
+payloads! {
+    ErrorEvent = Error, FileChange = FileChange, Notice = Notice, Offers = Offers,
+    PermissionChange = PermissionMode, PermissionEvent = Permission, Plan = Plan,
+    RateLimit = RateLimit, Retract = Retract, Retry = Retry, SessionStarted = SessionStarted,
+    Text = Text, Thinking = Thinking, ToolOutput = ToolOutput, ToolResult = ToolResult,
+    ToolUse = ToolUse, TurnEnd = TurnEnd, UsageReport = Usage,
+}
+
+/// Returns the payloads of the events of one type, in order.
+///
+/// ```
+/// use teamster_core::{AgentEvent, NoticeLevel, NoticeSource, Text};
+/// use teamster_testkit::events::payloads;
+///
+/// let notice = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, "ready");
+/// let events = [notice, Text::new("Hi.").into()];
+/// let texts: Vec<_> = payloads::<Text>(&events).map(|it| &*it.text).collect();
+/// assert_eq!(texts, ["Hi."]);
+/// ```
+pub fn payloads<T: Payload>(events: &[AgentEvent]) -> impl DoubleEndedIterator<Item = &T> {
+    events.iter().filter_map(T::of)
+}
+
+/// Returns the names of the events' types, in order.
+pub fn names(events: &[AgentEvent]) -> Vec<&'static str> {
+    events.iter().map(AgentEvent::type_name).collect()
+}
