@@ -257,7 +257,7 @@ pub trait RunService: Send + Sync {
 }
 
 /// The refusal of what a service cannot do.
-fn unsupported<T>(what: &'static str) -> Result<T, ServiceError> {
+pub(crate) fn unsupported<T>(what: &'static str) -> Result<T, ServiceError> {
     let message = format!("this service has no {what}");
     Err(ServiceError::new(ProblemCode::Unsupported, message))
 }

@@ -2,17 +2,11 @@
 
 use serde_json::json;
 use teamster_acp_server::{Catalog, Choice};
-use teamster_api::agents::{AgentList, Command};
 use teamster_api::history::{RunFilter, RunRecord};
-use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
 use teamster_api::{MachineService, ProblemCode, ProviderReport, ServiceError, SessionSpec};
 use teamster_core::{Capabilities, PermissionMode};
 
 struct Machine;
-
-fn unknown<T>() -> Result<T, ServiceError> {
-    Err(ServiceError::new(ProblemCode::Internal, "not asked for"))
-}
 
 fn report(id: &str, usable: bool, login: &str, sessions: bool) -> ProviderReport {
     let facts = json!({
@@ -43,14 +37,6 @@ impl MachineService for Machine {
         ])
     }
 
-    async fn usage(&self, _: UsageQuery) -> Result<UsageSummary, ServiceError> {
-        unknown()
-    }
-
-    async fn limits(&self) -> Result<LimitList, ServiceError> {
-        unknown()
-    }
-
     async fn history(&self, _: RunFilter) -> Result<Vec<RunRecord>, ServiceError> {
         let run = |provider: &str, model: &str| {
             let record = json!({
@@ -65,18 +51,6 @@ impl MachineService for Machine {
             run("ready", "a"),
             run("ready", "b"),
         ])
-    }
-
-    async fn history_of(&self, _: &str) -> Result<RunRecord, ServiceError> {
-        unknown()
-    }
-
-    async fn loops(&self, _: Command) -> Result<AgentList, ServiceError> {
-        unknown()
-    }
-
-    async fn loop_log(&self, _: &str, _: usize) -> Result<String, ServiceError> {
-        unknown()
     }
 }
 

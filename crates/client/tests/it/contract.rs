@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use teamster_api::agents::{AgentList, Command as LoopCommand};
 use teamster_api::history::{RunFilter, RunRecord};
-use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
+use teamster_api::usage::{LimitList, UsageQuery};
 use teamster_api::{
     Command, FleetQueue, FleetStatus, MachineService, ProblemCode, ProviderReport, Reply,
     RunService, RunSpec, ServiceError, SessionSpec, Spec, Worktree,
@@ -92,13 +92,6 @@ impl Subject for Over {
 /// A machine with one agent.
 pub(crate) struct Machine;
 
-fn unknown<T>() -> Result<T, ServiceError> {
-    Err(ServiceError::new(
-        ProblemCode::Unsupported,
-        "not in this test",
-    ))
-}
-
 #[async_trait::async_trait]
 impl MachineService for Machine {
     async fn agents(&self) -> Result<Vec<ProviderReport>, ServiceError> {
@@ -121,10 +114,6 @@ impl MachineService for Machine {
         Ok(Some(status))
     }
 
-    async fn usage(&self, _: UsageQuery) -> Result<UsageSummary, ServiceError> {
-        unknown()
-    }
-
     async fn limits(&self) -> Result<LimitList, ServiceError> {
         Ok(LimitList::new(Vec::new()))
     }
@@ -143,10 +132,6 @@ impl MachineService for Machine {
         let records = vec![record("r2", "s2"), record("r1", "s1")];
         assert_eq!(filter.provider.as_deref(), Some("mock"));
         Ok(records)
-    }
-
-    async fn history_of(&self, _: &str) -> Result<RunRecord, ServiceError> {
-        unknown()
     }
 
     async fn loops(&self, command: LoopCommand) -> Result<AgentList, ServiceError> {

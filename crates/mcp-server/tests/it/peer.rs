@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use teamster_api::agents::{AgentList, Command};
-use teamster_api::history::{RunFilter, RunRecord};
-use teamster_api::usage::{Dimension, Figures, LimitList, PriceSource, UsageQuery, UsageSummary};
-use teamster_api::{MachineService, ProblemCode, ProviderReport, ServiceError};
+use teamster_api::usage::{Dimension, Figures, PriceSource, UsageQuery, UsageSummary};
+use teamster_api::{MachineService, ProviderReport, ServiceError};
 use teamster_core::Capabilities;
 use teamster_mcp_server::AgentServer;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf};
@@ -135,11 +133,6 @@ impl Peer {
 /// The machine of the agents.
 pub(crate) struct Machine;
 
-fn unknown<T>() -> Result<T, ServiceError> {
-    let message = "the tools do not use this".to_owned();
-    Err(ServiceError::new(ProblemCode::Unsupported, message))
-}
-
 #[async_trait::async_trait]
 impl MachineService for Machine {
     async fn agents(&self) -> Result<Vec<ProviderReport>, ServiceError> {
@@ -160,25 +153,5 @@ impl MachineService for Machine {
         let by = query.by.unwrap_or(Dimension::Day);
         let prices = PriceSource::new("a table", "2026-01-01");
         Ok(UsageSummary::new(by, Figures::default(), prices))
-    }
-
-    async fn limits(&self) -> Result<LimitList, ServiceError> {
-        unknown()
-    }
-
-    async fn history(&self, _: RunFilter) -> Result<Vec<RunRecord>, ServiceError> {
-        unknown()
-    }
-
-    async fn history_of(&self, _: &str) -> Result<RunRecord, ServiceError> {
-        unknown()
-    }
-
-    async fn loops(&self, _: Command) -> Result<AgentList, ServiceError> {
-        unknown()
-    }
-
-    async fn loop_log(&self, _: &str, _: usize) -> Result<String, ServiceError> {
-        unknown()
     }
 }
