@@ -87,17 +87,6 @@ async fn tokens_over_all_attempts() {
 
 #[tokio::test(start_paused = true)]
 async fn exhausted_budget_begins_no_attempt() {
-    let claude = mock(
-        "claude",
-        [
-            Script::new()
-                .usage(tokens(100))
-                .cost_usd(0.5)
-                .num_turns(3)
-                .failed(error(ErrorKind::Network)),
-            Script::new(),
-        ],
-    );
     let set: [fn(&mut teamster_orchestrator::Budget); 3] = [
         |b| b.tokens = Some(100),
         |b| b.usd = Some(0.5),
@@ -124,7 +113,6 @@ async fn exhausted_budget_begins_no_attempt() {
         assert_spent(&events, &format!("the run's budget of {what} is spent"));
         assert_eq!(claude.runs().len(), 1);
     }
-    drop(claude);
 }
 
 #[tokio::test(start_paused = true)]

@@ -67,9 +67,12 @@ pub(crate) fn fails(kind: ErrorKind) -> Script {
 
 /// Creates a script that fails with a delay for the retry.
 pub(crate) fn fails_for(kind: ErrorKind, ms: u64) -> Script {
-    let mut error = error(kind);
-    error.retry_after_ms = Some(ms);
-    Script::new().failed(error)
+    Script::new().failed(error(kind).retry_after_ms(ms))
+}
+
+/// Creates a runtime whose every run plays this script.
+pub(crate) fn always(provider: &str, script: Script) -> Arc<MockRuntime> {
+    Arc::new(MockRuntime::new(provider).run(script).repeat_last())
 }
 
 pub(crate) const fn ms(ms: u64) -> Duration {

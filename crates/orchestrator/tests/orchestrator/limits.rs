@@ -57,11 +57,9 @@ async fn waiter_for_a_slot_of_a_throttled_run_does_not_begin() {
     let a = mock(
         "a",
         [
-            Script::new().delay(ms(10)).failed({
-                let mut error = error(ErrorKind::RateLimit);
-                error.retry_after_ms = Some(30_000);
-                error
-            }),
+            Script::new()
+                .delay(ms(10))
+                .failed(error(ErrorKind::RateLimit).retry_after_ms(30_000)),
             Script::new(),
             Script::new(),
         ],
@@ -195,11 +193,9 @@ async fn a_hold_that_comes_while_one_waits_for_a_slot_is_noticed() {
         "a",
         [
             Script::new().delay(secs(1000)),
-            Script::new().delay(secs(3)).failed({
-                let mut error = error(ErrorKind::Quota);
-                error.retry_after_ms = Some(3_600_000);
-                error
-            }),
+            Script::new()
+                .delay(secs(3))
+                .failed(error(ErrorKind::Quota).retry_after_ms(3_600_000)),
         ],
     );
     let b = busy("b");

@@ -70,13 +70,10 @@ async fn the_table_row_by_row() {
 async fn the_table_can_be_overridden_row_by_row() {
     for kind in ALL {
         for action in [Action::Retry, Action::Wait, Action::FallBack, Action::End] {
-            let script = Script::new().failed({
-                let mut error = error(kind);
-                error.retry_after_ms = Some(7000);
-                // The error's own property has no effect then.
-                error.retryable = !error.retryable;
-                error
-            });
+            let mut error = error(kind).retry_after_ms(7000);
+            // The error's own property has no effect then.
+            error.retryable = !error.retryable;
+            let script = Script::new().failed(error);
             let (a, b) = (
                 mock("a", [script, Script::new()]),
                 mock("b", [Script::new()]),
@@ -119,11 +116,7 @@ async fn an_errors_own_property_corrects_the_table() {
 #[tokio::test(start_paused = true)]
 async fn delays_double_up_to_the_longest() {
     let start = tokio::time::Instant::now();
-    let claude = std::sync::Arc::new(
-        MockRuntime::new("claude")
-            .run(fails(ErrorKind::Network))
-            .repeat_last(),
-    );
+    let claude = always("claude", fails(ErrorKind::Network));
     let mut request = request(&[&claude]);
     request.retry.retries = 6;
     request.retry.max_delay = secs(10);
@@ -153,11 +146,7 @@ async fn no_delay_is_longer_than_the_longest() {
 async fn jitter_adds_at_most_the_delay_itself() {
     let mut delays: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     for _ in 0..40 {
-        let claude = std::sync::Arc::new(
-            MockRuntime::new("claude")
-                .run(fails(ErrorKind::Network))
-                .repeat_last(),
-        );
+        let claude = always("claude", fails(ErrorKind::Network));
         let mut request = request(&[&claude]);
         request.retry.jitter = true;
         request.retry.retries = 3;
@@ -182,11 +171,7 @@ async fn jitter_adds_at_most_the_delay_itself() {
 #[tokio::test(start_paused = true)]
 async fn the_delay_of_the_service_is_kept_exactly() {
     let start = tokio::time::Instant::now();
-    let reset = |at: u64| {
-        let mut error = error(ErrorKind::RateLimit);
-        error.resets_at_ms = Some(at);
-        Script::new().failed(error)
-    };
+    let reset = |at: u64| Script::new().failed(error(ErrorKind::RateLimit).resets_at_ms(at));
     let claude = mock(
         "claude",
         [
@@ -311,15 +296,8 @@ async fn no_more_attempts_than_allowed() {
 #[tokio::test(start_paused = true)]
 async fn no_attempt_begins_too_late() {
     let start = tokio::time::Instant::now();
-    let claude = std::sync::Arc::new(
-        MockRuntime::new("claude")
-            .run(
-                Script::new()
-                    .delay(ms(500))
-                    .failed(error(ErrorKind::Network)),
-            )
-            .repeat_last(),
-    );
+    let script = Script::new().delay(ms(500));
+    let claude = always("claude", script.failed(error(ErrorKind::Network)));
     let mut request = request(&[&claude]);
     request.retry.retries = 9;
     request.retry.max_elapsed = Some(secs(5));
@@ -433,11 +411,7 @@ async fn a_quota_that_resets_too_late_or_never_ends_the_run() {
 
 #[tokio::test(start_paused = true)]
 async fn a_limit_that_is_never_over_is_not_asked_all_the_time() {
-    let a = std::sync::Arc::new(
-        MockRuntime::new("a")
-            .run(fails_for(ErrorKind::Quota, 1))
-            .repeat_last(),
-    );
+    let a = always("a", fails_for(ErrorKind::Quota, 1));
     let mut request = request(&[&a]);
     request.budget.time = Some(secs(3600));
     let done = orchestrator().start(request).outcome().await;

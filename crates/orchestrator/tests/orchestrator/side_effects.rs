@@ -122,25 +122,16 @@ async fn the_resumed_attempt_gets_nothing_that_would_do_it_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sub_agents_tool_counts() {
-    let claude = fails_then(
-        Script::new()
-            .session("s")
-            .event(AgentEvent::ToolUse(Box::new(
-                ToolUse::new("Write", "t", ToolKind::Edit, json!({})).parent_tool_id("p"),
-            ))),
-    );
-    assert_resumed(&claude, request(&[&claude])).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_changed_file_counts_also_without_its_tool() {
-    let claude = fails_then(
-        Script::new()
-            .session("s")
-            .file_change("x", ChangeKind::Update),
-    );
-    assert_resumed(&claude, request(&[&claude])).await;
+async fn a_sub_agents_tool_and_a_changed_file_without_its_tool_count() {
+    let write = ToolUse::new("Write", "t", ToolKind::Edit, json!({})).parent_tool_id("p");
+    let script = || Script::new().session("s");
+    for script in [
+        script().event(AgentEvent::ToolUse(Box::new(write))),
+        script().file_change("x", ChangeKind::Update),
+    ] {
+        let claude = fails_then(script);
+        assert_resumed(&claude, request(&[&claude])).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -400,19 +391,14 @@ async fn the_text_of_a_sub_agent_is_not_the_agents() {
 
 #[tokio::test(start_paused = true)]
 async fn cut_off_calls_are_named_to_an_agent_without_its_session() {
-    let input = serde_json::json!({"command": "make deploy"});
+    let runs = |command| json!({"command": command});
     let claude = fails_then(
         Script::new()
             .session("s")
-            .tool_use(
-                "Bash",
-                "1",
-                ToolKind::Execute,
-                serde_json::json!({"command": "make"}),
-            )
+            .tool_use("Bash", "1", ToolKind::Execute, runs("make"))
             .tool_result("1", "made")
-            .tool_use("Read", "2", ToolKind::Read, serde_json::json!({}))
-            .tool_use("Bash", "3", ToolKind::Execute, input),
+            .tool_use("Read", "2", ToolKind::Read, json!({}))
+            .tool_use("Bash", "3", ToolKind::Execute, runs("make deploy")),
     );
     let mut request = request(&[&claude]);
     request.retry.side_effects.continuation = "go on".into();
