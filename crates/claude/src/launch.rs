@@ -55,9 +55,7 @@ const STOP_FIRST: StopStep = StopStep {
 pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     check(params)?;
     let mut args = flags(params);
-    for arg in &params.extra_args {
-        args.add(arg);
-    }
+    args.add_all(&params.extra_args);
     let stdin = prompt(params, &mut args)?;
     Ok(started(params, args, stdin))
 }
@@ -113,18 +111,10 @@ fn system_prompt(params: &ExecuteParams, args: &mut Args) {
 }
 
 fn options(params: &ExecuteParams, args: &mut Args) {
-    if let Some(title) = &params.title {
-        args.value("--name", title);
-    }
-    if let Some(model) = &params.model {
-        args.value("--model", model);
-    }
-    if let Some(effort) = &params.effort {
-        args.value("--effort", effort);
-    }
-    if let Some(model) = &params.fallback_model {
-        args.value("--fallback-model", model);
-    }
+    args.values("--name", &params.title);
+    args.values("--model", &params.model);
+    args.values("--effort", &params.effort);
+    args.values("--fallback-model", &params.fallback_model);
     match params.permission {
         PermissionMode::ReadOnly => args.value("--tools", READ_ONLY_TOOLS),
         PermissionMode::AcceptEdits => args.value("--permission-mode", "acceptEdits"),
@@ -133,42 +123,26 @@ fn options(params: &ExecuteParams, args: &mut Args) {
         // Nothing for the default. `check` has rejected unknown modes.
         _ => {}
     }
-    for tool in &params.allowed_tools {
-        args.value("--allowedTools", tool);
-    }
-    for tool in &params.denied_tools {
-        args.value("--disallowedTools", tool);
-    }
-    if let Some(turns) = params.max_turns {
-        args.value("--max-turns", turns.to_string());
-    }
-    if let Some(usd) = params.max_budget_usd {
-        args.value("--max-budget-usd", usd.to_string());
-    }
-    if let Some(schema) = &params.output_schema {
-        args.value("--json-schema", schema.to_string());
-    }
-    for dir in &params.add_dirs {
-        args.value("--add-dir", dir);
-    }
+    args.values("--allowedTools", &params.allowed_tools);
+    args.values("--disallowedTools", &params.denied_tools);
+    args.values("--max-turns", params.max_turns.map(|it| it.to_string()));
+    let budget = params.max_budget_usd.map(|it| it.to_string());
+    args.values("--max-budget-usd", budget);
+    let schema = params.output_schema.as_ref().map(Value::to_string);
+    args.values("--json-schema", schema);
+    args.values("--add-dir", &params.add_dirs);
     // The CLI takes the directory of one skill for a plugin.
-    for skill in &params.skills {
-        args.value("--plugin-dir", skill);
-    }
+    args.values("--plugin-dir", &params.skills);
     sub_agents::options(params, args);
     if let Some(hooks) = &params.hooks {
         // In a file: other users can read arguments.
         args.private_file("--settings=", json!({"hooks": hooks}).to_string());
     }
-    if let Some(id) = &params.session_id {
-        args.value("--resume", id);
-    }
+    args.values("--resume", &params.session_id);
     if params.fork {
         args.add("--fork-session");
     }
-    if let Some(id) = &params.new_session_id {
-        args.value("--session-id", id);
-    }
+    args.values("--session-id", &params.new_session_id);
 }
 
 /// Passes the prompt as an argument or on stdin. With both, the CLI would read it twice.

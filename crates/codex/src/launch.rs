@@ -78,12 +78,8 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
         args.private_file("--output-schema=", schema.to_string());
     }
     let servers = Servers::of(params)?;
-    for setting in servers.settings {
-        args.add(setting);
-    }
-    for arg in &params.extra_args {
-        args.add(arg);
-    }
+    args.add_all(servers.settings);
+    args.add_all(&params.extra_args);
     // All flags go before the subcommand: it refuses most of them.
     if let Some(id) = &params.session_id {
         args.add(if params.fork { "fork" } else { "resume" });
@@ -111,12 +107,8 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
 }
 
 fn options(params: &ExecuteParams, args: &mut Args) {
-    if let Some(model) = &params.model {
-        args.value("--model", model);
-    }
-    if let Some(effort) = &params.effort {
-        args.add(self::effort(effort));
-    }
+    args.values("--model", &params.model);
+    args.add_all(params.effort.as_deref().map(effort));
     match params.permission {
         PermissionMode::ReadOnly => args.value("--sandbox", "read-only"),
         PermissionMode::AcceptEdits => args.value("--sandbox", "workspace-write"),
@@ -124,9 +116,7 @@ fn options(params: &ExecuteParams, args: &mut Args) {
         // The default. `check` has refused unknown modes.
         _ => {}
     }
-    for dir in &params.add_dirs {
-        args.value("--add-dir", dir);
-    }
+    args.values("--add-dir", &params.add_dirs);
 }
 
 /// Returns the setting of the reasoning effort.

@@ -58,9 +58,7 @@ fn begin(params: &ExecuteParams, mut args: Args, stdin: Stdin) -> Result<Launch,
     for image in &params.images {
         attach(image, &mut args)?;
     }
-    for arg in &params.extra_args {
-        args.add(arg);
-    }
+    args.add_all(&params.extra_args);
     let (args, private_files) = args.into_parts();
     Ok(Launch {
         args,
@@ -83,21 +81,13 @@ fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> 
 
 /// Adds the session's id. An unknown id is an error for `--resume` and a new session for `--session-id`.
 fn session(params: &ExecuteParams, args: &mut Args) {
-    if let Some(id) = &params.session_id {
-        args.value("--resume", id);
-    }
-    if let Some(id) = &params.new_session_id {
-        args.value("--session-id", id);
-    }
+    args.values("--resume", &params.session_id);
+    args.values("--session-id", &params.new_session_id);
 }
 
 fn options(params: &ExecuteParams, args: &mut Args) {
-    if let Some(model) = &params.model {
-        args.value("--model", model);
-    }
-    if let Some(effort) = &params.effort {
-        args.value("--reasoning-effort", effort);
-    }
+    args.values("--model", &params.model);
+    args.values("--reasoning-effort", &params.effort);
     match params.permission {
         PermissionMode::ReadOnly => {
             // The denial also applies to sub-agents, and has precedence over permissions.
@@ -108,25 +98,18 @@ fn options(params: &ExecuteParams, args: &mut Args) {
         // The default. `check` has refused unknown modes.
         _ => {}
     }
-    for tool in &params.allowed_tools {
-        args.value("--allow-tool", tool);
-    }
-    for tool in &params.denied_tools {
-        args.value("--deny-tool", tool);
-    }
+    args.values("--allow-tool", &params.allowed_tools);
+    args.values("--deny-tool", &params.denied_tools);
 }
 
 /// Adds directories as absolute paths: `-C` in extra arguments would change the meaning of relative ones.
 fn add_dirs(params: &ExecuteParams, args: &mut Args) {
     let base = params.working_directory.as_deref();
     let base = absolute(base.unwrap_or(Path::new("."))).unwrap_or_default();
-    for dir in &params.add_dirs {
-        args.value("--add-dir", base.join(dir));
-    }
+    let in_full = |path: &PathBuf| base.join(path);
+    args.values("--add-dir", params.add_dirs.iter().map(in_full));
     // The CLI takes the directory of one skill for a plugin.
-    for skill in &params.skills {
-        args.value("--plugin-dir", base.join(skill));
-    }
+    args.values("--plugin-dir", params.skills.iter().map(in_full));
 }
 
 /// Adds an image as a file. The CLI derives its type from the file's extension.

@@ -59,9 +59,7 @@ fn begin(
         args.private_file_named("--admin-policy=", ".toml", rules);
     }
     let mcp = mcp::deliver(params, &mut args)?;
-    for arg in &params.extra_args {
-        args.add(arg);
-    }
+    args.add_all(&params.extra_args);
     let stdin = input(&mut args)?;
     let (args, mut private_files) = args.into_parts();
     if let Some(SystemPrompt::Replace(text)) = &params.system_prompt {
@@ -102,9 +100,7 @@ fn environment() -> [(String, String); 3] {
 }
 
 fn options(params: &ExecuteParams, args: &mut Args) {
-    if let Some(model) = &params.model {
-        args.value("--model", model);
-    }
+    args.values("--model", &params.model);
     let mode = match params.permission {
         // Overrides the user's settings.
         PermissionMode::ReadOnly => Some("default"),
@@ -117,18 +113,10 @@ fn options(params: &ExecuteParams, args: &mut Args) {
     if let Some(mode) = mode {
         args.value("--approval-mode", mode);
     }
-    for tool in &params.allowed_tools {
-        args.value("--allowed-tools", tool);
-    }
-    for dir in &params.add_dirs {
-        args.value("--include-directories", dir);
-    }
-    if let Some(id) = &params.session_id {
-        args.value("--resume", id);
-    }
-    if let Some(id) = &params.new_session_id {
-        args.value("--session-id", id);
-    }
+    args.values("--allowed-tools", &params.allowed_tools);
+    args.values("--include-directories", &params.add_dirs);
+    args.values("--resume", &params.session_id);
+    args.values("--session-id", &params.new_session_id);
 }
 
 /// Adds the prompt as an argument or on stdin: the CLI would join them.

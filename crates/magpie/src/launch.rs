@@ -12,12 +12,8 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     params.check(&INFO, &CAPABILITIES)?;
     let mut args = Args::new();
     args.add("ask");
-    if let Some(id) = &params.session_id {
-        args.value("--session", id);
-    }
-    if let Some(model) = &params.model {
-        args.value("--model", model);
-    }
+    args.values("--session", &params.session_id);
+    args.values("--model", &params.model);
     if params.permission == PermissionMode::Bypass {
         args.add("--yes");
     }

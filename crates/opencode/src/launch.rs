@@ -56,9 +56,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     images(params, &mut args)?;
     args.add("--thinking");
     options(params, &mut args)?;
-    for arg in &params.extra_args {
-        args.add(arg);
-    }
+    args.add_all(&params.extra_args);
     Ok(Launch {
         stdin: Stdin::prompt(&params.prompt),
         timeouts: timeouts(params),
@@ -149,12 +147,8 @@ fn options(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
         // usage is not reported.
         args.value("--title", "");
     }
-    if let Some(model) = &params.model {
-        args.value("--model", model);
-    }
-    if let Some(effort) = &params.effort {
-        args.value("--variant", effort);
-    }
+    args.values("--model", &params.model);
+    args.values("--variant", &params.effort);
     if params.permission == PermissionMode::Bypass {
         args.add("--auto");
     }

@@ -46,9 +46,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     args.add("--mode");
     args.add("json");
     options(params, &mut args);
-    for arg in &params.extra_args {
-        args.add(arg);
-    }
+    args.add_all(&params.extra_args);
     for image in &params.images {
         files::attach(image, &mut args)?;
     }

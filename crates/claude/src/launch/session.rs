@@ -42,9 +42,7 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
             args.value("--disallowedTools", ASK_USER);
         }
     }
-    for arg in &params.extra_args {
-        args.add(arg);
-    }
+    args.add_all(&params.extra_args);
     let mut launch = started(&params, args, Stdin::Open(Vec::new()));
     // Makes the CLI report when it will start no turn by itself.
     launch.env.push((STATES.to_owned(), "1".to_owned()));

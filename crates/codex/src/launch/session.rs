@@ -20,16 +20,10 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     args.add(launch::NO_WAITING_FOR_A_NETWORK);
     // End the servers of a cleared session with it, not half an hour later.
     args.add("--config=thread_unload_delay_secs=0");
-    if let Some(effort) = &params.effort {
-        args.add(launch::effort(effort));
-    }
+    args.add_all(params.effort.as_deref().map(launch::effort));
     let servers = Servers::of(params)?;
-    for setting in servers.settings {
-        args.add(setting);
-    }
-    for arg in &params.extra_args {
-        args.add(arg);
-    }
+    args.add_all(servers.settings);
+    args.add_all(&params.extra_args);
     let (args, private_files) = args.into_parts();
     Ok(Launch {
         args,

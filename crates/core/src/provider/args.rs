@@ -33,6 +33,20 @@ impl Args {
         self.list.push(arg);
     }
 
+    /// Adds `flag=value` for each value: none, one or any number.
+    pub fn values<V: Into<OsString>>(&mut self, flag: &str, values: impl IntoIterator<Item = V>) {
+        for value in values {
+            self.value(flag, value);
+        }
+    }
+
+    /// Adds unchanged arguments.
+    pub fn add_all<A: Into<OsString>>(&mut self, args: impl IntoIterator<Item = A>) {
+        for arg in args {
+            self.add(arg);
+        }
+    }
+
     /// Adds an argument that consists of `prefix` and the path of a private file with this content. The prefix is
     /// usually a flag with its `=`.
     pub fn private_file(&mut self, prefix: impl Into<OsString>, content: impl Into<Vec<u8>>) {
@@ -89,11 +103,23 @@ mod tests {
         let mut args = Args::new();
         args.add("run");
         args.value("--model", "-x y");
+        args.values("--effort", None::<&str>);
+        args.values("--tool", ["a", "-b"]);
         args.private_file("--settings=", "{}");
         args.private_file_named("", ".toml", b"a = 1".as_slice());
         args.private_directory("--plugin-dir=", "plugin.json", "[]");
+        args.add_all(["--more"]);
         let (list, files) = args.into_parts();
-        let words = ["run", "--model=-x y", "--settings=", "", "--plugin-dir="];
+        let words = [
+            "run",
+            "--model=-x y",
+            "--tool=a",
+            "--tool=-b",
+            "--settings=",
+            "",
+            "--plugin-dir=",
+            "--more",
+        ];
         assert_eq!(list, words);
         let file = |location, content: &str| PrivateFile {
             location,
@@ -102,9 +128,9 @@ mod tests {
         assert_eq!(
             files,
             [
-                file(PathLocation::Argument(2), "{}"),
-                file(PathLocation::ArgumentNamed(3, ".toml"), "a = 1"),
-                file(PathLocation::ArgumentDirectory(4, "plugin.json"), "[]"),
+                file(PathLocation::Argument(4), "{}"),
+                file(PathLocation::ArgumentNamed(5, ".toml"), "a = 1"),
+                file(PathLocation::ArgumentDirectory(6, "plugin.json"), "[]"),
             ]
         );
     }

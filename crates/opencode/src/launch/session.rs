@@ -18,9 +18,7 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     if let Some(directory) = directory(&params)? {
         args.value("--cwd", directory);
     }
-    for arg in &params.extra_args {
-        args.add(arg);
-    }
+    args.add_all(&params.extra_args);
     Ok(Launch {
         stdin: Stdin::Open(Vec::new()),
         // The CLI reports the start of a call, which distinguishes silence of the model from that of a tool.

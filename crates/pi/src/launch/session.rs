@@ -15,9 +15,7 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     args.add("--mode");
     args.add("rpc");
     flags(&params, &mut args);
-    for arg in &params.extra_args {
-        args.add(arg);
-    }
+    args.add_all(&params.extra_args);
     Ok(begin(args, Stdin::Open(Vec::new())))
 }
 
