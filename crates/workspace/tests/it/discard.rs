@@ -102,19 +102,6 @@ fn branches_of_the_user_stay() {
 }
 
 #[test]
-fn a_discard_that_was_cut_off_is_completed() {
-    let run = Run::new();
-    run.write("a.txt", "two\n");
-    let path = run.path();
-    let ended = run.end();
-    let remove = ["worktree", "remove", "--force", path.to_str().unwrap()];
-    ended.repository.git(remove);
-    assert_eq!(discard(&ended).unwrap().as_deref(), Some("teamster/r"));
-    assert_eq!(refs(&ended), "refs/heads/main");
-    assert!(!worktrees(&ended.root).join("r").exists());
-}
-
-#[test]
 fn worktree_used_by_others_is_kept() {
     let run = Run::new();
     run.write("a.txt", "two\n");
@@ -144,18 +131,27 @@ fn worktree_used_by_others_is_kept() {
     assert!(matches!(refused, DiscardError::Directory(_)), "{refused:?}");
 }
 
+/// By hand, and by a discard that was cut off.
 #[test]
-fn worktree_removed_by_hand_is_forgotten_by_git() {
-    for whole in [false, true] {
+fn worktree_that_was_removed_is_forgotten_by_git() {
+    for removed in ["directory", "folder", "by git"] {
         let run = Run::new();
         run.write("a.txt", "two\n");
         run.commit("second");
         let path = run.path();
         let ended = run.end();
-        let gone = if whole { path.parent().unwrap() } else { &path };
-        fs::remove_dir_all(gone).unwrap();
-        assert_eq!(discard(&ended).unwrap().as_deref(), Some("teamster/r"));
-        assert_eq!(refs(&ended), "refs/heads/main");
+        match removed {
+            "directory" => fs::remove_dir_all(&path).unwrap(),
+            "folder" => fs::remove_dir_all(path.parent().unwrap()).unwrap(),
+            _ => {
+                let remove = ["worktree", "remove", "--force", path.to_str().unwrap()];
+                ended.repository.git(remove);
+            }
+        }
+        let branch = discard(&ended).unwrap();
+        assert_eq!(branch.as_deref(), Some("teamster/r"), "{removed}");
+        assert_eq!(refs(&ended), "refs/heads/main", "{removed}");
+        assert!(!worktrees(&ended.root).join("r").exists(), "{removed}");
         let listed = ended.repository.git(["worktree", "list", "--porcelain"]);
         assert_eq!(listed.matches("worktree ").count(), 1, "{listed}");
     }

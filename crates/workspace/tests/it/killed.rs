@@ -217,6 +217,16 @@ impl Place {
     }
 }
 
+/// Gives `play` a copy of a place and the number of a change, from the first one on, until it returns that the victim was
+/// not killed there. Returns how often it was.
+fn at_each_change(template: &Place, mut play: impl FnMut(&Place, u64) -> bool) -> u64 {
+    let killed = (1..MOST)
+        .take_while(|at| play(&template.copy(), *at))
+        .count() as u64;
+    assert!(killed < MOST - 2, "{killed} changes");
+    killed
+}
+
 /// What git keeps of worktrees, their branches and results is not the user's. No object is ever changed.
 fn is_users(path: &Path) -> bool {
     ![
@@ -234,9 +244,7 @@ fn is_users(path: &Path) -> bool {
 fn kill_at_any_change_leaves_the_repository_unchanged() {
     let template = Place::template();
     for action in ["nothing", "changes", "empty"] {
-        let mut kills = 0;
-        for at in 1..MOST {
-            let place = template.copy();
+        let kills = at_each_change(&template, |place, at| {
             let all = place.repository.files();
             let users = files_of(place.repository.path(), is_users);
             let is_killed = place.is_killed(action, at);
@@ -286,21 +294,16 @@ fn kill_at_any_change_leaves_the_repository_unchanged() {
                 assert!(left.is_empty(), "{context}: {left:?}");
                 assert_eq!(place.repository.files(), all, "{context}");
             }
-            if !is_killed {
-                break;
-            }
-            kills += 1;
-        }
-        assert!((5..MOST - 2).contains(&kills), "{action}: {kills}");
+            is_killed
+        });
+        assert!(kills >= 5, "{action}: {kills}");
     }
 }
 
 #[test]
 fn a_key_keeps_its_worktree_wherever_a_process_of_it_is_killed() {
     let template = Place::template();
-    let mut kills = 0;
-    for at in 1..MOST {
-        let place = template.copy();
+    let kills = at_each_change(&template, |place, at| {
         let users = files_of(place.repository.path(), is_users);
         let is_killed = place.is_killed("key", at);
         let has_worked = place.root().with_extension("worked").exists();
@@ -323,20 +326,15 @@ fn a_key_keeps_its_worktree_wherever_a_process_of_it_is_killed() {
         // One that was marked as started stays with the key, too.
         let least = usize::from(has_worked);
         assert!((least..=1).contains(&place.left().len()), "{context}");
-        if !is_killed {
-            break;
-        }
-        kills += 1;
-    }
-    assert!((5..MOST - 2).contains(&kills), "{kills}");
+        is_killed
+    });
+    assert!(kills >= 5, "{kills}");
 }
 
 #[test]
 fn kill_at_any_step_of_a_new_start_leaves_a_worktree() {
     let template = Place::template();
-    let mut kills = 0;
-    for at in 1..MOST {
-        let place = template.copy();
+    let kills = at_each_change(&template, |place, at| {
         let wanted = NewWorktree::of(place.repository.path());
         let key = WorktreeKey::new("a1", "k");
         let mut first = Worktree::of_key(&place.root(), "first", &wanted, &key).unwrap();
@@ -354,20 +352,15 @@ fn kill_at_any_step_of_a_new_start_leaves_a_worktree() {
         let again = Worktree::of_key(&place.root(), "again", &wanted, &key).unwrap();
         drop(again);
         assert!(place.left().len() <= 2, "{at}: {:?}", place.left());
-        if !is_killed {
-            break;
-        }
-        kills += 1;
-    }
-    assert!((5..MOST - 2).contains(&kills), "{kills}");
+        is_killed
+    });
+    assert!(kills >= 5, "{kills}");
 }
 
 #[test]
 fn an_upload_can_be_repeated_wherever_a_process_of_it_is_killed() {
     let template = Place::template();
-    let mut kills = 0;
-    for at in 1..MOST {
-        let place = template.copy();
+    let kills = at_each_change(&template, |place, at| {
         let before = place.repository.files();
         let is_killed = place.is_killed("upload", at);
         assert!(
@@ -376,20 +369,16 @@ fn an_upload_can_be_repeated_wherever_a_process_of_it_is_killed() {
         );
         assert!(!place.is_killed("upload", u64::MAX), "{at}");
         assert!(place.left().is_empty(), "{at}: {:?}", place.left());
-        if !is_killed {
-            break;
-        }
-        kills += 1;
-    }
-    assert!((5..MOST - 2).contains(&kills), "{kills}");
+        is_killed
+    });
+    assert!(kills >= 5, "{kills}");
 }
 
 #[test]
 fn work_of_a_killed_keyed_run_is_kept_before_the_next_change() {
     let template = Place::template();
     let mut is_seen = false;
-    for at in 1..MOST {
-        let place = template.copy();
+    at_each_change(&template, |place, at| {
         let wanted = NewWorktree::of(place.repository.path());
         let key = WorktreeKey::new("a1", "k");
         let of_key = |id| Worktree::of_key(&place.root(), id, &wanted, &key).unwrap();
@@ -409,9 +398,7 @@ fn work_of_a_killed_keyed_run_is_kept_before_the_next_change() {
             let folder = next.root().parent().unwrap().join("runs");
             assert_eq!(fs::read_dir(folder).unwrap().count(), 0, "{at}");
         }
-        if !is_killed {
-            break;
-        }
-    }
+        is_killed
+    });
     assert!(is_seen);
 }

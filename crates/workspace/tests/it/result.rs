@@ -316,20 +316,8 @@ fn files_that_cannot_be_kept_are_named() {
     let inner = run.path().join("vendor/x");
     fs::create_dir_all(&inner).unwrap();
     git(&inner, ["init", "--quiet"]);
-    git(
-        &inner,
-        [
-            "-c",
-            "user.name=x",
-            "-c",
-            "user.email=x",
-            "commit",
-            "--quiet",
-            "--allow-empty",
-            "-m",
-            "x",
-        ],
-    );
+    let commit = "-c user.name=x -c user.email=x commit --quiet --allow-empty -m x";
+    git(&inner, commit.split(' '));
     let ended = run.end();
     assert_eq!(
         ended.result.unsaved,

@@ -282,15 +282,8 @@ fn a_branch_is_made_and_what_was_not_committed_is_a_ref() {
 fn branch_with_other_commits_or_in_use_is_not_moved() {
     let brought = Brought::new();
     brought.git(["checkout", "--quiet", "-b", "mine"]);
-    let mine = [
-        "-c",
-        "user.name=A",
-        "-c",
-        "user.email=a@example.org",
-        "commit",
-        "--quiet",
-    ];
-    brought.git(mine.into_iter().chain(["--allow-empty", "-m", "mine"]));
+    let commit = "-c user.name=A -c user.email=a@b commit --quiet --allow-empty -m mine";
+    brought.git(commit.split(' '));
     brought.git(["checkout", "--quiet", "main"]);
     let before = brought.state();
     let error = brought.fetch("mine").unwrap_err();

@@ -103,16 +103,8 @@ fn uploaded_files_are_equal_and_the_repository_is_unchanged() {
     );
     let tree = tempfile::tempdir().unwrap();
     let path = tree.path().join("w");
-    git(
-        mirror.path(),
-        [
-            OsStr::new("worktree"),
-            OsStr::new("add"),
-            OsStr::new("--quiet"),
-            path.as_os_str(),
-            OsStr::new(&packed.base),
-        ],
-    );
+    let add = ["worktree", "add", "--quiet", path.to_str().unwrap()];
+    git(mirror.path(), add.into_iter().chain([&*packed.base]));
     let except = |names: &'static [&str]| {
         move |path: &Path| !names.contains(&path.to_str().unwrap_or_default())
     };
@@ -270,16 +262,8 @@ fn kept_work_of_a_run_goes_with_it_for_any_id() {
         made.start().unwrap();
         fs::write(made.directory().join("new"), "new").unwrap();
         git(made.directory(), ["add", "new"]);
-        let commit = [
-            "-c",
-            "user.name=A",
-            "-c",
-            "user.email=a@b",
-            "commit",
-            "-qm",
-            "new",
-        ];
-        git(made.directory(), commit);
+        let commit = "-c user.name=A -c user.email=a@b commit -qm new";
+        git(made.directory(), commit.split(' '));
         made.finish();
     };
     finished(repository.path(), "own", Origin::User);

@@ -61,6 +61,12 @@ impl Drop for Place {
     }
 }
 
+fn assert_unchanged(made: Worktree) {
+    let report = made.finish().report;
+    let removed = "worktree without changes removed";
+    assert!(report.starts_with(removed), "{report}");
+}
+
 fn head(directory: &Path) -> String {
     git(directory, ["rev-parse", "HEAD"])
 }
@@ -321,11 +327,7 @@ fn files_that_are_included_are_copied_where_git_ignores_them() {
             "{left_out}"
         );
     }
-    assert!(
-        made.finish()
-            .report
-            .starts_with("worktree without changes removed")
-    );
+    assert_unchanged(made);
 
     // A commit without the ignore rules, where a folder is a link that leads elsewhere.
     let elsewhere = tempfile::tempdir().unwrap();
@@ -373,11 +375,7 @@ fn large_files_without_their_content_are_named() {
         let warnings = made.take_warnings().join("\n");
         assert!(warnings.contains("1 file of Git LFS"), "{warnings}");
         assert!(made.directory().join("large.bin").exists());
-        let report = made.finish().report;
-        assert!(
-            report.starts_with("worktree without changes removed"),
-            "{report}"
-        );
+        assert_unchanged(made);
     }
 }
 
@@ -390,11 +388,7 @@ fn a_sparse_checkout_stays_sparse_and_a_shallow_one_works() {
     let made = place.create("r", |_| {}).unwrap();
     assert!(made.directory().join("sub/b.txt").exists());
     assert!(!made.directory().join("wide").exists());
-    assert!(
-        made.finish()
-            .report
-            .starts_with("worktree without changes removed")
-    );
+    assert_unchanged(made);
 
     let shallow = tempfile::tempdir().unwrap();
     let url = format!("file://{}", place.repository.path().display());
@@ -402,11 +396,7 @@ fn a_sparse_checkout_stays_sparse_and_a_shallow_one_works() {
     git(shallow.path(), ["checkout", "--quiet", "--detach"]);
     let made = Worktree::create(&place.root, "s", &NewWorktree::of(shallow.path())).unwrap();
     assert!(made.directory().join("wide/c.txt").exists());
-    assert!(
-        made.finish()
-            .report
-            .starts_with("worktree without changes removed")
-    );
+    assert_unchanged(made);
 }
 
 /// Line ends, signatures, case-only renames and links that lead elsewhere are no changes.

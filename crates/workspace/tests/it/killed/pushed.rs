@@ -4,27 +4,19 @@ use std::fs;
 
 use teamster_workspace::{Kept, SILENCE};
 
-use super::{MOST, Place, is_users};
+use super::{Place, at_each_change, is_users};
 use crate::it::repository::{files_of, git};
 
 #[test]
 fn a_push_that_is_killed_leaves_the_result_and_can_be_repeated() {
     let template = Place::template();
     let mut kills = 0;
-    for at in 1..MOST {
-        let place = template.copy();
+    at_each_change(&template, |place, at| {
         let remote = place.state.path().join("remote.git");
         let path = remote.to_str().unwrap();
-        git(
-            place.state.path(),
-            [
-                "clone",
-                "--quiet",
-                "--bare",
-                place.repository.path().to_str().unwrap(),
-                path,
-            ],
-        );
+        let source = place.repository.path().to_str().unwrap();
+        let clone = ["clone", "--quiet", "--bare", source, path];
+        git(place.state.path(), clone);
         place.repository.git(["remote", "add", "origin", path]);
         let refs = || {
             git(
@@ -68,10 +60,8 @@ fn a_push_that_is_killed_leaves_the_result_and_can_be_repeated() {
         } else {
             assert_eq!(refs(), others, "{context}");
         }
-        if !is_killed {
-            break;
-        }
-    }
+        is_killed
+    });
     // Before git, and before the two steps of the note.
     assert_eq!(kills, 3);
 }
