@@ -151,6 +151,3 @@ fn coded(error: ServiceError) -> anyhow::Error {
         error.into()
     }
 }
-
-#[cfg(test)]
-mod tests;

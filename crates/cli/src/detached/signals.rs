@@ -91,12 +91,6 @@ impl Signals {
         (Self { shared, received }, sender)
     }
 
-    /// Ends the session as a signal does, for tests.
-    #[cfg(test)]
-    pub(crate) fn end(&self) {
-        self.shared.ended.store(true, Ordering::Relaxed);
-    }
-
     /// Waits for a signal. Cancel-safe.
     pub(super) async fn next(&mut self) -> StopSignal {
         if self.received.changed().await.is_err() {

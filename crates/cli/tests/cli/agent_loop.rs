@@ -226,20 +226,6 @@ fn second_signal_does_not_wait_for_an_unresponsive_agent() {
 }
 
 #[test]
-fn a_second_loop_in_the_same_directory_is_refused() {
-    let agent = Agent::new(|plan| plan);
-    let mut running = Running::start(&mut agent.command());
-    agent.waits_for("the first sleep", || agent.sleeps());
-    let ended = run(&mut agent.command());
-    assert_eq!(ended.code, Some(2));
-    let pid = format!("(pid {})", running.child.id());
-    ended.stderr_has("a loop is running in ");
-    ended.stderr_has(&pid);
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.wait().code(), Some(0));
-}
-
-#[test]
 fn output_on_stdout_is_not_in_the_log_twice() {
     let agent = Agent::new(|plan| plan);
     fs::create_dir(agent.path("")).unwrap();

@@ -10,7 +10,7 @@ use teamster::{
     EventStream, ExecuteParams, Id, ModelChoice, NoticeLevel, NoticeSource, Offers, PermissionMode,
     RunResult, RunStatus, SessionCapabilities, SlashCommand, Text, Turn,
 };
-use teamster_api::{RunInfo, RunKind, RunLogEntry};
+use teamster_api::{RunInfo, RunKind};
 use teamster_host::AttachedRun;
 use teamster_runner::{RequestChannel, SessionCandidate, SessionPlan, SessionRuns};
 use tokio::sync::Notify;
@@ -21,8 +21,7 @@ use crate::detached::{self, Owner, Signals, UserPrompt, View};
 use crate::dialog::input::{Entry, Input, Lines, Source};
 use crate::exit_code;
 use crate::render::tests::{Screen, view};
-use crate::render::{Narrator, Plain, Sink};
-use crate::signals::StopSignal;
+use crate::render::{Narrator, Plain};
 
 /// A session with scripted turns that records its calls.
 #[derive(Clone)]
@@ -157,38 +156,15 @@ fn turn_with(text: &str, result: RunResult) -> Vec<AgentEvent> {
 
 /// Runs a chat with this input and returns its output and exit code.
 async fn chat(session: &ScriptedSession, input: &str) -> (String, u8) {
-    chat_until(session, input, Signals::new().0).await
-}
-
-async fn chat_until(session: &ScriptedSession, input: &str, signals: Signals) -> (String, u8) {
     let screen = Screen::default();
     let input = io::Cursor::new(input.to_owned());
     let input = Input::new(move || Lines::new(input, None)).unwrap();
     let user_prompt = UserPrompt::new(input, false);
-    let code = chat_on(
-        session,
-        user_prompt,
-        signals,
-        plain(&screen),
-        screen.clone(),
-    )
-    .await;
+    let code = chat_on(session, user_prompt, &screen).await;
     (screen.text(), code)
 }
 
-fn plain(screen: &Screen) -> Plain<Screen, Screen> {
-    let mut view = view();
-    view.resume = None;
-    Plain::new(screen.clone(), screen.clone(), Narrator::new(view), false)
-}
-
-async fn chat_on(
-    session: &ScriptedSession,
-    user_prompt: UserPrompt,
-    signals: Signals,
-    sink: impl Sink + 'static,
-    messages: impl io::Write + 'static,
-) -> u8 {
+async fn chat_on(session: &ScriptedSession, user_prompt: UserPrompt, screen: &Screen) -> u8 {
     let params = ExecuteParams::new("");
     let candidate = SessionCandidate::of(Arc::new(session.clone()), Capabilities::none(), params);
     let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
@@ -202,8 +178,12 @@ async fn chat_on(
     let run = owner.run();
     let work = tokio::spawn(work);
     let output = OutputArgs::default();
-    let screen = detached::Screen::with_sink(&run, Box::new(sink), messages, output);
-    let code = View::new(run, screen, signals)
+    let mut view = view();
+    view.resume = None;
+    let sink = Plain::new(screen.clone(), screen.clone(), Narrator::new(view), false);
+    let sink = Box::new(sink);
+    let screen = detached::Screen::with_sink(&run, sink, screen.clone(), output);
+    let code = View::new(run, screen, Signals::new().0)
         .of_owner(owner)
         .user_prompt(Some(user_prompt))
         .show(0)
@@ -411,14 +391,7 @@ async fn message_typed_during_an_unasked_turn_is_sent_after_it() {
         ends.notify_one();
         drop(typed);
     };
-    let signals = Signals::new().0;
-    let chat = chat_on(
-        &session,
-        user_prompt,
-        signals,
-        plain(&screen),
-        screen.clone(),
-    );
+    let chat = chat_on(&session, user_prompt, &screen);
     let both = async { tokio::join!(chat, user) };
     let limit = std::time::Duration::from_secs(20);
     let (code, ()) = tokio::time::timeout(limit, both).await.unwrap();
@@ -440,35 +413,4 @@ async fn errors_are_shown_as_in_a_run() {
     assert!(shown.contains("error: gone\n  next: install it"), "{shown}");
     assert!(shown.contains("warning: mind\n"), "{shown}");
     assert!(shown.contains("x\n"), "{shown}");
-}
-
-#[tokio::test]
-async fn a_signal_ends_it() {
-    let (signals, sender) = Signals::new();
-    signals.end();
-    sender.send(StopSignal::End).unwrap();
-    let session = ScriptedSession::new([]);
-    let (shown, code) = chat_until(&session, "a\n", signals).await;
-    assert_eq!((&*shown, code), ("", 130));
-    assert_eq!(session.calls(), ["[close]"]);
-}
-
-#[tokio::test]
-async fn without_a_reader_it_ends() {
-    struct Gone;
-    impl Sink for Gone {
-        fn entry(&mut self, _: &RunLogEntry, _: std::time::Duration) -> io::Result<()> {
-            Err(io::ErrorKind::BrokenPipe.into())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let session = ScriptedSession::new([turn("x")]);
-    let input = Input::new(|| Lines::new("a\nb\n".as_bytes(), None)).unwrap();
-    let user_prompt = UserPrompt::new(input, false);
-    let code = chat_on(&session, user_prompt, Signals::new().0, Gone, io::sink()).await;
-    assert_eq!(code, 130);
-    assert_eq!(session.calls(), ["a", "[close]"]);
 }
