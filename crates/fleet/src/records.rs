@@ -14,7 +14,7 @@ use futures_core::Stream;
 use teamster_api::{ProblemCode, ServiceError};
 use teamster_api::{RunSummary, ViewState};
 use teamster_core::sync::lock;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::follow::{End, lines};
 use crate::frame::Frame;
@@ -33,6 +33,8 @@ pub(crate) const CATCHES_UP: Duration = Duration::from_secs(2);
 /// Time for which a deleted record's id cannot be used again: the log may be left, and its first message is the witness of a
 /// start.
 const MARKER_AGE: Duration = LOG_AGE;
+/// A number that no message has.
+const NEVER: u64 = i64::MAX.unsigned_abs();
 
 /// A record as it was read, with all of it.
 #[derive(Debug, Clone)]
@@ -115,9 +117,10 @@ impl Fleet {
         Ok(found(message.sequence, &message.headers, &message.payload))
     }
 
-    /// Reads a record that must be there. A copy that answers and has nothing of it may be behind.
+    /// Reads a record that must be there. A copy that answers and has nothing of it may be behind: then the leader is asked.
     pub(crate) async fn find(&self, key: &RunKey) -> Result<(Seen, Record), ServiceError> {
         let until = Instant::now() + CATCHES_UP;
+        let mut may_ask = true;
         loop {
             let found = self.read(key).await?;
             if let Some(record) = found.record {
@@ -128,8 +131,25 @@ impl Fleet {
             if is_missing || Instant::now() > until {
                 return Err(not_found(&key.run));
             }
+            if std::mem::take(&mut may_ask) {
+                let asked = timeout_at(until, self.leader_has_none(&key.record()));
+                if asked.await.unwrap_or_default() {
+                    return Err(not_found(&key.run));
+                }
+            }
             sleep(PAUSE).await;
         }
+    }
+
+    /// Returns whether the leader of a stream has no message of a subject; `false` if that is not certain, such as for a user
+    /// who may only read.
+    ///
+    /// Permissions cannot tell whose message a request to the leader is about. A write can: one that expects what cannot be
+    /// there is refused with the number of the newest message, and stores nothing.
+    async fn leader_has_none(&self, subject: &str) -> bool {
+        let message = PublishMessage::build().expected_last_subject_sequence(NEVER);
+        let refused = self.try_publish(subject, message).await;
+        refused.is_err_and(|error| error.to_string().contains("wrong last sequence: 0 "))
     }
 
     /// Stores a record if its revision is the expected one. Returns the new revision; `None` if it was refused, or there

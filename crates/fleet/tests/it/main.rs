@@ -36,6 +36,7 @@ mod server;
 mod simulate;
 mod status;
 mod submitter;
+mod unknown;
 
 async fn next<S: futures_core::Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
     std::future::poll_fn(|context| std::pin::Pin::new(&mut *stream).poll_next(context)).await
