@@ -31,10 +31,11 @@ use std::time::Duration;
 
 use teamster_core::provider::{Launch, RecordFiles, grammar};
 use teamster_core::{
-    AgentError, AgentEvent, AgentRuntime, Capabilities, ErrorCode, EventStream, ExecuteParams,
-    RunResult,
+    AgentError, AgentEvent, AgentRuntime, Capabilities, ErrorCode, ErrorKind, EventStream,
+    ExecuteParams, Notice, RunResult, RunStatus,
 };
 use teamster_process::{CliRuntime, RuntimeConfig};
+use teamster_testkit::events::{names, payloads};
 use teamster_testkit::fake_agent::Script;
 use teamster_testkit::proc;
 
@@ -135,13 +136,17 @@ struct Story {
 
 /// Reads a stream to its end, which must exist, and checks its grammar.
 async fn finish(stream: EventStream) -> Story {
-    tokio::time::timeout(LIMIT, collect(stream))
+    finish_after(Vec::new(), stream).await
+}
+
+/// The same for a stream of which these events were read.
+async fn finish_after(events: Vec<AgentEvent>, stream: EventStream) -> Story {
+    tokio::time::timeout(LIMIT, collect(events, stream))
         .await
         .expect("the stream should have ended")
 }
 
-async fn collect(mut stream: EventStream) -> Story {
-    let mut events = Vec::new();
+async fn collect(mut events: Vec<AgentEvent>, mut stream: EventStream) -> Story {
     while let Some(event) = stream.next().await {
         events.push(event);
     }
@@ -167,7 +172,7 @@ impl Story {
     }
 
     fn types(&self) -> Vec<&'static str> {
-        self.events.iter().map(AgentEvent::type_name).collect()
+        names(&self.events)
     }
 
     fn codes(&self) -> Vec<ErrorCode> {
@@ -175,13 +180,8 @@ impl Story {
     }
 
     fn notices(&self) -> Vec<&str> {
-        self.events
-            .iter()
-            .filter_map(|event| match event {
-                AgentEvent::Notice(notice) => Some(notice.message.as_str()),
-                _ => None,
-            })
-            .collect()
+        let notices = payloads::<Notice>(&self.events);
+        notices.map(|notice| notice.message.as_str()).collect()
     }
 
     /// Returns the only error.
@@ -190,6 +190,34 @@ impl Story {
             panic!("{:?}", self.result.errors);
         };
         error
+    }
+}
+
+/// Returns the only error of a run that must not start.
+async fn refused(run: Run) -> (ErrorCode, ErrorKind, String) {
+    let story = run.finish().await;
+    assert_eq!(story.types(), ["error", "done"]);
+    assert_eq!(story.result.status, RunStatus::Failed);
+    let error = story.error();
+    (error.code, error.kind, error.message.clone())
+}
+
+/// Blocks on a future with a minimal executor.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    struct Unpark(std::thread::Thread);
+    impl std::task::Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Arc::new(Unpark(std::thread::current())).into();
+    let mut context = std::task::Context::from_waker(&waker);
+    let mut future = std::pin::pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            std::task::Poll::Ready(value) => return value,
+            std::task::Poll::Pending => std::thread::park(),
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use teamster_testkit::fake_agent::{Report, Script};
 use teamster_testkit::proc;
 
 use super::private_files::{role, with_secret};
-use super::{END, LIMIT, LONG, Run, Scratch, agent, next, shell, wait_for};
+use super::{END, LIMIT, LONG, Run, Scratch, agent, helper, next, refused, shell, wait_for};
 
 /// Makes the stand-in. It has the image `agents:1`.
 fn engine(scratch: &Path) -> Container {
@@ -49,14 +49,6 @@ fn calls(scratch: &Scratch) -> Vec<Vec<String>> {
 fn commands(scratch: &Scratch) -> Vec<String> {
     let calls = calls(scratch).into_iter();
     calls.map(|mut call| call.remove(0)).collect()
-}
-
-/// Returns the error of a run that is not started.
-async fn refused(run: Run) -> (ErrorCode, ErrorKind, String) {
-    let story = run.finish().await;
-    assert_eq!(story.types(), ["error", "done"]);
-    let error = story.error();
-    (error.code, error.kind, error.message.clone())
 }
 
 #[tokio::test]
@@ -261,15 +253,12 @@ pub(crate) fn be_host(scratch: &Path) {
 async fn container_of_a_killed_owner_is_removed_by_the_sweep() {
     let scratch = Scratch::new();
     fs::create_dir(scratch.path("tmp")).unwrap();
-    let mut host = role("host with a container", &scratch).spawn().unwrap();
-    let guard = proc::KillOnDrop::new(host.id());
+    let host = helper::host(&mut role("host with a container", &scratch));
     wait_for(&scratch.path("ready")).await;
     let agent = scratch.pid("pid");
     assert!(role("sweep", &scratch).status().unwrap().success());
     assert!(proc::is_alive(agent.pid()), "its owner lives");
-    host.kill().unwrap();
-    host.wait().unwrap();
-    drop(guard);
+    drop(host);
     assert!(
         proc::is_alive(agent.pid()),
         "the client's end does not end it"

@@ -10,9 +10,7 @@ use teamster_core::{AgentEvent, ErrorCode, RunStatus};
 use teamster_testkit::fake_agent::{Flood, Report, Script, Spawn, SpawnKind, Stream, Text};
 use teamster_testkit::proc;
 
-use crate::engine::{
-    END, LIMIT, Scratch, agent, collect, finish, helper, next, wait_for, wait_until,
-};
+use crate::engine::{END, Scratch, agent, finish, helper, next, wait_for, wait_until};
 
 const LINES: usize = 50_000;
 const LINE_BYTES: usize = 1000;
@@ -197,7 +195,7 @@ async fn unusable_spill_folder_ends_the_run_with_a_clear_error() {
     next(&mut stream).await;
     let agent = scratch.pid("pid");
     wait_until(|| !proc::is_alive(agent.pid())).await;
-    let story = tokio::time::timeout(LIMIT, collect(stream)).await.unwrap();
+    let story = finish(stream).await;
     assert_eq!(story.error().code, ErrorCode::OutputLimit);
     assert!(story.error().message.contains("/nowhere"));
 }

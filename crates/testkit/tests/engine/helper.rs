@@ -1,7 +1,7 @@
 //! Roles for tests that need a separate process, which is this test binary.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use teamster_process::sweep_private_files;
 
@@ -22,6 +22,21 @@ pub(crate) fn role(name: &str, scratch: &Path) -> Command {
         .stdin(Stdio::null())
         .stdout(Stdio::null());
     command
+}
+
+/// A process that is killed when this is dropped.
+pub(crate) struct Host(Child);
+
+/// Starts a process to kill.
+pub(crate) fn host(role: &mut Command) -> Host {
+    Host(role.spawn().unwrap())
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
 }
 
 #[test]

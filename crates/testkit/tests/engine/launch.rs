@@ -11,7 +11,7 @@ use teamster_process::EnvPolicy;
 use teamster_testkit::fake_agent::{Report, Script};
 use teamster_testkit::proc;
 
-use crate::engine::{END, Run, Scratch, agent, next, shell};
+use crate::engine::{END, Run, Scratch, agent, next, refused, shell};
 
 /// Runs an agent that reports its arguments and environment.
 async fn report(change: impl FnOnce(Run) -> Run) -> Report {
@@ -141,15 +141,6 @@ async fn a_program_is_searched_on_the_childs_own_path() {
         .finish()
         .await;
     assert_eq!(story.result.status, RunStatus::Completed);
-}
-
-/// Returns the only error of a run that could not start.
-async fn refused(run: Run) -> (ErrorCode, ErrorKind, String) {
-    let story = run.finish().await;
-    assert_eq!(story.types(), ["error", "done"]);
-    assert_eq!(story.result.status, RunStatus::Failed);
-    let error = story.error();
-    (error.code, error.kind, error.message.clone())
 }
 
 #[tokio::test]

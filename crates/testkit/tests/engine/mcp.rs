@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use serde_json::json;
 use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigLocation, ConfigTable};
-use teamster_core::{
-    AgentError, AgentEvent, ErrorCode, ErrorKind, EventStream, McpDelivery, McpServer, RunStatus,
-};
+use teamster_core::{ErrorCode, ErrorKind, McpDelivery, McpServer, RunStatus};
 use teamster_testkit::fake_agent::Script;
 use teamster_testkit::proc;
 
 use crate::engine::{
-    END, LIMIT, Run, SHORT, Scratch, Story, agent, helper, next, shell, wait_for, wait_until,
+    END, LIMIT, Run, SHORT, Scratch, agent, finish_after, helper, next, refused, shell, wait_for,
+    wait_until,
 };
 
 /// Detects that a file is opened, for example by a process that wants to lock it.
@@ -91,18 +90,18 @@ fn waiting(scratch: &Scratch) -> Script {
         .line(END)
 }
 
-async fn refused(run: Run) -> AgentError {
-    let story = run.finish().await;
-    assert_eq!(story.types(), ["error", "done"]);
-    story.error().clone()
+/// Returns the path of a copy of the file, and the script of an agent that makes it.
+fn copying(scratch: &Scratch, file: &Path) -> (PathBuf, String) {
+    let seen = scratch.path("seen");
+    let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
+    (seen, script)
 }
 
 #[tokio::test]
 async fn cli_finds_the_server_in_its_file_and_done_restores_it() {
     let scratch = Scratch::new();
     let file = users_file(&scratch, USERS);
-    let seen = scratch.path("seen");
-    let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
+    let (seen, script) = copying(&scratch, &file);
     let mut stream = leased(shell(&script), &file, "docs").start();
     let mut types = Vec::new();
     while let Some(event) = stream.next().await {
@@ -123,8 +122,8 @@ async fn the_file_is_restored_when_the_cli_cannot_be_started() {
     let program = scratch.path("cli");
     proc::write_program(&program, "#!/nowhere/node\n").unwrap();
     let run = shell("").config(|config| config.program = Some(program));
-    let error = refused(leased(run, &file, "docs")).await;
-    assert_eq!(error.code, ErrorCode::CliNotFound);
+    let (code, ..) = refused(leased(run, &file, "docs")).await;
+    assert_eq!(code, ErrorCode::CliNotFound);
     assert_restored(&file, USERS);
 }
 
@@ -201,15 +200,6 @@ async fn the_file_is_changed_until_the_tree_is_gone() {
     assert_restored(&file, USERS);
 }
 
-/// Reads the remaining events of a run.
-async fn finish_after(first: AgentEvent, mut stream: EventStream) -> Story {
-    let mut events = vec![first];
-    while !matches!(events.last(), Some(AgentEvent::Done(_))) {
-        events.push(next(&mut stream).await);
-    }
-    Story::of(events)
-}
-
 #[tokio::test]
 async fn concurrent_edits_stay_and_are_reported() {
     let scratch = Scratch::new();
@@ -218,7 +208,7 @@ async fn concurrent_edits_stay_and_are_reported() {
     let first = next(&mut stream).await;
     fs::write(&file, read(&file).replace("dark", "light")).unwrap();
     fs::write(scratch.path("go"), "").unwrap();
-    let story = finish_after(first, stream).await;
+    let story = finish_after(vec![first], stream).await;
     assert_eq!(story.types(), ["text", "turn_end", "notice", "done"]);
     let notice = format!(
         "{}: another program changed it during the run, so only the MCP servers of the run were taken out \
@@ -239,7 +229,7 @@ async fn a_file_that_cannot_be_restored_is_reported() {
     let broken = read(&file).replace("\"theme\" :", "theme");
     fs::write(&file, &broken).unwrap();
     fs::write(scratch.path("go"), "").unwrap();
-    let story = finish_after(first, stream).await;
+    let story = finish_after(vec![first], stream).await;
     assert_eq!(story.types(), ["text", "turn_end", "notice", "done"]);
     let notice = story.notices()[0];
     assert!(notice.starts_with(&file.display().to_string()), "{notice}");
@@ -253,8 +243,8 @@ async fn run_refused_for_another_reason_changes_no_file() {
     let file = users_file(&scratch, USERS);
     let before = file.metadata().unwrap().modified().unwrap();
     let run = shell("").config(|config| config.program = Some("/nowhere/cli".into()));
-    let error = refused(leased(run, &file, "docs")).await;
-    assert_eq!(error.code, ErrorCode::CliNotFound);
+    let (code, ..) = refused(leased(run, &file, "docs")).await;
+    assert_eq!(code, ErrorCode::CliNotFound);
     assert_eq!(file.metadata().unwrap().modified().unwrap(), before);
     assert_restored(&file, USERS);
 }
@@ -325,14 +315,9 @@ pub(crate) fn be_host(scratch: &Path) {
 
 /// Kills the host of a run with a server in the file.
 async fn killed_host(scratch: &Scratch) {
-    let mut host = helper::role("host with a lease", &scratch.path(""))
-        .spawn()
-        .unwrap();
-    let guard = proc::KillOnDrop::new(host.id());
+    let host = helper::host(&mut helper::role("host with a lease", &scratch.path("")));
     wait_for(&scratch.path("ready")).await;
-    host.kill().unwrap();
-    host.wait().unwrap();
-    drop(guard);
+    drop(host);
 }
 
 /// Prepares a run without servers, of a CLI that reads servers from the file.
@@ -349,8 +334,7 @@ async fn run_without_servers_starts_after_a_killed_run_is_undone() {
     let file = users_file(&scratch, USERS);
     killed_host(&scratch).await;
     assert!(read(&file).contains("docs-mcp"));
-    let seen = scratch.path("seen");
-    let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
+    let (seen, script) = copying(&scratch, &file);
     let story = plain(shell(&script), &file).finish().await;
     assert_eq!(story.types(), ["notice", "turn_end", "done"]);
     assert_eq!(
@@ -380,8 +364,7 @@ async fn servers_of_a_live_run_stay_when_a_killed_run_is_undone() {
     killed_host(&scratch).await;
     let servers = |text: &str| (text.contains("\"alive\""), text.contains("\"docs\""));
     assert_eq!(servers(&read(&file)), (true, true));
-    let seen = scratch.path("seen");
-    let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
+    let (seen, script) = copying(&scratch, &file);
     let story = plain(shell(&script), &file).finish().await;
     assert_eq!(story.types(), ["turn_end", "done"]);
     assert_eq!(servers(&read(seen)), (true, false));
@@ -398,8 +381,7 @@ async fn entries_of_a_killed_run_are_undone_by_the_next() {
     assert!(read(&file).contains("docs-mcp"));
 
     // The same name does not conflict: it is not the user's. Neither does a run that only checks the file.
-    let seen = scratch.path("seen");
-    let script = format!("cp {} {}; echo '{END}'", file.display(), seen.display());
+    let (seen, script) = copying(&scratch, &file);
     let looks = with_server(shell(&script), "docs")
         .launch(|launch| launch.names_taken = vec![table(&file)]);
     let story = looks.finish().await;

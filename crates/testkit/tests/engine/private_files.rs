@@ -177,17 +177,14 @@ pub(crate) fn role(name: &str, scratch: &Scratch) -> Command {
 async fn a_killed_run_is_cleaned_up_by(name: &str) {
     let scratch = Scratch::new();
     fs::create_dir(scratch.path("tmp")).unwrap();
-    let mut host = role("host with private files", &scratch).spawn().unwrap();
-    let guard = proc::KillOnDrop::new(host.id());
+    let host = helper::host(&mut role("host with private files", &scratch));
     wait_for(&scratch.path("ready")).await;
     let report = Report::read(scratch.path("report")).unwrap();
     let folder = folder(&report);
     assert_eq!(folder.parent().unwrap(), scratch.path("tmp"));
     assert!(role(name, &scratch).status().unwrap().success());
     assert!(folder.exists(), "its owner lives");
-    host.kill().unwrap();
-    host.wait().unwrap();
-    drop(guard);
+    drop(host);
     assert!(proc::wait_gone(report.pid, LIMIT));
     assert!(folder.exists());
     assert!(role(name, &scratch).status().unwrap().success());

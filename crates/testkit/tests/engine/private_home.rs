@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigLocation, ConfigTable, PrivateHome};
-use teamster_core::{AgentError, ErrorCode, ErrorKind, RunStatus};
-use teamster_testkit::proc;
+use teamster_core::{ErrorCode, ErrorKind, RunStatus};
 
 use crate::engine::private_files::role;
-use crate::engine::{END, Run, SHORT, Scratch, next, shell, wait_for};
+use crate::engine::{END, Run, SHORT, Scratch, helper, next, refused, shell, wait_for};
 
 /// Content of the user's own configuration.
 const SETTINGS: &str = "{\n  // mine\n  \"theme\": \"dark\",\n  \"mcpServers\": {\"own\": {\"command\": \"own-mcp\"}, \"docs\": {\"command\": \"x\"}}\n}\n";
@@ -76,12 +75,6 @@ async fn completed(run: Run) -> Vec<String> {
         story = story.result
     );
     story.notices().into_iter().map(str::to_owned).collect()
-}
-
-async fn refused(run: Run) -> AgentError {
-    let story = run.finish().await;
-    assert_eq!(story.types(), ["error", "done"]);
-    story.error().clone()
 }
 
 #[tokio::test]
@@ -247,13 +240,10 @@ async fn unreadable_settings_are_named_before_the_start() {
     let settings = home.join(".cli/settings.json");
     for content in [&b"{\"mcpServers\": {"[..], b"{\"mcpServers\": \"\xff\"}"] {
         fs::write(&settings, content).unwrap();
-        let error = refused(run(&home, "touch $OUT")).await;
-        assert_eq!(
-            (error.code, error.kind),
-            (ErrorCode::ConfigLease, ErrorKind::Mcp)
-        );
+        let (code, kind, message) = refused(run(&home, "touch $OUT")).await;
+        assert_eq!((code, kind), (ErrorCode::ConfigLease, ErrorKind::Mcp));
         let name = settings.display().to_string();
-        assert!(error.message.contains(&name), "{}", error.message);
+        assert!(message.contains(&name), "{message}");
         assert!(!scratch.path("out").exists());
         assert_eq!(fs::read(&settings).unwrap(), content);
     }
@@ -290,12 +280,9 @@ async fn the_home_of_a_killed_run_is_removed_without_its_link_targets() {
     let scratch = Scratch::new();
     let home = home(&scratch);
     fs::create_dir(scratch.path("tmp")).unwrap();
-    let mut host = role("host with a private home", &scratch).spawn().unwrap();
-    let guard = proc::KillOnDrop::new(host.id());
+    let host = helper::host(&mut role("host with a private home", &scratch));
     wait_for(&scratch.path("out.2")).await;
-    host.kill().unwrap();
-    host.wait().unwrap();
-    drop(guard);
+    drop(host);
     let private = read(scratch.path("out.2"));
     assert!(
         Path::new(private.trim())

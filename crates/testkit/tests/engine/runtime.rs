@@ -1,19 +1,18 @@
 //! One runtime value with many runs on any executor.
 
 use std::fs;
-use std::future::Future;
 use std::path::Path;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::thread;
 
 use teamster_core::{AgentRuntime, ErrorKind, ExecuteParams, RunStatus};
 use teamster_testkit::fake_agent::{Report, Script, Spawn, SpawnKind, Text};
 use teamster_testkit::proc;
 
 use crate::engine::private_files::with_secret;
-use crate::engine::{END, Scratch, Story, agent, collect, finish, helper, next, wait_until};
+use crate::engine::{
+    END, Scratch, Story, agent, block_on, collect, finish, helper, next, wait_until,
+};
 
 fn short() -> Script {
     Script::new()
@@ -51,28 +50,10 @@ async fn single_threaded_runtime_drives_a_run() {
     assert_good(&agent(&short()).finish().await);
 }
 
-/// Blocks on a future with a minimal executor.
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    struct Unpark(Thread);
-    impl Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let mut future = pin!(future);
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(output) => return output,
-            Poll::Pending => thread::park(),
-        }
-    }
-}
-
 #[test]
 fn a_run_needs_no_tokio_runtime_of_the_callers() {
     for _ in 0..3 {
-        assert_good(&block_on(collect(agent(&short()).start())));
+        assert_good(&block_on(collect(Vec::new(), agent(&short()).start())));
     }
 }
 

@@ -15,8 +15,8 @@ use teamster_core::{ErrorCode, ErrorKind, RunStatus, SessionCapabilities, Sessio
 use teamster_process::{CliRuntime, LineObserver, PoolConfig, SessionPool};
 use teamster_testkit::proc::{is_alive, wait_gone};
 
-use crate::engine::{LIMIT, LONG, Story, finish, let_pass, wait_until};
-use talker::{block_on, drain, pid, prepared, say, waiting};
+use crate::engine::{LIMIT, LONG, block_on, collect, finish, let_pass, wait_until};
+use talker::{pid, prepared, say, waiting};
 
 #[tokio::test]
 async fn session_process_runs_all_turns() {
@@ -215,9 +215,7 @@ async fn a_session_that_is_dropped_ends_its_process() {
     let session = prepared().open();
     let process = pid(&*session).await;
     drop(session);
-    tokio::task::spawn_blocking(move || assert!(wait_gone(process, LIMIT)))
-        .await
-        .unwrap();
+    wait_until(|| !is_alive(process)).await;
 }
 
 #[tokio::test]
@@ -226,9 +224,7 @@ async fn a_stream_outlives_its_session() {
     let stream = session.send(Turn::new("pid"));
     drop(session);
     let process: u32 = finish(stream).await.result.text.parse().unwrap();
-    tokio::task::spawn_blocking(move || assert!(wait_gone(process, LIMIT)))
-        .await
-        .unwrap();
+    wait_until(|| !is_alive(process)).await;
 }
 
 #[tokio::test]
@@ -310,9 +306,7 @@ async fn a_process_that_is_unused_ends_and_comes_back_without_a_word() {
     prepared.options.idle = Some(Duration::from_millis(20));
     let session = prepared.open();
     let process = pid(&*session).await;
-    tokio::task::spawn_blocking(move || assert!(wait_gone(process, LIMIT)))
-        .await
-        .unwrap();
+    wait_until(|| !is_alive(process)).await;
     let story = say(&*session, "id").await;
     assert_eq!(story.result.text, "fresh");
     assert_eq!(story.types(), ["session", "text", "turn_end", "done"]);
@@ -448,9 +442,7 @@ async fn pool_has_a_session_for_each_key_and_limits_processes() {
     assert_eq!(pool.live(), 2);
     let third = pool.session("c", SessionOptions::default).unwrap();
     let b = pids[1];
-    tokio::task::spawn_blocking(move || assert!(wait_gone(b, LIMIT)))
-        .await
-        .unwrap();
+    wait_until(|| !is_alive(b)).await;
     pid(&*third).await;
     assert!(is_alive(pids[0]), "it was used after the other");
     let again = pool.session("b", || panic!("it is there")).unwrap();
@@ -467,7 +459,7 @@ async fn pool_has_a_session_for_each_key_and_limits_processes() {
 fn any_executor_will_do() {
     let session = prepared().open();
     let story = block_on(async {
-        let story = Story::of(drain(session.send(Turn::new("id"))).await);
+        let story = collect(Vec::new(), session.send(Turn::new("id"))).await;
         session.close().await;
         story
     });

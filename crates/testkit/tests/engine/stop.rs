@@ -10,7 +10,7 @@ use teamster_testkit::fake_agent::{Report, Script, Signal, Spawn, SpawnKind, Tex
 use teamster_testkit::proc;
 
 use crate::engine::{
-    END, LIMIT, LONG, Run, Scratch, Story, agent, finish, next, wait_for, wait_until,
+    END, LIMIT, LONG, Run, Scratch, Story, agent, finish, finish_after, next, wait_for, wait_until,
 };
 
 /// Returns the script of an agent that prints its process id and never ends.
@@ -31,15 +31,7 @@ async fn stopped(run: Run, stop: impl FnOnce(AbortHandle)) -> Story {
     let mut stream = run.start();
     let first = next(&mut stream).await;
     stop(stream.abort_handle());
-    let mut events = vec![first];
-    tokio::time::timeout(LIMIT, async {
-        while let Some(event) = stream.next().await {
-            events.push(event);
-        }
-    })
-    .await
-    .expect("the stream should have ended");
-    Story::of(events)
+    finish_after(vec![first], stream).await
 }
 
 fn assert_aborted(story: &Story) {
@@ -75,18 +67,13 @@ async fn an_agent_that_floods_after_the_stop_fills_no_memory() {
     let mut stream = agent(&script)
         .config(|config| config.term_grace = LONG)
         .start();
-    let mut events = vec![next(&mut stream).await];
+    let first = next(&mut stream).await;
     let handle = stream.abort_handle();
     handle.abort();
-    let story = tokio::spawn(async move {
-        while let Some(event) = stream.next().await {
-            events.push(event);
-        }
-        Story::of(events)
-    });
+    let story = tokio::spawn(finish_after(vec![first], stream));
     wait_for(&flooded).await;
     handle.kill();
-    let story = tokio::time::timeout(LIMIT, story).await.unwrap().unwrap();
+    let story = story.await.unwrap();
     assert_aborted(&story);
     let text = story.result.text.len();
     assert!((1000..9 << 20).contains(&text), "{text} bytes of 40 MB");
@@ -360,14 +347,8 @@ fn dropping_the_runtime_kills_the_run_and_the_stream_still_ends() {
         drop(runtime);
         assert!(!proc::is_alive(pid(&scratch)), "{flavor}");
         assert!(proc::wait_gone(scratch.pid("tool").pid(), LIMIT));
-        let rest = tokio::runtime::Runtime::new().unwrap().block_on(async {
-            let mut events = vec![first];
-            while let Some(event) = stream.next().await {
-                events.push(event);
-            }
-            events
-        });
-        let story = Story::of(rest);
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let story = runtime.block_on(finish_after(vec![first], stream));
         assert_eq!(story.result.status, RunStatus::Failed);
         assert_eq!(story.error().kind, ErrorKind::Internal);
         assert_eq!(story.result.text, "working");

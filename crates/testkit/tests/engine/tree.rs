@@ -10,6 +10,14 @@ use teamster_testkit::proc;
 
 use crate::engine::{END, LIMIT, LONG, Run, Scratch, Story, agent, helper, next};
 
+/// Relations of a process to the agent: a child in its group, in another one, in another session, and outside its tree.
+const KINDS: [SpawnKind; 4] = [
+    SpawnKind::Child,
+    SpawnKind::Group,
+    SpawnKind::Setsid,
+    SpawnKind::Daemon,
+];
+
 /// Returns a process that ignores all signals that can be ignored.
 fn stubborn(scratch: &Scratch, kind: SpawnKind) -> Spawn {
     Spawn::new(kind).pid_file(scratch.path("stray")).script(
@@ -21,6 +29,7 @@ fn stubborn(scratch: &Scratch, kind: SpawnKind) -> Spawn {
 
 /// Stops a run whose agent has started this process, and checks that the process is gone at `done`.
 async fn abort_ends(spawn: Spawn, scratch: &Scratch) {
+    let case = format!("{spawn:?}");
     let script = Script::new().spawn(spawn).line(r#"{"u":"1"}"#).forever();
     let mut stream = agent(&script)
         .config(|config| config.term_grace = Duration::from_millis(100))
@@ -31,7 +40,7 @@ async fn abort_ends(spawn: Spawn, scratch: &Scratch) {
     let mut events = Vec::new();
     while let Some(event) = stream.next().await {
         if event.type_name() == "done" {
-            assert!(!proc::is_alive(stray.pid()));
+            assert!(!proc::is_alive(stray.pid()), "{case}");
         }
         events.push(event);
     }
@@ -39,33 +48,13 @@ async fn abort_ends(spawn: Spawn, scratch: &Scratch) {
 }
 
 #[tokio::test]
-async fn abort_ends_a_grandchild_in_the_same_group() {
-    let scratch = Scratch::new();
-    abort_ends(stubborn(&scratch, SpawnKind::Child), &scratch).await;
-}
-
-#[tokio::test]
-async fn abort_ends_a_grandchild_in_another_group() {
-    let scratch = Scratch::new();
-    abort_ends(stubborn(&scratch, SpawnKind::Group), &scratch).await;
-}
-
-#[tokio::test]
-async fn abort_ends_a_setsid_grandchild() {
-    let scratch = Scratch::new();
-    abort_ends(stubborn(&scratch, SpawnKind::Setsid), &scratch).await;
-}
-
-#[tokio::test]
-async fn abort_ends_a_setsid_grandchild_without_environment() {
+async fn abort_ends_a_grandchild_wherever_it_is() {
+    for kind in KINDS {
+        let scratch = Scratch::new();
+        abort_ends(stubborn(&scratch, kind), &scratch).await;
+    }
     let scratch = Scratch::new();
     abort_ends(stubborn(&scratch, SpawnKind::Setsid).clear_env(), &scratch).await;
-}
-
-#[tokio::test]
-async fn abort_ends_a_daemon_that_left_the_tree() {
-    let scratch = Scratch::new();
-    abort_ends(stubborn(&scratch, SpawnKind::Daemon), &scratch).await;
 }
 
 #[tokio::test]
@@ -114,12 +103,7 @@ async fn left_behind(scratch: &Scratch, run: Run) -> (Story, proc::KillOnDrop) {
 
 #[tokio::test]
 async fn a_normal_end_leaves_nothing_behind_either() {
-    for kind in [
-        SpawnKind::Child,
-        SpawnKind::Group,
-        SpawnKind::Setsid,
-        SpawnKind::Daemon,
-    ] {
+    for kind in KINDS {
         let scratch = Scratch::new();
         let (_, stray) = left_behind(&scratch, leaving(stubborn(&scratch, kind))).await;
         assert!(!proc::is_alive(stray.pid()), "{kind:?}");

@@ -7,8 +7,8 @@ use teamster_core::{AgentEvent, EventStream, RunStatus, SessionOptions, Turn};
 use teamster_process::{CliRuntime, PoolConfig, ProcessIdentity, ProcessSignal, SessionPool};
 use teamster_testkit::proc::{is_alive, wait_gone, wait_pid_file};
 
-use super::talker::{drain, pid, prepared, say, waiting};
-use crate::engine::{LIMIT, Story, finish, next};
+use super::talker::{pid, prepared, say, waiting};
+use crate::engine::{LIMIT, finish, finish_after, next};
 
 async fn gone(pid: u32) -> bool {
     let gone = tokio::task::spawn_blocking(move || wait_gone(pid, LIMIT));
@@ -35,8 +35,8 @@ async fn a_turns_commands_end_with_it_when_it_is_interrupted() {
     };
     assert!(pids.iter().all(|pid| is_alive(*pid)), "{pids:?}");
     session.interrupt();
-    seen.extend(drain(rest).await);
-    assert_eq!(Story::of(seen).result.status, RunStatus::Aborted);
+    let story = finish_after(seen, rest).await;
+    assert_eq!(story.result.status, RunStatus::Aborted);
     let [server, kept, own, tool, left] = pids[..] else {
         panic!("{pids:?}")
     };

@@ -16,7 +16,7 @@ use teamster_core::{
 use teamster_process::{CliRuntime, RuntimeConfig};
 
 use crate::engine::provider::{Fake, Lines};
-use crate::engine::{LIMIT, Run, Story, finish, next};
+use crate::engine::{Run, Story, finish, finish_after, next};
 
 /// A CLI that is kept for many turns. It prints `$1`, or else `fresh`, as its session's id. With `$2`, which
 /// requests a fork, it does not print the id at its start.
@@ -308,11 +308,8 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    pub(super) async fn finish(mut self) -> Story {
-        let rest = tokio::time::timeout(LIMIT, drain(self.rest)).await;
-        self.seen
-            .extend(rest.expect("the stream should have ended"));
-        Story::of(self.seen)
+    pub(super) async fn finish(self) -> Story {
+        finish_after(self.seen, self.rest).await
     }
 }
 
@@ -326,33 +323,6 @@ pub(super) async fn waiting(session: &dyn AgentSession, prompt: &str) -> (Waitin
         if let AgentEvent::Text(text) = event {
             let pid = text.text.strip_prefix("waiting ").unwrap();
             return (Waiting { seen, rest }, pid.parse().unwrap());
-        }
-    }
-}
-
-pub(super) async fn drain(mut stream: EventStream) -> Vec<AgentEvent> {
-    let mut events = Vec::new();
-    while let Some(event) = stream.next().await {
-        events.push(event);
-    }
-    events
-}
-
-/// Blocks on a future with a minimal executor.
-pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
-    struct Unpark(std::thread::Thread);
-    impl std::task::Wake for Unpark {
-        fn wake(self: Arc<Self>) {
-            self.0.unpark();
-        }
-    }
-    let waker = Arc::new(Unpark(std::thread::current())).into();
-    let mut context = std::task::Context::from_waker(&waker);
-    let mut future = std::pin::pin!(future);
-    loop {
-        match future.as_mut().poll(&mut context) {
-            std::task::Poll::Ready(value) => return value,
-            std::task::Poll::Pending => std::thread::park(),
         }
     }
 }
