@@ -10,11 +10,10 @@ use crate::StoreError;
 use crate::error::explain;
 use crate::location::Location;
 use crate::open::{
-    cannot_open, explain_io, give_back, has_additions, has_tables, migrate, pool, reach, up_to_date,
+    cannot_open, explain_io, give_back, has_tables, migrate, pool, reach, up_to_date,
 };
 
-/// Opens the store. Also returns whether its tables have the additions of this version.
-pub(crate) async fn open(location: &Location) -> Result<(AnyPool, bool), StoreError> {
+pub(crate) async fn open(location: &Location) -> Result<AnyPool, StoreError> {
     sqlx::any::install_default_drivers();
     let failed = |error: &sqlx::Error| cannot_open(location, explain(error));
     let options = location.options().map_err(|error| failed(&error))?;
@@ -37,15 +36,13 @@ pub(crate) async fn open(location: &Location) -> Result<(AnyPool, bool), StoreEr
             Location::Memory => {
                 let connection = pool_of.acquire().await;
                 let mut connection = connection.map_err(|error| failed(&error))?;
-                migrate(&mut connection, location)
-                    .await
-                    .map(|()| Some(true))
+                migrate(&mut connection, location).await.map(|()| true)
             }
             Location::Server { .. } => {
                 let mut connection = reach(&pool_of, &options, location).await?;
-                let is_whole = check(&mut connection, location).await?;
+                check(&mut connection, location).await?;
                 give_back(connection);
-                Ok(Some(is_whole))
+                Ok(true)
             }
             Location::File(_) => {
                 let connection = pool_of.acquire().await;
@@ -56,16 +53,16 @@ pub(crate) async fn open(location: &Location) -> Result<(AnyPool, bool), StoreEr
                     .await
                     .and_then(|row| row.try_get::<i64, _>(0));
                 match readable {
-                    Err(error) if is_protected(&error) => Ok(None),
+                    Err(error) if is_protected(&error) => Ok(false),
                     // The check reports any other problem.
-                    _ => check(&mut connection, location).await.map(Some),
+                    _ => check(&mut connection, location).await.map(|()| true),
                 }
             }
         }
     };
     match ready.await {
-        Ok(Some(is_whole)) => return Ok((pool_of, is_whole)),
-        Ok(None) => pool_of.close().await,
+        Ok(true) => return Ok(pool_of),
+        Ok(false) => pool_of.close().await,
         Err(error) => {
             pool_of.close().await;
             return Err(error);
@@ -86,7 +83,7 @@ pub(crate) async fn open(location: &Location) -> Result<(AnyPool, bool), StoreEr
         check(&mut connection, location).await
     };
     match ready.await {
-        Ok(is_whole) => Ok((pool_of, is_whole)),
+        Ok(()) => Ok(pool_of),
         Err(error) => {
             pool_of.close().await;
             Err(error)
@@ -94,13 +91,13 @@ pub(crate) async fn open(location: &Location) -> Result<(AnyPool, bool), StoreEr
     }
 }
 
-/// Checks that the tables exist and have the current version. Returns whether they have its additions, too.
+/// Checks that the tables exist and have the current version.
 async fn check(
     connection: &mut PoolConnection<Any>,
     location: &Location,
-) -> Result<bool, StoreError> {
+) -> Result<(), StoreError> {
     if up_to_date(connection, location).await? {
-        return has_additions(connection, location).await;
+        return Ok(());
     }
     if matches!(location, Location::File(_)) && !has_tables(connection, location).await? {
         return Err(missing(location));

@@ -17,10 +17,10 @@ use crate::run::{LOST_AFTER, NewRun};
 use crate::turns::turn_parts;
 use crate::{Store, StoreError};
 
+pub(crate) use row::select_runs;
+
 /// Number of ids that an error lists.
 const CANDIDATES: usize = 5;
-/// Name of the change of a title in errors.
-const WRITE_TITLE: &str = "write down a title";
 
 impl Store {
     /// Records that a run has begun in this process.
@@ -67,31 +67,16 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Fails if the run exists and the tables are those of an older version, which have no titles, or if the database fails.
+    /// Fails if the database fails.
     pub async fn set_run_title(
         &self,
         run_id: &str,
         title: Option<&str>,
     ) -> Result<bool, StoreError> {
-        if !self.is_whole() {
-            let exists = self.run_exists(run_id).await?;
-            // No run of an older version has a title.
-            return if exists && title.is_some() {
-                let reason = "its tables are those of an older version of this program: start a run that is kept in \
-                              it, which brings them up to date, then repeat this";
-                Err(StoreError::Query {
-                    doing: WRITE_TITLE,
-                    location: self.location(),
-                    reason: reason.to_owned(),
-                })
-            } else {
-                Ok(exists)
-            };
-        }
         let query = sqlx::query("UPDATE teamster_runs SET title = $2 WHERE run_id = $1")
             .bind(text(run_id))
             .bind(title.map(text));
-        Ok(self.execute(WRITE_TITLE, query).await? > 0)
+        Ok(self.execute("write down a title", query).await? > 0)
     }
 
     /// Records a heartbeat of a run. Returns whether the run exists and has not ended.
@@ -201,13 +186,13 @@ impl Store {
     /// [`StoreError::Ambiguous`] if several ids match. Also fails if the database fails.
     pub async fn run(&self, id_or_prefix: &str) -> Result<Option<RunRecord>, StoreError> {
         check_given("run id", id_or_prefix)?;
-        let exact = self.select_runs("WHERE run_id = $1");
+        let exact = select_runs("WHERE run_id = $1");
         let query = sqlx::query(sqlx::AssertSqlSafe(exact)).bind(id_or_prefix);
         let found = self.fetch_runs(query).await?;
         if let Some(run) = found.into_iter().next() {
             return self.with_prompt(run).await.map(Some);
         }
-        let prefixed = self.select_runs(
+        let prefixed = select_runs(
             "WHERE substr(run_id, 1, CAST($2 AS INTEGER)) = $1 \
              ORDER BY started_at DESC, run_id DESC LIMIT $3",
         );
@@ -241,9 +226,6 @@ impl Store {
 
     /// Adds the prompt, which lists of runs do without, to the record of a run.
     async fn with_prompt(&self, mut run: RunRecord) -> Result<RunRecord, StoreError> {
-        if !self.is_whole() {
-            return Ok(run);
-        }
         let doing = "read the prompt of a run";
         let query = sqlx::query("SELECT prompt FROM teamster_runs WHERE run_id = $1");
         let rows = self.fetch(doing, query.bind(text(&run.run_id))).await?;
@@ -289,7 +271,7 @@ impl Store {
         after: Option<&RunCursor>,
         limit: usize,
     ) -> Result<Vec<RunRecord>, StoreError> {
-        let sql = self.select_runs(
+        let sql = select_runs(
             "WHERE provider = COALESCE($1, provider) AND ($2 = '' OR status IN ($2, $3)) \
              AND (CAST($4 AS TEXT) IS NULL OR conversation = $4) \
              AND (CAST($5 AS TEXT) IS NULL OR session_id = $5) \
@@ -341,7 +323,7 @@ impl Store {
     ///
     /// This is optional, because such runs read as interrupted anyway.
     pub async fn mark_interrupted(&self) -> Result<u64, StoreError> {
-        let sql = self.select_runs("WHERE status = 'running'");
+        let sql = select_runs("WHERE status = 'running'");
         let runs = self
             .fetch_runs(sqlx::query(sqlx::AssertSqlSafe(sql)))
             .await?;

@@ -29,9 +29,6 @@ impl Store {
     /// Returns the holds that have not ended, of one account or of all, those that end first in front.
     pub async fn holds(&self, account: Option<&str>) -> Result<Vec<Held>, StoreError> {
         const DOING: &str = "look up the limits of accounts";
-        if !self.is_whole() {
-            return Ok(Vec::new());
-        }
         let query = sqlx::query(
             "SELECT model, provider, until_ms, reason FROM teamster_holds \
              WHERE until_ms > $1 AND ($2 = '' OR account = $2) ORDER BY until_ms, provider, model",

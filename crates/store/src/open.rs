@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions};
-use sqlx::migrate::{AppliedMigration, Migrate, MigrateError, Migration, MigrationType};
+use sqlx::migrate::{Migrate, MigrateError, Migration, MigrationType};
 use sqlx::pool::PoolConnection;
 use sqlx::{Any, AnyConnection, AnyPool, Connection, Row, SqlSafeStr};
 
@@ -16,52 +16,8 @@ use crate::error::{explain, explain_migration, is_busy};
 use crate::location::Location;
 
 /// All versions of the tables, oldest first. Both databases use the same SQL.
-const MIGRATIONS: &[(i64, &str, &str)] = &[
-    (
-        1,
-        "sessions and runs",
-        include_str!("../migrations/0001_sessions_and_runs.sql"),
-    ),
-    (2, "errors", include_str!("../migrations/0002_errors.sql")),
-    (
-        3,
-        "session locks",
-        include_str!("../migrations/0003_session_locks.sql"),
-    ),
-    (
-        4,
-        "cost source",
-        include_str!("../migrations/0004_cost_source.sql"),
-    ),
-    (
-        5,
-        "workspace",
-        include_str!("../migrations/0005_workspace.sql"),
-    ),
-];
-
-/// Additions to the tables that an older program need not know, such as a column that may be absent from a row. They have a
-/// table of their own, so that such a program can use a database that a newer one has opened.
-const ADDITIONS: &[(i64, &str, &str)] = &[
-    (
-        1,
-        "title",
-        include_str!("../migrations/addition_1_title.sql"),
-    ),
-    (
-        2,
-        "holds",
-        include_str!("../migrations/addition_2_holds.sql"),
-    ),
-    (
-        3,
-        "prompt",
-        include_str!("../migrations/addition_3_prompt.sql"),
-    ),
-];
-
-/// Table of the applied additions.
-const ADDITIONS_TABLE: &str = "teamster_additions";
+const MIGRATIONS: &[(i64, &str, &str)] =
+    &[(1, "tables", include_str!("../migrations/0001_tables.sql"))];
 
 /// Table of the applied migrations. Its name is specific, because a PostgreSQL database may be shared with other
 /// programs that use sqlx.
@@ -215,7 +171,7 @@ async fn migrate_file(
     connection: &mut AnyConnection,
     location: &Location,
 ) -> Result<(), StoreError> {
-    if up_to_date(connection, location).await? && has_additions(connection, location).await? {
+    if up_to_date(connection, location).await? {
         return Ok(());
     }
     let failed = |error: &sqlx::Error| cannot_open(location, explain(error));
@@ -284,7 +240,7 @@ pub(crate) async fn migrate(
     connection: &mut AnyConnection,
     location: &Location,
 ) -> Result<(), StoreError> {
-    if up_to_date(connection, location).await? && has_additions(connection, location).await? {
+    if up_to_date(connection, location).await? {
         return Ok(());
     }
     // sqlx's `Migrator` is not used, because its future is not known to be `Send`.
@@ -292,17 +248,15 @@ pub(crate) async fn migrate(
     let applied = async {
         // On a server, only one process at a time. The lock is held until the connection is closed.
         connection.lock().await?;
-        for (table, list) in [(TABLE, MIGRATIONS), (ADDITIONS_TABLE, ADDITIONS)] {
-            connection.ensure_migrations_table(table).await?;
-            let applied = connection.list_applied_migrations(table).await?;
-            for migration in migrations(list) {
-                match applied.iter().find(|a| a.version == migration.version) {
-                    None => drop(connection.apply(table, &migration).await?),
-                    Some(other) if other.checksum != migration.checksum => {
-                        return Err(MigrateError::VersionMismatch(migration.version));
-                    }
-                    Some(_) => {}
+        connection.ensure_migrations_table(TABLE).await?;
+        let applied = connection.list_applied_migrations(TABLE).await?;
+        for migration in migrations() {
+            match applied.iter().find(|a| a.version == migration.version) {
+                None => drop(connection.apply(TABLE, &migration).await?),
+                Some(other) if other.checksum != migration.checksum => {
+                    return Err(MigrateError::VersionMismatch(migration.version));
                 }
+                Some(_) => {}
             }
         }
         connection.unlock().await
@@ -316,11 +270,17 @@ pub(crate) async fn up_to_date(
     connection: &mut AnyConnection,
     location: &Location,
 ) -> Result<bool, StoreError> {
-    let Some(applied) = applied(connection, TABLE, location).await? else {
-        return Ok(false);
+    let applied = match connection.list_applied_migrations(TABLE).await {
+        Ok(applied) => applied,
+        // Most likely the table is missing. Any other error recurs in the next step.
+        Err(MigrateError::Execute(sqlx::Error::Database(error)))
+            if !matches!(error.code().as_deref(), Some("11" | "26")) =>
+        {
+            return Ok(false);
+        }
+        Err(error) => return Err(cannot_open(location, explain_migration(&error))),
     };
-    let migrations = migrations(MIGRATIONS);
-    let known = migrations.iter().map(|migration| migration.version).max();
+    let known = MIGRATIONS.iter().map(|(version, ..)| *version).max();
     let known = known.unwrap_or(0);
     if let Some(newest) = applied.iter().map(|migration| migration.version).max()
         && newest > known
@@ -331,52 +291,19 @@ pub(crate) async fn up_to_date(
             known,
         });
     }
-    Ok(has_all(&applied, &migrations))
-}
-
-/// Returns whether the tables, which are up to date, have the additions of this version.
-pub(crate) async fn has_additions(
-    connection: &mut AnyConnection,
-    location: &Location,
-) -> Result<bool, StoreError> {
-    let applied = applied(connection, ADDITIONS_TABLE, location).await?;
-    Ok(applied.is_some_and(|applied| has_all(&applied, &migrations(ADDITIONS))))
-}
-
-/// Returns the migrations that a table lists; `None` without the table.
-async fn applied(
-    connection: &mut AnyConnection,
-    table: &'static str,
-    location: &Location,
-) -> Result<Option<Vec<AppliedMigration>>, StoreError> {
-    match connection.list_applied_migrations(table).await {
-        Ok(applied) => Ok(Some(applied)),
-        // Most likely the table is missing. Any other error recurs in the next step.
-        Err(MigrateError::Execute(sqlx::Error::Database(error)))
-            if !matches!(error.code().as_deref(), Some("11" | "26")) =>
-        {
-            Ok(None)
-        }
-        Err(error) => Err(cannot_open(location, explain_migration(&error))),
-    }
-}
-
-fn has_all(applied: &[AppliedMigration], migrations: &[Migration]) -> bool {
-    let has = |migration: &Migration| {
+    Ok(migrations().iter().all(|migration| {
         applied
             .iter()
             .any(|a| a.version == migration.version && a.checksum == migration.checksum)
-    };
-    migrations.iter().all(has)
+    }))
 }
 
-fn migrations(list: &[(i64, &'static str, &'static str)]) -> Vec<Migration> {
-    list.iter()
-        .map(|&(version, description, sql)| {
-            let kind = MigrationType::Simple;
-            Migration::new(version, description.into(), kind, sql.into_sql_str(), false)
-        })
-        .collect()
+fn migrations() -> Vec<Migration> {
+    let all = MIGRATIONS.iter().map(|&(version, description, sql)| {
+        let kind = MigrationType::Simple;
+        Migration::new(version, description.into(), kind, sql.into_sql_str(), false)
+    });
+    all.collect()
 }
 
 pub(crate) fn cannot_open(location: &Location, reason: String) -> StoreError {

@@ -33,8 +33,6 @@ pub struct Store {
     clock: Clock,
     /// Number of batches of recorders that are not written yet.
     unwritten: Arc<watch::Sender<usize>>,
-    /// The tables have the additions of this version. Those of an older one are read without them.
-    is_whole: bool,
 }
 
 /// Returns the time in milliseconds since the Unix epoch.
@@ -61,7 +59,7 @@ impl Store {
     pub async fn open(url: &str) -> Result<Self, StoreError> {
         let location = Location::parse(url)?;
         let pool = open::open(&location).await?;
-        Ok(Self::new(pool, location, true))
+        Ok(Self::new(pool, location))
     }
 
     /// Opens a store as [`open`](Self::open) does, with a time limit for a server that does not answer or a file that
@@ -73,7 +71,7 @@ impl Store {
     pub async fn open_within(url: &str, at_most: Duration) -> Result<Self, StoreError> {
         let location = Location::parse(url)?;
         match tokio::time::timeout(at_most, open::open(&location)).await {
-            Ok(pool) => Ok(Self::new(pool?, location, true)),
+            Ok(pool) => Ok(Self::new(pool?, location)),
             Err(_) => Err(StoreError::Slow {
                 doing: "open",
                 location: location.to_string(),
@@ -91,18 +89,17 @@ impl Store {
     /// [`StoreError::Missing`] if there is no store; otherwise as [`open`](Self::open).
     pub async fn open_existing(url: &str) -> Result<Self, StoreError> {
         let location = Location::parse(url)?;
-        let (pool, is_whole) = existing::open(&location).await?;
-        Ok(Self::new(pool, location, is_whole))
+        let pool = existing::open(&location).await?;
+        Ok(Self::new(pool, location))
     }
 
-    fn new(pool: AnyPool, location: Location, is_whole: bool) -> Self {
+    fn new(pool: AnyPool, location: Location) -> Self {
         Self {
             pool,
             location: Arc::new(location),
             session_ttl: DEFAULT_SESSION_TTL,
             clock: Arc::new(epoch_ms),
             unwritten: Arc::new(watch::Sender::new(0)),
-            is_whole,
         }
     }
 
@@ -174,11 +171,6 @@ impl Store {
             reusable: matches!(*self.location, Location::Memory),
             is_remote: matches!(*self.location, Location::Server { .. }),
         })
-    }
-
-    /// Returns whether the tables have the additions of this version.
-    pub(crate) fn is_whole(&self) -> bool {
-        self.is_whole
     }
 
     /// Returns the time in milliseconds since the Unix epoch.

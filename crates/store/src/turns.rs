@@ -1,6 +1,7 @@
 //! Turns of detached sessions, which are runs whose ids are that of the session and a number.
 
 use crate::column::{text, to_column};
+use crate::history::select_runs;
 use crate::{Store, StoreError};
 use teamster_api::history::RunRecord;
 
@@ -11,7 +12,7 @@ impl Store {
     ///
     /// Fails if the database fails.
     pub async fn turns(&self, session: &str) -> Result<Vec<RunRecord>, StoreError> {
-        let sql = self.select_runs(
+        let sql = select_runs(
             "WHERE substr(run_id, 1, CAST($2 AS INTEGER)) = $1 \
              ORDER BY started_at DESC, run_id DESC",
         );
@@ -33,7 +34,7 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<RunRecord>, StoreError> {
         // Not by `LIKE`, which ignores case in SQLite. The two parts must not overlap: `a.1.1` is not `a.1`.
-        let sql = self.select_runs(
+        let sql = select_runs(
             "WHERE substr(run_id, 1, CAST($2 AS INTEGER)) = $1 \
              AND substr(run_id, length(run_id) - CAST($4 AS INTEGER) + 1) = $3 \
              AND length(run_id) >= CAST($2 AS INTEGER) + CAST($4 AS INTEGER) \

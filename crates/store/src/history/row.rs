@@ -7,7 +7,6 @@ use teamster_api::history::{RunRecord, RunState};
 use teamster_core::time::millis;
 use teamster_core::{AgentError, ErrorCode, Usage};
 
-use crate::Store;
 use crate::column::{figure, from_word, optional_figure, path_from_column, printable, small, text};
 use crate::process::{Presence, Writer};
 use crate::run::LOST_AFTER;
@@ -16,18 +15,11 @@ const COLUMNS: &str = "run_id, prompt_hash, provider, model, session_id, convers
     working_directory, status, started_at, ended_at, duration_ms, input_tokens, output_tokens, \
     cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_usd, cost_source, num_turns, error_kind, \
     error_message, error_retryable, error, workspace, attempts, attempt_log, host, process_space, pid, \
-    process_start, heartbeat_at";
+    process_start, heartbeat_at, title";
 
-impl Store {
-    /// Returns a query of runs: what is read of each, and `rest` of the statement.
-    pub(crate) fn select_runs(&self, rest: &str) -> String {
-        let title = if self.is_whole() {
-            "title"
-        } else {
-            "CAST(NULL AS TEXT) AS title"
-        };
-        format!("SELECT {COLUMNS}, {title} FROM teamster_runs {rest}")
-    }
+/// Returns a query of runs: what is read of each, and `rest` of the statement.
+pub(crate) fn select_runs(rest: &str) -> String {
+    format!("SELECT {COLUMNS} FROM teamster_runs {rest}")
 }
 
 pub(super) fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, sqlx::Error> {
@@ -71,7 +63,7 @@ pub(super) fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, s
         .unwrap_or_default();
     let stored: Option<AgentError> =
         optional("error")?.and_then(|error| serde_json::from_str(&error).ok());
-    let error = error.map(|error| whole(error, stored, &attempt_log));
+    let error = error.map(|error| whole(error, stored));
     let run_id: String = row.try_get("run_id")?;
     let provider: String = row.try_get("provider")?;
     let mut run = RunRecord::new(run_id, provider, status, figure(row, "started_at")?);
@@ -98,13 +90,11 @@ pub(super) fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, s
     Ok(run)
 }
 
-/// Returns the error with its code and details, which are stored with it, or with an attempt in rows of older
-/// versions.
-fn whole(error: AgentError, stored: Option<AgentError>, log: &[Attempt]) -> AgentError {
-    let last = log.last().and_then(|attempt| attempt.error.clone());
+/// Returns the error with its code and details, unless those are of another one.
+fn whole(error: AgentError, stored: Option<AgentError>) -> AgentError {
     let same =
         |whole: &AgentError| whole.kind == error.kind && *text(&whole.message) == *error.message;
-    match stored.into_iter().chain(last).find(same) {
+    match stored.filter(same) {
         Some(whole) => whole.message(error.message),
         None => error,
     }

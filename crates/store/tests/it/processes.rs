@@ -256,7 +256,6 @@ on_each_database! {
                     "teamster_session_locks",
                     "teamster_holds",
                     "teamster_migrations",
-                    "teamster_additions",
                 ];
                 for table in tables {
                     database.execute(&format!("DROP TABLE IF EXISTS {table}")).await;

@@ -90,26 +90,6 @@ on_each_database! {
         assert_eq!(shown["error"]["cause"]["retryAfterMs"], 1_000);
     }
 
-    async fn tables_of_the_version_before_get_the_column_of_errors(database) {
-        let store = database.open().await;
-        store.begin_run(&NewRun::new("r", "claude", "p")).await.unwrap();
-        store.end_run(&full("r")).await.unwrap();
-        store.close().await;
-        database.execute("ALTER TABLE teamster_runs DROP COLUMN error").await;
-        database.execute("ALTER TABLE teamster_runs DROP COLUMN cost_source").await;
-        database.execute("ALTER TABLE teamster_runs DROP COLUMN workspace").await;
-        database.execute("DELETE FROM teamster_migrations WHERE version IN (2, 4, 5)").await;
-
-        let store = database.open().await;
-        let error = store.run("r").await.unwrap().unwrap().error.unwrap();
-        assert_eq!((error.code, error.kind), (ErrorCode::CliError, ErrorKind::RateLimit));
-        store.begin_run(&NewRun::new("s", "claude", "p")).await.unwrap();
-        let mut outcome = full("s");
-        outcome.error = Some(budget_error());
-        store.end_run(&outcome).await.unwrap();
-        assert_eq!(store.run("s").await.unwrap().unwrap().error, Some(budget_error()));
-    }
-
     async fn a_run_is_reported_completely(database) {
         let (store, clock) = database.open_at(1000).await;
         let mut new = NewRun::new("r-1", "claude", "do it");

@@ -25,38 +25,9 @@ on_each_database! {
         assert!(!store.set_run_title("no-such-run", None).await.unwrap());
     }
 
-    async fn a_program_of_the_version_before_goes_on_with_the_tables(database) {
-        let store = database.open().await;
-        let mut new = NewRun::new("r", "claude", "p");
-        new.title = Some("Fix it".into());
-        store.begin_run(&new).await.unwrap();
-        store.close().await;
-        // That one refuses a migration that it does not know, and knows no title.
-        database.execute("INSERT INTO teamster_runs (run_id, prompt_hash, provider, status, started_at, attempts, \
-            host, pid, heartbeat_at) SELECT 'older', prompt_hash, provider, status, started_at, attempts, host, pid, \
-            heartbeat_at FROM teamster_runs WHERE (SELECT max(version) FROM teamster_migrations) = 5").await;
-        let store = database.open().await;
-        assert_eq!(store.run("older").await.unwrap().unwrap().title, None);
-    }
-
-    async fn tables_without_titles_are_read_and_stay_as_they_are(database) {
+    async fn runs_are_found_by_words_of_their_titles(database) {
         let store = database.open().await;
         store.begin_run(&NewRun::new("r", "claude", "p")).await.unwrap();
-        store.close().await;
-        database.execute("ALTER TABLE teamster_runs DROP COLUMN title").await;
-        database.execute("ALTER TABLE teamster_runs DROP COLUMN prompt").await;
-        database.execute("DROP TABLE teamster_additions").await;
-        for _ in 0..2 {
-            let reader = Store::open_existing(database.url()).await.unwrap();
-            let run = reader.run("r").await.unwrap().unwrap();
-            assert_eq!((run.title, run.prompt), (None, None));
-            let refused = reader.set_run_title("r", Some("x")).await.unwrap_err().to_string();
-            assert!(refused.contains("older version") && refused.ends_with("then repeat this"), "{refused}");
-            assert!(reader.set_run_title("r", None).await.unwrap());
-            assert!(!reader.set_run_title("no-such-run", Some("x")).await.unwrap());
-            reader.close().await;
-        }
-        let store = database.open().await;
         store.set_run_title("r", Some("Fix it")).await.unwrap();
         let text = |text: &str| RunFilter::default().text(text);
         assert_eq!(store.runs(&text("FIX")).await.unwrap().len(), 1);
