@@ -198,6 +198,17 @@ pub(crate) enum Command {
     FakeMcp(FakeMcpArgs),
 }
 
+impl Command {
+    /// Returns whether its output is not what it is started for, and it may be started without stdout.
+    pub(crate) fn is_service(&self) -> bool {
+        #[cfg(feature = "fleet")]
+        if matches!(self, Self::Worker(_)) {
+            return true;
+        }
+        matches!(self, Self::Serve(_) | Self::Loop(_) | Self::Supervise(_))
+    }
+}
+
 /// Act as an agent CLI that misbehaves by script, for tests.
 ///
 /// The script defines what it does: print lines, half lines and floods, ignore signals, leave processes

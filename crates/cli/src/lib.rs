@@ -5,6 +5,7 @@
 
 mod args;
 mod branch;
+mod closed_stdout;
 mod command_line;
 mod commands;
 mod completion;
@@ -100,6 +101,11 @@ fn perform(providers: Providers) -> ExitCode {
         // Help, or the version.
         Err(help) => return exit(exit_code::of_printed(help.print())),
     };
+    if !cli.command.is_service()
+        && let Err(error) = closed_stdout::check()
+    {
+        return exit(Err(error));
+    }
     let machine = match command_line::machine(&cli) {
         Ok(machine) => machine,
         Err(error) => return exit(Err(error)),

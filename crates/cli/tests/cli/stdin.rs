@@ -2,13 +2,13 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
 use teamster_testkit::fake_agent::{Play, Script};
 use teamster_testkit::proc::wait_gone;
 
-use crate::cli::{Claude, LIMIT, Running, ended, recorded, recording, run, teamster};
+use crate::cli::{Claude, LIMIT, Running, TEAMSTER, ended, recorded, recording, run, teamster};
 
 /// Returns the prompt that the agent received.
 fn prompt(claude: &Claude) -> String {
@@ -118,6 +118,30 @@ fn a_full_disk_is_an_error_and_ends_the_agent() {
         assert_eq!(ended.code, Some(1), "{args:?}");
         ended.stderr_has("No space left");
     }
+}
+
+#[test]
+fn closed_stdout_is_an_error_before_the_agent_starts() {
+    let claude = Claude::plays("text", 0);
+    for args in [
+        &["run", "claude", "x"][..],
+        &["run", "claude", "x", "--json"],
+        &["run", "claude", "x", "--detach"],
+        &["attach", "x"],
+        &["doctor"],
+    ] {
+        let mut command = Command::new("/bin/sh");
+        command
+            .args(["-c", "exec \"$0\" \"$@\" >&-", TEAMSTER])
+            .args(args)
+            .env_clear()
+            .env("TEAMSTER_STORE", "off")
+            .env("TEAMSTER_CLAUDE_BIN", claude.path("claude"));
+        let ended = run(&mut command);
+        let error = "error: cannot write the output: stdout is closed; redirect it to a file, or to /dev/null\n";
+        assert_eq!((ended.code, &*ended.stderr), (Some(1), error), "{args:?}");
+    }
+    assert!(!claude.path("report.json").exists());
 }
 
 #[test]
