@@ -132,7 +132,8 @@ impl Fleet {
                 return Err(not_found(&key.run));
             }
             if std::mem::take(&mut may_ask) {
-                let asked = timeout_at(until, self.leader_has_none(&key.record()));
+                let record = key.record();
+                let asked = timeout_at(until, self.leader_has_none(&record));
                 if asked.await.unwrap_or_default() {
                     return Err(not_found(&key.run));
                 }
