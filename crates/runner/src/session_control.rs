@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use teamster_api::{Command, RefusalCode, Reply, TraceContext};
 use teamster_core::sync::lock;
@@ -12,11 +13,16 @@ use teamster_core::{
 };
 use teamster_orchestrator::Budget;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use crate::log_task::Note;
 use crate::server::refused;
 use crate::session_runs::spent;
 use crate::status::StatusBoard;
+
+/// Time for which an interrupt between two turns ends a turn that the agent begins by itself: it may have begun, and the CLI
+/// has printed nothing of it.
+const ABOUT_TO_BEGIN: Duration = Duration::from_secs(5);
 
 /// Prompt for the session's next turn.
 pub(crate) struct Prompt {
@@ -57,6 +63,8 @@ struct State {
     /// Index of the session in use.
     current: usize,
     turn: Option<Turn>,
+    /// Time of the last interrupt between two turns.
+    interrupted_at: Option<Instant>,
     /// A model that was set since the last turn began.
     model: Option<String>,
 }
@@ -127,7 +135,12 @@ impl SessionControl {
             return None;
         }
         let begun = session.unasked()?;
-        state.turn = Some(Turn::new(None));
+        let mut turn = Turn::new(None);
+        let interrupted_at = state.interrupted_at.take();
+        if interrupted_at.is_some_and(|at| at.elapsed() < ABOUT_TO_BEGIN) {
+            turn.interrupted = Some(false);
+        }
+        state.turn = Some(turn);
         Some(begun)
     }
 
@@ -158,10 +171,11 @@ impl SessionControl {
         self.0.sessions[current].clone()
     }
 
-    /// Interrupts the turn. Returns whether there was one.
+    /// Interrupts the turn, or one that the agent is about to begin by itself. Returns whether there was one.
     fn interrupt(&self, stopping: Stopping) -> bool {
         let mut state = self.state();
         let Some(turn) = &mut state.turn else {
+            state.interrupted_at = Some(Instant::now());
             return false;
         };
         turn.interrupted = Some(stopping.is_kill() || turn.interrupted == Some(true));
@@ -314,6 +328,7 @@ impl SessionControl {
                 };
                 return refused(code, spent.to_string());
             }
+            state.interrupted_at = None;
             state.turn = Some(Turn::new(prompt.from.clone()));
         }
         // On an error the session has ended.

@@ -17,6 +17,7 @@ use teamster_runner::{
     DetachedSession, Finished, LogLimits, RequestChannel, RunFolder, Runs, RunsError,
     SessionCandidate, SessionControl, SessionPlan, SessionRuns,
 };
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 /// Session that plays scripted turns and records its calls. A turn without a `done` runs until it is
@@ -26,6 +27,9 @@ pub(crate) struct Scripted {
     provider: &'static str,
     capabilities: SessionCapabilities,
     turns: Arc<Mutex<VecDeque<Vec<AgentEvent>>>>,
+    /// Turns that it begins by itself.
+    unasked: Arc<Mutex<VecDeque<Vec<AgentEvent>>>>,
+    has_unasked: Arc<Notify>,
     calls: Arc<Mutex<Vec<String>>>,
     id: Option<Id>,
     /// The number of events that were read.
@@ -41,6 +45,8 @@ impl Scripted {
             provider,
             capabilities: SessionCapabilities::none(),
             turns: Arc::new(Mutex::new(turns.into_iter().collect())),
+            unasked: Arc::default(),
+            has_unasked: Arc::default(),
             calls: Arc::default(),
             id: None,
             read: Arc::default(),
@@ -58,6 +64,30 @@ impl Scripted {
 
     pub(crate) fn calls(&self) -> Vec<String> {
         self.calls.lock().unwrap().clone()
+    }
+
+    /// Begins a turn by itself.
+    pub(crate) fn begin(&self, turn: Vec<AgentEvent>) {
+        self.unasked.lock().unwrap().push_back(turn);
+        self.has_unasked.notify_one();
+    }
+
+    fn play(&self, events: Vec<AgentEvent>, abort: AbortHandle) -> EventStream {
+        let (stop, read) = (abort.clone(), self.read.clone());
+        let stream = async_stream::stream! {
+            let mut has_end = false;
+            for event in events {
+                has_end = matches!(event, AgentEvent::Done(_));
+                read.fetch_add(1, Ordering::Relaxed);
+                yield event;
+            }
+            if !has_end {
+                stop.aborted().await;
+                let result = RunResult::default().status(RunStatus::Aborted).aborted(true);
+                yield AgentEvent::Done(Done::new(Box::new(result)));
+            }
+        };
+        EventStream::new(stream, abort)
     }
 
     /// Returns the number of events of its turns that were read.
@@ -83,22 +113,7 @@ impl AgentSession for Scripted {
     fn send(&self, turn: Turn) -> EventStream {
         self.record(turn.prompt);
         let events = self.turns.lock().unwrap().pop_front().unwrap();
-        let abort = AbortHandle::new(&turn.cancel);
-        let (stop, read) = (abort.clone(), self.read.clone());
-        let stream = async_stream::stream! {
-            let mut has_end = false;
-            for event in events {
-                has_end = matches!(event, AgentEvent::Done(_));
-                read.fetch_add(1, Ordering::Relaxed);
-                yield event;
-            }
-            if !has_end {
-                stop.aborted().await;
-                let result = RunResult::default().status(RunStatus::Aborted).aborted(true);
-                yield AgentEvent::Done(Done::new(Box::new(result)));
-            }
-        };
-        EventStream::new(stream, abort)
+        self.play(events, AbortHandle::new(&turn.cancel))
     }
 
     fn interrupt(&self) {}
@@ -124,7 +139,12 @@ impl AgentSession for Scripted {
     }
 
     fn unasked(&self) -> Option<EventStream> {
-        None
+        let events = self.unasked.lock().unwrap().pop_front()?;
+        Some(self.play(events, AbortHandle::default()))
+    }
+
+    async fn unasked_ready(&self) {
+        self.has_unasked.notified().await;
     }
 
     async fn close(&self) {

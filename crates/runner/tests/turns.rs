@@ -8,8 +8,12 @@ use teamster_api::{Command, RefusalCode, Reply, TraceContext};
 use teamster_core::{AgentEvent, ErrorKind, PermissionMode, RunStatus, SessionStarted};
 use teamster_orchestrator::{Accepted, RunObserver};
 use teamster_runner::{RunsError, SessionRuns, client};
+use tokio::time::timeout;
 
 use crate::live::{Live, Scripted, answers, fails, send, status, waits};
+
+/// Time limit of waits. Only a failing test waits this long.
+const LIMIT: Duration = Duration::from_mins(1);
 
 fn steer(text: &str) -> Command {
     Command::Steer {
@@ -190,6 +194,23 @@ async fn a_turn_is_steered_and_interrupted_and_the_session_continues() {
     assert_eq!(status(&live.turn("b").await), "completed");
     assert_eq!(agent.calls(), ["a", "[steer hurry]", "b"]);
     assert_eq!(live.end().await.status, RunStatus::Completed);
+}
+
+#[tokio::test]
+async fn interrupt_right_before_an_unasked_turn_ends_it() {
+    let agent = Scripted::new("claude", []);
+    let live = Live::start(&[&agent], |_| {});
+    let interrupted = live.command(Command::Interrupt { kill: false }).await;
+    assert!(interrupted.is_err(), "{interrupted:?}");
+    agent.begin(waits());
+    let first = timeout(LIMIT, live.rest_of_turn(0)).await.unwrap();
+    assert_eq!(status(&first), "aborted");
+    // One interrupt ends one turn.
+    agent.begin(answers("two"));
+    let second = live.until(0, |entry| entry["result"]["text"] == "two");
+    let second = timeout(LIMIT, second).await.unwrap();
+    assert_eq!(status(&second), "completed");
+    live.end().await;
 }
 
 #[tokio::test]
