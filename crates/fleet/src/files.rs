@@ -27,22 +27,14 @@ const AT_ONCE: usize = 8;
 /// Name of a manifest among the parts.
 const MANIFEST: &str = "m";
 
-/// Whose results those of a run are: files outlive records, so an id may have those of an earlier run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Results {
-    /// The number of the run's claim.
-    pub(crate) nonce: Tag,
-    /// They have this number. Those of older programs have none.
-    pub(crate) are_marked: bool,
-}
-
 /// The files of a run that are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Files {
     /// Those that it takes along.
     Uploads,
-    /// Those that it brings back.
-    Results(Results),
+    /// Those that it brings back, with the number of its claim: files outlive records, so an id may have those of an earlier
+    /// run.
+    Results(Tag),
 }
 
 impl Files {
@@ -56,13 +48,10 @@ impl Files {
 
     /// Returns whether a manifest with this header is that of one of them.
     fn have(self, headers: &HeaderMap) -> bool {
-        let Self::Results(results) = self else {
+        let Self::Results(nonce) = self else {
             return true;
         };
-        match headers.get(CLAIM) {
-            Some(claim) => claim.as_str() == results.nonce.to_string(),
-            None => !results.are_marked,
-        }
+        (headers.get(CLAIM)).is_some_and(|claim| claim.as_str() == nonce.to_string())
     }
 
     /// The place of a file's parts.
@@ -204,8 +193,8 @@ impl Fleet {
     ) -> Result<(), ServiceError> {
         let json = serde_json::to_vec(manifest).map_err(|error| internal(&error))?;
         let mut message = PublishMessage::build().payload(json.into());
-        if let Files::Results(results) = files {
-            message = message.header(CLAIM, &*results.nonce.to_string());
+        if let Files::Results(nonce) = files {
+            message = message.header(CLAIM, &*nonce.to_string());
         }
         self.keep(&format!("{location}.{MANIFEST}"), message).await
     }

@@ -18,7 +18,6 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::Fleet;
-use crate::files::Files;
 use crate::frame::{Frame, Frames};
 use crate::messages::Messages;
 use crate::names::{LOG, RUNS, RunKey};
@@ -118,10 +117,10 @@ fn kept(
         let mut from = from;
         loop {
             let record = patiently(|| fleet.find(&key)).await?.1;
-            let Some(results) = record.results().filter(|_| record.has_whole_log()) else {
+            let Some(files) = record.results().filter(|_| record.has_whole_log()) else {
                 return;
             };
-            let mut lines = fleet.whole_log(&key, Files::Results(results));
+            let mut lines = fleet.whole_log(&key, files);
             loop {
                 match next(&mut lines).await {
                     Some(Ok(line)) if line.seq() < from => {}

@@ -26,8 +26,8 @@ pub(crate) struct Heading {
     pub(crate) head: Head,
     /// The subject of the run's hints.
     pub(crate) queue: String,
-    /// Time at which the run was submitted, in milliseconds since the Unix epoch. Older programs do not write it.
-    pub(crate) queued: Option<u64>,
+    /// Time at which the run was submitted, in milliseconds since the Unix epoch.
+    pub(crate) queued: u64,
     pub(crate) settled: bool,
 }
 
@@ -48,7 +48,7 @@ impl Heading {
         Some(Self {
             head: Head { state, claim },
             queue: text("Tm-Queue").filter(is_queue)?.to_owned(),
-            queued: text("Tm-Queued").and_then(|time| time.parse().ok()),
+            queued: text("Tm-Queued")?.parse().ok()?,
             settled: text("Tm-Settled").is_some(),
         })
     }
@@ -167,23 +167,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_header_of_an_older_program_is_read_without_the_time() {
-        let key = RunKey::new("ann", "r");
-        let mut headers = HeaderMap::new();
-        headers.insert("Tm-State", "queued");
-        headers.insert("Tm-Queue", "tm.work.default.claude.n");
-        let queued = |headers: &HeaderMap| Heading::read(&key, headers).map(|read| read.queued);
-        assert_eq!(queued(&headers), Some(None));
-        headers.insert("Tm-Queued", "17");
-        assert_eq!(queued(&headers), Some(Some(17)));
-    }
-
-    #[test]
     fn a_record_names_a_queue_and_no_other_subject() {
         let queue = |subject: &str| {
             let mut headers = HeaderMap::new();
             headers.insert("Tm-State", "queued");
             headers.insert("Tm-Queue", subject);
+            headers.insert("Tm-Queued", "17");
             let key = RunKey::new("ann", "r.1");
             Heading::read(&key, &headers).map(|heading| (heading.location(), heading.queue))
         };

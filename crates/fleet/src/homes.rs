@@ -28,8 +28,8 @@ pub(crate) struct ConversationKey(String);
 struct Entry {
     version: u32,
     worker: String,
-    /// The random number of that worker's state directory; `None` of an older program.
-    machine: Option<Tag>,
+    /// The random number of that worker's state directory.
+    machine: Tag,
     run: String,
     /// Where a session began on the worker's machine. The key of a conversation has none.
     directory: Option<PathBuf>,
@@ -116,7 +116,7 @@ impl Fleet {
                 directory,
             } = entry;
             found.seen.home = Some(Home { worker, run });
-            (found.machine, found.directory) = (machine, directory);
+            (found.machine, found.directory) = (Some(machine), directory);
         }
         Ok(found)
     }
@@ -133,7 +133,7 @@ impl Fleet {
         let entry = Entry {
             version: 1,
             worker: home.worker,
-            machine: Some(machine),
+            machine,
             run: home.run,
             directory,
         };

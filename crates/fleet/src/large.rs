@@ -43,26 +43,12 @@ pub(crate) fn is_internal(name: &str) -> bool {
 /// The file of a description, among those of its run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SpecFile {
-    /// The run that has it among its files, of the same owner. Workers of older versions need it, and name another one than
-    /// the record's for a resubmitted run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    run: Option<String>,
     pub(crate) sha256: String,
 }
 
-impl SpecFile {
-    /// Returns the same file of another run.
-    pub(crate) fn of(self, run: &str) -> Self {
-        Self {
-            run: Some(run.to_owned()),
-            ..self
-        }
-    }
-}
-
 impl Record {
-    /// Leaves a large description out. Returns it, for the file of this run that has it.
-    pub(crate) fn split(&mut self, run: &str) -> Result<Option<Vec<u8>>, ServiceError> {
+    /// Leaves a large description out. Returns it, for the file of the run that has it.
+    pub(crate) fn split(&mut self) -> Result<Option<Vec<u8>>, ServiceError> {
         let json = serde_json::to_vec(&self.spec).unwrap_or_default();
         if json.len() <= IN_RECORD {
             return Ok(None);
@@ -76,7 +62,6 @@ impl Record {
         }
         self.version = IN_FILE;
         self.spec_file = Some(SpecFile {
-            run: Some(run.to_owned()),
             sha256: digest(&json),
         });
         shorten(&mut self.spec);
@@ -156,8 +141,7 @@ impl Fleet {
 
     async fn spec_json(&self, key: &RunKey, file: &SpecFile) -> Result<Vec<u8>, ServiceError> {
         let name = format!("{SPEC}-{}", file.sha256);
-        let holder = RunKey::new(&key.owner, file.run.as_deref().unwrap_or(&key.run));
-        let json = self.get_file(&holder, Files::Uploads, &name, LARGEST);
+        let json = self.get_file(key, Files::Uploads, &name, LARGEST);
         let json = json.await?.filter(|json| digest(json) == file.sha256);
         json.ok_or_else(|| {
             let message = format!(
@@ -326,16 +310,15 @@ mod tests {
     #[test]
     fn a_large_description_is_left_out_of_its_record() {
         let small = Spec::from(RunSpec::new("claude", "x".repeat(600 * 1024)));
-        assert_eq!(Record::new("default", &small).split("r").unwrap(), None);
+        assert_eq!(Record::new("default", &small).split().unwrap(), None);
         let mut large = RunSpec::new("claude", "x".repeat(800 * 1024));
         large.model = Some("opus".to_owned());
         large.images = vec![teamster_core::Image::bytes("image/png", vec![7; 1000])];
         let large = Spec::from(large);
         let mut record = Record::new("default", &large);
-        let json = record.split("r").unwrap().unwrap();
+        let json = record.split().unwrap().unwrap();
         assert!(record.has_description(&large) && !record.has_description(&small));
         assert_eq!(serde_json::from_slice::<Spec>(&json).unwrap(), large);
-        // Older workers leave it to others.
         assert_eq!(record.version, IN_FILE);
         assert!(serde_json::to_vec(&record).unwrap().len() < 4096);
         let Spec::Run(shown) = record.spec().unwrap() else {
@@ -344,17 +327,11 @@ mod tests {
         assert_eq!(shown.model.as_deref(), Some("opus"));
         assert!(shown.prompt.len() < 1100 && shown.images.is_empty());
         let huge = Spec::from(RunSpec::new("claude", "x".repeat(LARGEST)));
-        let refused = Record::new("default", &huge).split("r").unwrap_err();
+        let refused = Record::new("default", &huge).split().unwrap_err();
         assert_eq!(refused.code, Some(ProblemCode::BodyTooLarge));
-        // Older workers find the file by its run.
-        let json = serde_json::to_value(&record).unwrap();
-        assert_eq!(json["specFile"]["run"], "r");
-        // Of an older version, a resubmitted run has it below the first one.
-        let again = record.again("r~2");
-        let mut older = again.clone();
-        older.spec_file = record.spec_file.clone();
-        assert!(again.is_same(&older) && again.spec_file != older.spec_file);
-        let mut other = older;
+        let again = record.again();
+        let mut other = again.clone();
+        assert!(again.is_same(&record));
         other.spec_file.as_mut().unwrap().sha256 = "0".repeat(64);
         assert!(!again.is_same(&other));
     }

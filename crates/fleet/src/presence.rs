@@ -41,8 +41,8 @@ pub struct PresentWorker {
     pub worker: String,
     /// Its process.
     pub instance: Tag,
-    /// Random number of its state directory; `None` of an older program.
-    pub machine: Option<Tag>,
+    /// Random number of its state directory.
+    pub machine: Tag,
     /// Pools from which it takes runs.
     pub pools: Vec<String>,
     /// The agents that its program knows.
@@ -52,23 +52,15 @@ pub struct PresentWorker {
     /// Number of runs that it carries out.
     pub running: usize,
     /// It takes no new runs, and ends with those that it has.
-    #[serde(default)]
     pub drains: bool,
     /// Version of its program.
     pub version: String,
     /// The permission modes that it allows.
-    #[serde(default)]
     pub permissions: Vec<PermissionMode>,
     /// The version of descriptions that it knows.
-    #[serde(default = "first_version")]
     pub spec_version: u32,
     /// How far its clock is ahead of the server's, in milliseconds, if that is more than 5 s.
     pub clock_ms: Option<i64>,
-}
-
-/// The version of descriptions of a worker that does not report it.
-fn first_version() -> u32 {
-    1
 }
 
 /// A run that a worker has refused.
@@ -160,7 +152,7 @@ impl Fleet {
             }
             Some(last) => {
                 let present = serde_json::from_slice::<PresentWorker>(&last.payload).ok();
-                let reports = present.and_then(|present| present.machine);
+                let reports = present.map(|present| present.machine);
                 // Another machine has taken the name: it has nothing of the runs of the earlier one.
                 match (machine, reports) {
                     (Some(wanted), Some(found)) if wanted != found => Reports::NotSince(None),

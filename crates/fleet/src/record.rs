@@ -11,7 +11,7 @@ use teamster_api::{
 };
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
 
-use crate::files::Results;
+use crate::files::Files;
 use crate::follow::End;
 use crate::large::SpecFile;
 use crate::names::{RunKey, host, work};
@@ -33,11 +33,8 @@ pub(crate) struct Record {
     pub(crate) claim: Option<Claim>,
     /// The worker that has claimed the run.
     pub(crate) worker: Option<String>,
-    /// The random number of that worker's state directory; `None` of an older program.
+    /// The random number of that worker's state directory.
     pub(crate) worker_machine: Option<Tag>,
-    /// The results of this worker have the number of its claim. Those of older programs have none.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) marks_results: bool,
     /// The longest time that this worker allows, in milliseconds.
     pub(crate) max_time_ms: Option<u64>,
     /// Where the agent works on this worker's machine, if the run does not name it: where its session began.
@@ -61,7 +58,7 @@ pub(crate) struct Record {
     /// What is shown of an ended run.
     pub(crate) summary: Option<Box<RunSummary>>,
     pub(crate) result: Option<Box<RunResult>>,
-    /// What the end of the log has beside the result; `None` of an older program, and of a run that was not started.
+    /// What the end of the log has beside the result; `None` of a run that was not started.
     pub(crate) end: Option<End>,
     /// Of a run that was given up, nothing is left to do.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -173,13 +170,9 @@ impl Record {
         }
     }
 
-    /// Returns whose results are those of the run; `None` if no machine has claimed it.
-    pub(crate) fn results(&self) -> Option<Results> {
-        let nonce = self.claim?.nonce;
-        Some(Results {
-            nonce,
-            are_marked: self.marks_results,
-        })
+    /// Returns the results of the run; `None` if no machine has claimed it.
+    pub(crate) fn results(&self) -> Option<Files> {
+        Some(Files::Results(self.claim?.nonce))
     }
 
     /// Adds what is shown of an ended run.
@@ -207,19 +200,13 @@ impl Record {
 
     /// Returns whether the run was submitted as the other one, which is new.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        let digest = |record: &Self| {
-            let file = record.spec_file.as_ref();
-            file.map(|file| file.sha256.clone())
-        };
-        // Another version may have the same description in the file of another run.
-        self.pool == other.pool && self.spec == other.spec && digest(self) == digest(other)
+        self.pool == other.pool && self.spec == other.spec && self.spec_file == other.spec_file
     }
 
-    /// Returns the record of another run with this id and the same description, which is about to be submitted.
-    pub(crate) fn again(&self, run: &str) -> Self {
-        let spec_file = self.spec_file.clone();
+    /// Returns the record of another run with the same description, which is about to be submitted.
+    pub(crate) fn again(&self) -> Self {
         Self {
-            spec_file: spec_file.map(|file| file.of(run)),
+            spec_file: self.spec_file.clone(),
             version: self.version,
             machine: self.machine.clone(),
             pool: self.pool.clone(),
@@ -405,7 +392,7 @@ mod tests {
         let claimed = read.changed(Change::give_up(started()).unwrap(), 7);
         assert_eq!(serde_json::to_value(claimed).unwrap()["later"], newer);
         // A resubmitted run is another one.
-        let again = serde_json::to_value(read.again("r~2")).unwrap();
+        let again = serde_json::to_value(read.again()).unwrap();
         assert_eq!(again.get("later"), None);
     }
 

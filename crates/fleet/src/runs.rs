@@ -138,7 +138,7 @@ impl FleetRuns {
             Some(_) => return Err(exists(run)),
             None => record.machine = self.check_spec(&spec).await?,
         }
-        if let Some(json) = record.split(&key.run)? {
+        if let Some(json) = record.split()? {
             self.fleet.put_spec(&key, &json).await?;
         }
         self.fleet.submit(&key, &record, Full::Refuses).await

@@ -7,10 +7,7 @@ use async_nats::jetstream::{ErrorCode, stream};
 use teamster_api::{ProblemCode, ServiceError};
 use tokio::time::{Instant, sleep};
 
-use crate::headings::{ALL, Headings};
 use crate::layout::{self, FleetLimits, differences, streams};
-use crate::names::HOST_SUBJECTS;
-use crate::protocol::State;
 use crate::records::PAUSE;
 use crate::{Fleet, names};
 
@@ -46,26 +43,9 @@ impl Fleet {
             }
             existing.push(found);
         }
-        let had_records = existing
-            .iter()
-            .zip(&wanted)
-            .any(|(found, stream)| found.is_some() && stream.name == names::RUNS);
         for (stream, found) in wanted.iter().zip(existing) {
-            let mut is_there = found.is_some();
-            if found.is_some_and(|found| found.config.retention != stream.retention) {
-                // The server does not change it. Only hints are in such a stream, which the records tell as well.
-                loop {
-                    match self.remove(&stream.name).await {
-                        Err(error) if error.retryable && Instant::now() < until => {
-                            sleep(PAUSE).await;
-                        }
-                        removed => break removed?,
-                    }
-                }
-                is_there = false;
-            }
             loop {
-                match self.make(stream, is_there).await {
+                match self.make(stream, found.is_some()).await {
                     Err(error) if error.retryable && Instant::now() < until => sleep(PAUSE).await,
                     made => break made?,
                 }
@@ -87,57 +67,7 @@ impl Fleet {
                 }
             }
         }
-        if had_records {
-            self.hint_machines(until).await?;
-        }
         Ok(())
-    }
-
-    /// Publishes the hints of all queued runs that wait for one machine. One that is there is replaced.
-    async fn hint_machines(&self, until: Instant) -> Result<(), ServiceError> {
-        let headings = Headings::read(self, ALL).await?;
-        let waiting = headings.live().filter(|(_, _, heading)| {
-            heading.head.state == State::Queued && heading.queue.starts_with(HOST_SUBJECTS)
-        });
-        let waiting = waiting.map(|(key, _, heading)| (key.clone(), heading.queue.clone()));
-        let waiting: Vec<_> = waiting.collect();
-        drop(headings);
-        for (key, queue) in waiting {
-            loop {
-                match self.hint(&queue, &key).await {
-                    Ok(true) => break,
-                    // Workers publish the others when there is room.
-                    Err(error) if error.code == Some(ProblemCode::OverQuota) => return Ok(()),
-                    Err(error) => return Err(error),
-                    Ok(false) if Instant::now() > until => {
-                        return Err(
-                            self.failed(&queue, "the hint of a run was not stored: run this again")
-                        );
-                    }
-                    Ok(false) => sleep(PAUSE).await,
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes a stream, which need not be there.
-    async fn remove(&self, name: &str) -> Result<(), ServiceError> {
-        let subject = format!("STREAM.DELETE.{name}");
-        let removed = self
-            .unless_refused(&subject, self.jetstream.delete_stream(name))
-            .await?;
-        match removed {
-            Err(error) => match error.kind() {
-                GetStreamErrorKind::JetStream(error)
-                    if error.error_code() == ErrorCode::STREAM_NOT_FOUND =>
-                {
-                    Ok(())
-                }
-                _ => Err(self.failed(&subject, error)),
-            },
-            Ok(_) => Ok(()),
-        }
     }
 
     /// Refuses streams of another layout than that of this version, with [`ProblemCode::Unsupported`] and what to do
@@ -268,11 +198,8 @@ pub(crate) fn refuse_foreign(
     let name = &found.name;
     let message = match layout::version(found) {
         Some(version) if version > layout::VERSION => newer(name, version),
-        // Except of hints, which the records tell as well, a stream is not made again.
-        Some(version)
-            if version < layout::VERSION
-                && (found.retention == wanted.retention || name == names::HOST) =>
-        {
+        // The server does not change how a stream keeps messages.
+        Some(version) if version < layout::VERSION && found.retention == wanted.retention => {
             return Ok(());
         }
         _ => {
@@ -302,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_an_older_layout_only_the_stream_of_hints_is_made_again() {
+    fn older_layout_is_accepted_unless_it_keeps_messages_otherwise() {
         for wanted in streams(&FleetLimits::default(), 1) {
             let mut found = wanted.clone();
             let older = (layout::VERSION - 1).to_string();
@@ -311,8 +238,10 @@ mod tests {
             found.retention = RetentionPolicy::Interest;
             let refused = refuse_foreign(&found, &wanted).err();
             let message = refused.map(|refused| refused.message).unwrap_or_default();
-            let is_refused = message.contains("retention is Interest instead of");
-            assert_eq!(is_refused, found.name != names::HOST, "{message}");
+            assert!(
+                message.contains("retention is Interest instead of"),
+                "{message}"
+            );
         }
     }
 }

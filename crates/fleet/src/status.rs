@@ -91,7 +91,7 @@ impl Counts {
             if heading.head.state == State::Queued {
                 let (waiting, oldest) = counts.queues.entry(heading.location()).or_default();
                 *waiting += 1;
-                *oldest = [*oldest, heading.queued].into_iter().flatten().min();
+                *oldest = Some(oldest.map_or(heading.queued, |oldest| oldest.min(heading.queued)));
             }
         }
         headings.over().for_each(|state| counts.add(state));

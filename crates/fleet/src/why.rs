@@ -169,7 +169,8 @@ mod tests {
         let json = serde_json::json!({
             "worker": name, "instance": "0".repeat(32), "pools": ["default"],
             "agents": [{ "id": "claude", "ready": true, "login": "m" }],
-            "slots": 1, "running": 0, "version": "1",
+            "machine": "0".repeat(32), "slots": 1, "running": 0, "drains": false, "version": "1",
+            "permissions": [], "specVersion": 1,
         });
         serde_json::from_value(json).unwrap()
     }

@@ -134,7 +134,7 @@ impl Fleet {
                 self.copy_spec(key, &again, file).await?;
             }
         }
-        let accepted = self.submit(&again, &record.again(&again.run), full).await?;
+        let accepted = self.submit(&again, &record.again(), full).await?;
         Ok(Rerun {
             run_id: again.run,
             accepted,

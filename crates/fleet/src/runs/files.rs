@@ -7,7 +7,6 @@ use teamster_api::{
 use tokio::time::{Instant, sleep};
 
 use super::FleetRuns;
-use crate::files::Files;
 use crate::follow::SETTLES;
 use crate::large::is_internal;
 use crate::names::RunKey;
@@ -37,10 +36,7 @@ impl FleetRuns {
             return Ok(*diff);
         }
         let json = match record.results() {
-            Some(results) => {
-                let files = Files::Results(results);
-                self.fleet.get_file(&key, files, DIFF, LARGEST).await?
-            }
+            Some(files) => self.fleet.get_file(&key, files, DIFF, LARGEST).await?,
             None => None,
         };
         let Some(json) = json else {
@@ -53,11 +49,10 @@ impl FleetRuns {
 
     pub(super) async fn files_of(&self, run: &str) -> Result<FileList, ServiceError> {
         let key = self.key(run);
-        let Some(results) = self.ended(&key).await?.results() else {
+        let Some(files) = self.ended(&key).await?.results() else {
             return Ok(FileList::new(Vec::new()));
         };
-        let files = self.fleet.manifests(&key, Files::Results(results)).await?;
-        let files = files.into_iter();
+        let files = self.fleet.manifests(&key, files).await?.into_iter();
         let files = files.map(|file| RunFile::new(file.name, Some(file.bytes)));
         Ok(FileList::new(files.collect()))
     }
@@ -70,8 +65,7 @@ impl FleetRuns {
         let key = self.key(run);
         let record = self.ended(&key).await?;
         let manifest = match record.results() {
-            Some(results) => {
-                let files = Files::Results(results);
+            Some(files) => {
                 let file = self.fleet.file_at(&key, files, name).await?;
                 file.map(|(_, manifest)| manifest)
             }

@@ -4,7 +4,7 @@ use teamster_api::{BUNDLE, DiffQuery, PATCH, ProblemCode, ServiceError};
 
 use super::Shared;
 use super::outside::Outside;
-use crate::files::{FileWriter, Files, Results};
+use crate::files::{FileWriter, Files};
 use crate::large::{LOG, Packer};
 use crate::names::RunKey;
 use crate::protocol::Tag;
@@ -38,10 +38,7 @@ async fn bring_uploads(shared: &Shared, key: &RunKey) -> Result<(), ServiceError
 /// Brings the changes and the files of an ended run to the fleet, before its end is known there. Those are skipped that an
 /// earlier process of the worker has brought for this claim: an ended run changes no more, and the room for them may be gone.
 pub(super) async fn results(shared: &Shared, key: &RunKey, nonce: Tag) -> Result<(), ServiceError> {
-    let files = Files::Results(Results {
-        nonce,
-        are_marked: true,
-    });
+    let files = Files::Results(nonce);
     let run = &key.local();
     if !is_there(shared, key, files, DIFF).await? {
         match shared.runs.diff(run, DiffQuery::default()).await {

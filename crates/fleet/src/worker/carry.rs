@@ -294,7 +294,6 @@ impl Carry {
             Step::Claim => {
                 new.worker = Some(self.shared.config.name.clone());
                 new.worker_machine = Some(self.shared.machine_tag);
-                new.marks_results = true;
                 let decided = self.decide();
                 (new.directory, new.max_time_ms) = (decided.directory, decided.max_time_ms);
             }

@@ -58,7 +58,7 @@ impl Control {
                 let found = shared.fleet.read(&key).await.ok()?;
                 let record = found.record?;
                 // Another machine may have had the name.
-                let is_here = (record.worker_machine).is_none_or(|it| it == shared.machine_tag);
+                let is_here = record.worker_machine == Some(shared.machine_tag);
                 (record.worker? == shared.config.name && is_here).then_some(key)
             })
         })

@@ -205,7 +205,7 @@ async fn look(
             let workers = fleet.workers().await?;
             workers
                 .iter()
-                .all(|present| present.worker != home.worker || is_other(present.machine))
+                .all(|present| present.worker != home.worker || is_other(Some(present.machine)))
         }
         _ => false,
     };

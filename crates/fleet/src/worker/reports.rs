@@ -113,7 +113,7 @@ impl Shared {
         let present = PresentWorker {
             worker: self.config.name.clone(),
             instance: self.instance,
-            machine: Some(self.machine_tag),
+            machine: self.machine_tag,
             pools: self.config.policy.pools.clone(),
             agents: lock(&self.agents).clone(),
             slots: self.config.policy.slots,
@@ -156,7 +156,7 @@ impl Shared {
             return Ok(0);
         };
         let present: Option<PresentWorker> = serde_json::from_slice(&last.payload).ok();
-        let machine = present.and_then(|present| present.machine);
+        let machine = present.map(|present| present.machine);
         if machine.is_some_and(|machine| machine != self.machine_tag) {
             let message = format!(
                 "another machine, or another state directory, is the worker {}: give this one another name; if the other \

@@ -179,7 +179,7 @@ fn a_worker_whose_name_was_taken_while_it_was_away_ends() {
         // As that of another machine, after its own report has passed.
         let jetstream = jetstream(&server).await;
         let mut present = fleet.workers().await.unwrap().remove(0);
-        present.machine = Some("1".repeat(32).parse().unwrap());
+        present.machine = "1".repeat(32).parse().unwrap();
         let json = serde_json::to_vec(&present).unwrap();
         let report = jetstream.publish("$KV.tm_workers.=here.w1", json.into());
         report.await.unwrap().await.unwrap();

@@ -45,6 +45,7 @@ pub(crate) async fn store_ended(context: &Context, runs: u64) {
         let mut headers = HeaderMap::new();
         headers.insert("Tm-State", "ended");
         headers.insert("Tm-Queue", "tm.work.default.claude.n");
+        headers.insert("Tm-Queued", "1");
         let subject = format!("$KV.tm_runs.bob.r{number}");
         let sent = context.publish_with_headers(subject, headers, "{}".into());
         stored.push(sent.await.unwrap());
@@ -111,6 +112,7 @@ async fn submit_without_hint(context: &Context) -> &'static str {
     let mut headers = HeaderMap::new();
     headers.insert("Tm-State", "queued");
     headers.insert("Tm-Queue", "tm.work.default.claude.n");
+    headers.insert("Tm-Queued", "1");
     let subject = "$KV.tm_runs.ann.stuck";
     let sent = context.publish_with_headers(subject, headers, json.to_string().into());
     sent.await.unwrap().await.unwrap();

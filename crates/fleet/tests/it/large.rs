@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::HeaderMap;
-use async_nats::jetstream::Context;
 use async_nats::jetstream::message::StreamMessage;
 use teamster_api::{LogLine, Placement, ProblemCode, RunHandle, RunService, RunSpec};
 use teamster_core::{Image, RunStatus, Stopping};
@@ -34,38 +33,6 @@ while IFS= read -r line; do
 done
 "#;
 
-/// Resubmits a run as an older program does: the file of the description stays with the first one. Returns its id.
-async fn resubmit(jetstream: &Context, run: &str) -> String {
-    let records = jetstream.get_stream("KV_tm_runs").await.unwrap();
-    let record = format!("$KV.tm_runs.ann.{run}");
-    let last = records.direct_get_last_for_subject(record).await.unwrap();
-    let mut json: serde_json::Value = serde_json::from_slice(&last.payload).unwrap();
-    assert_eq!(json["specFile"]["run"], run);
-    json["state"] = "queued".into();
-    json["times"] = serde_json::json!({ "queued": 1 });
-    for field in [
-        "claim",
-        "worker",
-        "maxTimeMs",
-        "directory",
-        "summary",
-        "result",
-        "end",
-    ] {
-        json.as_object_mut().unwrap().remove(field);
-    }
-    let mut headers = HeaderMap::new();
-    headers.insert("Tm-State", "queued");
-    headers.insert("Tm-Queue", "tm.work.default.claude.n");
-    let again = format!("$KV.tm_runs.ann.{run}=7E2");
-    let sent = jetstream.publish_with_headers(again, headers, json.to_string().into());
-    sent.await.unwrap().await.unwrap();
-    let hint = format!("ann.{run}=7E2");
-    let sent = jetstream.publish("tm.work.default.claude.n", hint.into());
-    sent.await.unwrap().await.unwrap();
-    format!("{run}~2")
-}
-
 #[test]
 fn large_description_arrives_and_its_log_outlives_the_copy() {
     let server = server_or_skip!();
@@ -92,10 +59,6 @@ fn large_description_arrives_and_its_log_outlives_the_copy() {
         assert!(service.files("run").await.unwrap().files.is_empty());
         let copy = read(&run).await;
         let jetstream = jetstream(&server).await;
-        let resubmitted = resubmit(&jetstream, "run").await;
-        let resubmitted = RunHandle::new(service.clone(), resubmitted);
-        let second = timeout(LIMIT, resubmitted.result()).await.unwrap().unwrap();
-        assert_eq!(second.text, result.text);
         let logs = jetstream.get_stream("TM_LOG").await.unwrap();
         logs.purge().await.unwrap();
         assert_eq!(read(&run).await, copy);

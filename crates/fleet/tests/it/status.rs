@@ -34,14 +34,13 @@ fn status_that_is_read_again_costs_no_message_for_each_record() {
         let subject = |run: &str| format!("$KV.tm_runs.bob.{run}");
         let deleted = [("KV-Operation", "PURGE")];
         put(&context, &subject("r0"), &deleted, &json!(null)).await;
-        let ended = [("Tm-State", "ended"), ("Tm-Queue", "tm.work.gpu.claude.n")];
-        put(&context, &subject("r1"), &ended, &json!("not read")).await;
-        let headers = [
-            ("Tm-State", "queued"),
-            ("Tm-Queue", "tm.work.gpu.claude.n"),
-            ("Tm-Queued", "1"),
-        ];
-        put(&context, &subject("new"), &headers, &json!("not read")).await;
+        let put_state = async |run: &str, state: &str| {
+            let queue = "tm.work.gpu.claude.n";
+            let headers = [("Tm-State", state), ("Tm-Queue", queue), ("Tm-Queued", "1")];
+            put(&context, &subject(run), &headers, &json!("not read")).await;
+        };
+        put_state("r1", "ended").await;
+        put_state("new", "queued").await;
         let until = async |is_known: &dyn Fn(&FleetStatus) -> bool| {
             let look = async {
                 loop {
@@ -61,14 +60,10 @@ fn status_that_is_read_again_costs_no_message_for_each_record() {
         let once = fleet.status().await.unwrap();
         assert_eq!((once.runs, once.queues.len()), (status.runs, 1));
         // It starts to work, and another program has ended it.
-        let headers = [
-            ("Tm-State", "started"),
-            ("Tm-Queue", "tm.work.gpu.claude.n"),
-        ];
-        put(&context, &subject("new"), &headers, &json!("not read")).await;
+        put_state("new", "started").await;
         let status = until(&|status| status.queues.is_empty()).await;
         assert_eq!(status.runs["started"], 1);
-        put(&context, &subject("new"), &ended, &json!("not read")).await;
+        put_state("new", "ended").await;
         let status = until(&|status| !status.runs.contains_key("started")).await;
         assert_eq!(status.runs["ended"] as u64, ENDED);
     });

@@ -160,7 +160,8 @@ fn busy(worker: &str) -> serde_json::Value {
     json!({
         "worker": worker, "instance": "0".repeat(32), "pools": ["default"],
         "agents": [{ "id": "claude", "ready": true }],
-        "slots": 1, "running": 1, "version": "1",
+        "machine": "0".repeat(32), "slots": 1, "running": 1, "drains": false, "version": "1",
+        "permissions": [], "specVersion": 1,
     })
 }
 
