@@ -61,6 +61,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::Value;
 use teamster::{AgentEvent, RunResult};
 use teamster_api::RunLogEntry;
 use teamster_testkit::fake_agent::{Play, Report, Script, Step};
@@ -154,6 +155,11 @@ impl Claude {
         Self::new(&Script::new().play(recording(scenario)).exit(code))
     }
 
+    /// Creates an agent that prints some text and then is silent forever.
+    fn silent() -> Self {
+        Self::new(&Script::new().play(recording("text").last(6)).forever())
+    }
+
     /// Replaces the program by a shell script.
     fn program(&self, script: &str) {
         program(&self.path("claude"), script);
@@ -210,6 +216,12 @@ fn entries(stdout: &str) -> Vec<RunLogEntry> {
         .collect()
 }
 
+/// Returns the run's id in the first entry of the output of `--json`.
+fn run_id(stdout: &str) -> String {
+    let first: Value = serde_json::from_str(stdout.lines().next().unwrap()).unwrap();
+    first["runId"].as_str().unwrap().to_owned()
+}
+
 /// Returns the agents' events of the output of `--json`.
 fn events(stdout: &str) -> Vec<AgentEvent> {
     let of_agent = |entry| match entry {
@@ -255,6 +267,17 @@ impl Running {
         let mut line = String::new();
         self.stdout.as_mut().unwrap().read_line(&mut line).unwrap();
         line
+    }
+
+    /// Reads the lines of stdout up to one with this text.
+    fn until(&mut self, text: &str) -> String {
+        let mut read = self.line();
+        while !read.contains(text) {
+            let line = self.line();
+            assert!(!line.is_empty(), "no {text:?}: {read}");
+            read += &line;
+        }
+        read
     }
 
     fn close_stdout(&mut self) {

@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
+use ring::error::Unspecified;
 use teamster_process::{FileMode, create_file, make_private_folder};
 
 /// Creates a file of mode 0600 with this content, unless a file of its name exists. A missing folder is created.
@@ -13,6 +14,11 @@ pub(crate) fn make_once(path: &Path, content: &str) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         made => made,
     }
+}
+
+/// Returns the error of a secret that the system's random numbers were missing for.
+pub(crate) fn no_random(_: Unspecified) -> io::Error {
+    io::Error::other("the system's random number generator failed")
 }
 
 /// Returns the folder of a file. A bare name is one in the current folder.

@@ -34,7 +34,7 @@ pub(crate) fn trace_of(headers: &HeaderMap, config: &ServerConfig) -> Option<Tra
 
 /// Adds the place of a request in a trace to the variables of its run or session. A place that the body has comes first: the
 /// state of another one is not its own.
-pub(crate) fn take_trace(spec: &mut Spec, headers: &HeaderMap, config: &ServerConfig) {
+fn take_trace(spec: &mut Spec, headers: &HeaderMap, config: &ServerConfig) {
     let trusted = either!(spec, spec => &mut spec.trusted);
     if !trusted.env.contains_key(TraceContext::PARENT)
         && let Some(trace) = trace_of(headers, config)
@@ -49,16 +49,18 @@ fn allows(config: &ServerConfig, name: &str) -> bool {
     allowed.any(|allowed| allowed == "*" || allowed == name)
 }
 
-/// Checks the body of a run or session before it is started, and the rights of its caller.
-pub(crate) async fn check_start(
-    spec: &Spec,
+/// Checks the body of a run or session before it is started, and the rights of its caller. Returns it with the place of the
+/// request in a trace.
+pub(crate) async fn checked(
+    mut spec: Spec,
+    headers: &HeaderMap,
     config: &ServerConfig,
     caller: &Caller,
-) -> Result<(), ApiError> {
-    rights::check(spec, config, caller)?;
-    either!(spec, spec => spec.check()).map_err(ServiceError::from)?;
-    let (location, is_long) = either!(spec, spec => (spec.location(), spec.workspace.is_some()));
-    let (callback, trusted) = either!(spec, spec => (spec.callback.as_deref(), &spec.trusted));
+) -> Result<Spec, ApiError> {
+    rights::check(&spec, config, caller)?;
+    either!(&spec, spec => spec.check()).map_err(ServiceError::from)?;
+    let (location, is_long) = either!(&spec, spec => (spec.location(), spec.workspace.is_some()));
+    let (callback, trusted) = either!(&spec, spec => (spec.callback.as_deref(), &spec.trusted));
     let invalid = |detail: String| Err(ApiError::new(ProblemCode::InvalidParams, detail));
     if let Some(problem) = refused(trusted, config) {
         return invalid(problem);
@@ -83,7 +85,8 @@ pub(crate) async fn check_start(
     {
         return invalid(format!("callback: {error}"));
     }
-    Ok(())
+    take_trace(&mut spec, headers, config);
+    Ok(spec)
 }
 
 /// Returns why the part that no stranger may choose is refused, if it is. What the server's owner allows is let through.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use teamster_core::time::epoch_ms;
 use teamster_process::{FileMode, make_private_folder, open_regular_file, replace_file};
 
-use crate::private_file::{folder_of, make_once};
+use crate::private_file::{folder_of, make_once, no_random};
 
 /// The file of the tokens with scopes.
 const FILE: &str = "tokens.json";
@@ -371,8 +371,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 fn random() -> io::Result<String> {
     let mut bytes = [0; BYTES];
-    let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|_| io::Error::other("the system's random number generator failed"))?;
+    SystemRandom::new().fill(&mut bytes).map_err(no_random)?;
     Ok(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(bytes)))
 }
 

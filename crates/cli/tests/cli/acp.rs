@@ -3,49 +3,22 @@
 mod taken;
 
 use std::fs;
-use std::ops::{Deref, DerefMut};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::{Value, json};
 use teamster_testkit::proc::wait_gone;
 
 use crate::cli::chat::Agent;
 use crate::cli::json_rpc::Peer;
-use crate::cli::{LIMIT, run, teamster};
+use crate::cli::{LIMIT, run};
 
 /// An editor and its connection.
-pub(crate) struct Editor(Peer);
-
-impl Deref for Editor {
-    type Target = Peer;
-
-    fn deref(&self) -> &Peer {
-        &self.0
-    }
-}
-
-impl DerefMut for Editor {
-    fn deref_mut(&mut self) -> &mut Peer {
-        &mut self.0
-    }
-}
+pub(crate) type Editor = Peer;
 
 impl Editor {
     fn new<'a>(agent: &Agent, args: impl IntoIterator<Item = &'a str>) -> Self {
         Self::start(&mut command(agent, args))
-    }
-
-    pub(crate) fn start(command: &mut Command) -> Self {
-        Self(Peer::start(command))
-    }
-
-    pub(crate) fn end_with_stderr(self) -> String {
-        self.0.end_with_stderr()
-    }
-
-    pub(crate) fn end(self) -> Option<i32> {
-        self.0.end()
     }
 
     pub(crate) fn initialize(&mut self) -> Value {
@@ -91,17 +64,14 @@ impl Editor {
 }
 
 fn command<'a>(agent: &Agent, args: impl IntoIterator<Item = &'a str>) -> Command {
-    let mut command = teamster(["acp"]);
-    agent.environment(command.args(args));
+    let mut command = agent.command(["acp"]);
     // A login that the program detects.
-    command.env("ANTHROPIC_API_KEY", "made-up");
+    command.args(args).env("ANTHROPIC_API_KEY", "made-up");
     command
 }
 
 fn stdout_of(agent: &Agent, args: &[&str]) -> String {
-    let mut command = teamster(args.iter().copied());
-    agent.environment(&mut command);
-    let ended = run(command.stdin(Stdio::null()));
+    let ended = run(&mut agent.command(args.iter().copied()));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     ended.stdout
 }
@@ -378,8 +348,6 @@ fn a_killed_connection_leaves_no_agent_and_a_log_with_an_end() {
     if cfg!(target_os = "linux") {
         assert!(wait_gone(pid, LIMIT), "the agent is still running");
     }
-    let mut wait = teamster(["wait", &session]);
-    agent.environment(&mut wait);
-    let ended = run(wait.stdin(Stdio::null()));
+    let ended = run(&mut agent.command(["wait", &session]));
     assert_eq!(ended.code, Some(5), "{}", ended.stderr);
 }

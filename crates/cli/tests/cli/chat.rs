@@ -131,22 +131,24 @@ impl Agent {
         self.dir.path().join(name)
     }
 
-    fn chat<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
-        let mut command = teamster(["chat", "claude"]);
-        self.environment(command.args(args));
+    /// Creates a command of the program with this agent.
+    pub(crate) fn command<'a>(&self, args: impl IntoIterator<Item = &'a str>) -> Command {
+        let mut command = teamster(args);
+        self.environment(&mut command);
         command
     }
 
     pub(crate) fn environment(&self, command: &mut Command) {
         command
             .env("TEAMSTER_CLAUDE_BIN", self.path("claude"))
-            .env("XDG_STATE_HOME", self.path("state"))
-            .stdin(Stdio::piped());
+            .env("XDG_STATE_HOME", self.path("state"));
     }
 
     fn run_chat(&self, input: &str, args: &[&str]) -> Ended {
-        let mut command = self.chat(args.iter().copied());
+        let mut command = self.command(["chat", "claude"]);
         let mut child = command
+            .args(args)
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -183,7 +185,7 @@ struct OpenChat {
 
 impl OpenChat {
     fn start(command: &mut Command) -> Self {
-        let mut running = Running::start(command);
+        let mut running = Running::start(command.stdin(Stdio::piped()));
         let stdin = running.child.stdin.take().unwrap();
         Self { running, stdin }
     }
@@ -336,7 +338,7 @@ fn native_lines_keep_all_but_half_a_character() {
 #[test]
 fn sigint_interrupts_a_turn_and_keeps_the_process() {
     let agent = Agent::new();
-    let mut chat = OpenChat::start(&mut agent.chat(["--json"]));
+    let mut chat = OpenChat::start(&mut agent.command(["chat", "claude", "--json"]));
     chat.send("pid");
     let pid = chat.done().text;
     chat.send("wait");
@@ -353,7 +355,7 @@ fn sigint_interrupts_a_turn_and_keeps_the_process() {
 #[test]
 fn a_second_sigint_ends_a_deaf_process_and_the_chat_continues() {
     let agent = Agent::new();
-    let mut chat = OpenChat::start(&mut agent.chat(["--json"]));
+    let mut chat = OpenChat::start(&mut agent.command(["chat", "claude", "--json"]));
     chat.send("pid");
     let pid = chat.done().text;
     chat.send("deaf");
@@ -376,7 +378,7 @@ fn a_second_sigint_ends_a_deaf_process_and_the_chat_continues() {
 fn sigterm_ends_the_chat_and_the_agent() {
     for in_turn in [true, false] {
         let agent = Agent::new();
-        let mut chat = OpenChat::start(&mut agent.chat(["--json"]));
+        let mut chat = OpenChat::start(&mut agent.command(["chat", "claude", "--json"]));
         chat.send("pid");
         let pid = chat.done().text;
         if in_turn {
@@ -396,7 +398,7 @@ fn sigterm_ends_the_chat_and_the_agent() {
 #[test]
 fn a_reader_that_goes_away_ends_the_chat() {
     let agent = Agent::new();
-    let mut chat = OpenChat::start(&mut agent.chat(["--json"]));
+    let mut chat = OpenChat::start(&mut agent.command(["chat", "claude", "--json"]));
     chat.send("pid");
     let pid = chat.done().text;
     chat.send("wait");

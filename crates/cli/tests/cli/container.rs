@@ -6,10 +6,9 @@ use std::process::Command;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use teamster::RunStatus;
-use teamster_testkit::fake_agent::Script;
 use teamster_testkit::proc::{KillOnDrop, wait_gone, wait_until};
 
-use crate::cli::{Claude, LIMIT, Running, done, recording, run, teamster};
+use crate::cli::{Claude, LIMIT, Running, done, run, teamster};
 
 const STAND_IN: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
@@ -117,7 +116,7 @@ fn loop_in_a_container_without_a_mount_is_refused() {
 /// The container outlives its client, as that of a real engine does.
 #[test]
 fn killed_teamster_leaves_no_container() {
-    let claude = Claude::new(&Script::new().play(recording("text").last(6)).forever());
+    let claude = Claude::silent();
     engine(&claude);
     let mut teamster = Running::start(&mut contained(
         &claude,
@@ -134,7 +133,7 @@ fn killed_teamster_leaves_no_container() {
 
 #[test]
 fn killed_runner_leaves_no_container() {
-    let claude = Claude::new(&Script::new().play(recording("text").last(6)).forever());
+    let claude = Claude::silent();
     engine(&claude);
     let args = ["x", "--in=docker:agents:1", "--detach", "--ask-timeout=0"];
     let mut command = contained(&claude, &args);

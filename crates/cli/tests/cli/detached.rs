@@ -24,25 +24,13 @@ use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use teamster::{AgentEvent, RunStatus};
-use teamster_testkit::fake_agent::Script;
 use teamster_testkit::proc::{KillOnDrop, is_alive, wait_gone, wait_until};
 
-use crate::cli::{Claude, Ended, LIMIT, Running, done, events, recording, run, teamster};
-
-/// An agent that prints some text and then is silent forever.
-fn silent() -> Script {
-    Script::new().play(recording("text").last(6)).forever()
-}
+use crate::cli::{Claude, Ended, LIMIT, Running, done, events, run, teamster};
 
 /// A command with a place for detached runs.
 fn with_state<'a>(command: &'a mut Command, claude: &Claude) -> &'a mut Command {
     command.env("XDG_STATE_HOME", claude.path("state"))
-}
-
-/// The same for an agent of a few lines of shell.
-fn with_own<'a>(command: &'a mut Command, agent: &crate::cli::chat::Agent) -> &'a mut Command {
-    agent.environment(command);
-    command.stdin(std::process::Stdio::null())
 }
 
 fn runs_folder(claude: &Claude) -> PathBuf {
@@ -176,7 +164,7 @@ fn log_has_every_event_of_a_burst() {
 fn a_lock_of_the_caller_is_not_held_by_the_run() {
     use nix::fcntl::{FcntlArg, FdFlag, fcntl};
 
-    let claude = Claude::new(&silent());
+    let claude = Claude::silent();
     let lock = || fs::File::create(claude.path("lock")).unwrap();
     let held = lock();
     held.lock().unwrap();
@@ -191,7 +179,7 @@ fn a_lock_of_the_caller_is_not_held_by_the_run() {
 fn only_the_user_can_read_it() {
     use std::os::unix::fs::PermissionsExt;
 
-    let claude = Claude::new(&silent());
+    let claude = Claude::silent();
     let id = detach(&claude, ["x"]);
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let folder = runs_folder(&claude).join(&id);
@@ -206,7 +194,7 @@ fn only_the_user_can_read_it() {
 #[test]
 #[cfg(target_os = "linux")]
 fn runner_has_its_own_session_and_no_prompt_in_its_arguments() {
-    let claude = Claude::new(&silent());
+    let claude = Claude::silent();
     let secret = "SECRET-OF-THE-PROMPT";
     let id = detach(&claude, [secret]);
     let report = claude.report();
@@ -229,7 +217,7 @@ fn runner_has_its_own_session_and_no_prompt_in_its_arguments() {
 
 #[test]
 fn attach_follows_and_ctrl_c_ends_only_the_view() {
-    let claude = Claude::new(&silent());
+    let claude = Claude::silent();
     let id = detach(&claude, ["x"]);
     let agent = KillOnDrop::new(claude.report().pid);
     let mut view = teamster(["attach", &id, "--json"]);
@@ -279,7 +267,7 @@ fn runs_that_are_not_there_or_not_meant() {
 
 #[test]
 fn a_run_that_has_ended_does_not_keep_cancel_from_the_next_one() {
-    let claude = Claude::new(&silent());
+    let claude = Claude::silent();
     let ids = [(); 2].map(|()| detach(&claude, ["x"]));
     assert_eq!(about(&claude, ["cancel", &ids[0]]).code, Some(0));
     let both = about(&claude, ["cancel", &ids[0], &ids[1]]);
@@ -350,7 +338,7 @@ fn an_incomplete_history_is_reported_also_to_a_quiet_user() {
 
 #[test]
 fn running_runs_are_listed_until_they_end() {
-    let claude = Claude::new(&silent());
+    let claude = Claude::silent();
     let none = about(&claude, ["runs", "list", "--live"]);
     assert_eq!((none.code, &*none.stdout), (Some(0), ""));
     none.stderr_has("no detached run");

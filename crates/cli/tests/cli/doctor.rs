@@ -94,32 +94,27 @@ fn a_missing_cli() {
 }
 
 #[test]
-fn a_broken_cli() {
-    let claude = Claude::new(&Script::new());
-    claude.program("echo 'library not found' >&2; exit 127");
-    let ended = run(teamster(["doctor", "--json"]).env("PATH", claude.dir.path()));
-    assert_eq!(ended.code, Some(3));
-    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
-    let provider = &report["providers"][0];
-    assert_eq!(provider["usable"], false);
-    assert_eq!(
-        provider["problem"],
-        "reports no version (exit status: 127): library not found"
-    );
-    assert!(report["leftovers"].is_array());
-}
-
-#[test]
-fn an_unreadable_version_is_a_problem() {
-    let claude = Claude::new(&Script::new());
-    claude.program("echo 'Welcome! 3 new features'");
-    let ended = run(teamster(["doctor", "--json"]).env("PATH", claude.dir.path()));
-    assert_eq!(ended.code, Some(3));
-    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
-    assert_eq!(
-        report["providers"][0]["problem"],
-        "reports no version but: Welcome! 3 new features"
-    );
+fn a_cli_without_a_readable_version_is_a_problem() {
+    for (program, problem) in [
+        (
+            "echo 'library not found' >&2; exit 127",
+            "reports no version (exit status: 127): library not found",
+        ),
+        (
+            "echo 'Welcome! 3 new features'",
+            "reports no version but: Welcome! 3 new features",
+        ),
+    ] {
+        let claude = Claude::new(&Script::new());
+        claude.program(program);
+        let ended = run(teamster(["doctor", "--json"]).env("PATH", claude.dir.path()));
+        assert_eq!(ended.code, Some(3));
+        let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+        let provider = &report["providers"][0];
+        assert_eq!(provider["usable"], false);
+        assert_eq!(provider["problem"], problem);
+        assert!(report["leftovers"].is_array());
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ pub(crate) mod collector;
 use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
 use teamster::AgentEvent;
@@ -201,9 +201,9 @@ fn detached_run_is_one_trace_however_many_follow_it() {
 fn each_turn_of_a_session_is_a_trace_of_its_conversation() {
     let collector = Collector::start();
     let agent = chat::Agent::new();
-    let mut command = teamster(["chat", "claude"]);
-    agent.environment(&mut command);
-    let mut running = Running::start(sends(&mut command, &collector.url()));
+    let mut command = agent.command(["chat", "claude"]);
+    let command = sends(&mut command, &collector.url());
+    let mut running = Running::start(command.stdin(Stdio::piped()));
     let mut stdin = running.child.stdin.take().unwrap();
     stdin.write_all(b"one\ntwo\n").unwrap();
     drop(stdin);

@@ -10,7 +10,7 @@ mod ssh;
 pub(super) mod tls;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::cli::serve::client::Served;
 use crate::cli::{Ended, run, teamster};
@@ -61,8 +61,7 @@ impl Machine {
         command
             .env("TEAMSTER_REMOTE", format!("http://{}", self.served.address))
             .env("TEAMSTER_REMOTE_TOKEN", &self.served.token)
-            .env("TZ", "UTC")
-            .stdin(Stdio::null());
+            .env("TZ", "UTC");
         command
     }
 

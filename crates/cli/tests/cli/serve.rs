@@ -20,11 +20,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use teamster_testkit::fake_agent::Script;
-use teamster_testkit::http::Request;
 use teamster_testkit::proc::wait_until;
 
-use crate::cli::{Claude, Ended, LIMIT, TEAMSTER, recording, run, teamster};
+use crate::cli::{Claude, Ended, LIMIT, TEAMSTER, run, teamster};
 use client::{Served, token_file};
 
 impl Served {
@@ -59,14 +57,9 @@ fn about<'a>(claude: &Claude, args: impl IntoIterator<Item = &'a str>) -> Ended 
     run(teamster(args).env("XDG_STATE_HOME", claude.path("state")))
 }
 
-/// An agent that prints some text and then is silent forever.
-pub(crate) fn silent() -> Script {
-    Script::new().play(recording("text").last(6)).forever()
-}
-
 #[test]
 fn a_run_is_cancelled_and_the_end_of_the_server_ends_none() {
-    let claude = Claude::new(&silent());
+    let claude = Claude::silent();
     let served = Served::of(&claude, &[]);
     let id = served.detach();
     claude.report();
@@ -125,10 +118,7 @@ fn tokens_have_scopes_and_can_be_revoked() {
         added.stdout.trim_end().to_owned()
     };
     let (reader, runner) = (add("phone", "answer"), add("ci", "run"));
-    let send = |token: &str, method: &str, path: &str| {
-        let request = Request::new(&served.address, method, path);
-        request.header("Authorization", &format!("Bearer {token}"))
-    };
+    let send = |token: &str, method: &str, path: &str| served.request_as(token, method, path);
     assert_eq!(send(&reader, "GET", "/v1/runs").send().status, 200);
     let body = json!({"provider": "claude", "prompt": "x", "askTimeoutMs": 0});
     send(&reader, "POST", "/v1/runs")

@@ -11,11 +11,6 @@ use teamster_testkit::proc::{KillOnDrop, is_alive, wait_gone, wait_pid_file, wai
 use crate::cli::doctor::end_guard_of;
 use crate::cli::{Claude, LIMIT, Running, done, recording};
 
-/// An agent that prints some text and then is silent forever.
-fn silent() -> Script {
-    Script::new().play(recording("text").last(6)).forever()
-}
-
 /// An agent that talks forever.
 fn talker() -> Script {
     let line = r#"{"type":"talk","n":{n}}"#;
@@ -32,7 +27,7 @@ fn sigint_and_sigterm_stop_the_run_cleanly() {
             eprintln!("not run with {signal}: these tests run where it is ignored");
             continue;
         }
-        let claude = Claude::new(&silent());
+        let claude = Claude::silent();
         let mut teamster = Running::start(&mut claude.run(["x", "--json"]));
         let first = teamster.line();
         assert!(first.contains(r#","type":"run:start","#), "{first}");
@@ -91,7 +86,7 @@ fn a_sigint_that_was_ignored_at_the_start_stays_ignored() {
 
 #[test]
 fn the_end_of_a_stopped_run_is_reported() {
-    let claude = Claude::new(&silent());
+    let claude = Claude::silent();
     let mut teamster = Running::start(&mut claude.run(["x"]));
     claude.report();
     teamster.signal(Signal::SIGINT);
@@ -143,7 +138,7 @@ fn a_reader_that_goes_away_stops_the_run() {
 #[test]
 fn a_reader_that_goes_away_stops_a_silent_agent() {
     for args in [&["x", "--json"][..], &["x"]] {
-        let claude = Claude::new(&silent());
+        let claude = Claude::silent();
         let mut teamster = Running::start(&mut claude.run(args.iter().copied()));
         let agent = KillOnDrop::new(claude.report().pid);
         if args.len() == 2 {

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::private_file::make_once;
+use crate::private_file::{make_once, no_random};
 
 /// The file of the secret in the server's folder.
 const FILE: &str = "webhook-secret";
@@ -25,8 +25,7 @@ impl Secret {
         let path = folder.join(FILE);
         if !path.exists() {
             let mut bytes = [0; 32];
-            let filled = SystemRandom::new().fill(&mut bytes);
-            filled.map_err(|_| io::Error::other("the system's random number generator failed"))?;
+            SystemRandom::new().fill(&mut bytes).map_err(no_random)?;
             make_once(&path, &format!("{PREFIX}{}\n", STANDARD.encode(bytes)))?;
         }
         let text = fs::read_to_string(&path)?;

@@ -13,7 +13,7 @@ use axum::routing::{get, post, put};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Deserialize;
 use teamster_api::{
-    Command, ProblemCode, Reply, RunHandle, RunList, RunQuery, RunSpec, RunView, Spec, StartedRun,
+    Command, ProblemCode, Reply, RunHandle, RunList, RunQuery, RunSpec, RunView, StartedRun,
     ViewState, list_all,
 };
 use tokio::time::timeout;
@@ -25,7 +25,7 @@ use crate::fields::{NewRunId, RunId, split_unquoted};
 use crate::keys::Caller;
 use crate::operation::{Header, Operation, SchemaOf};
 use crate::schema::{Entry, event};
-use crate::start::{check_start, take_trace};
+use crate::start::checked;
 use crate::state::Shared;
 use crate::{ApiError, Scope};
 
@@ -276,9 +276,7 @@ async fn start(
     headers: HeaderMap,
     body: Json<RunSpec>,
 ) -> Answer {
-    let mut spec = Spec::from(body.value);
-    check_start(&spec, &shared.config, &caller).await?;
-    take_trace(&mut spec, &headers, &shared.config);
+    let spec = checked(body.value.into(), &headers, &shared.config, &caller).await?;
     let wait = preferred_wait(&headers);
     let Started {
         run,
@@ -313,9 +311,7 @@ async fn start_as(
     headers: HeaderMap,
     body: Json<RunSpec>,
 ) -> Answer {
-    let mut spec = Spec::from(body.value);
-    check_start(&spec, &shared.config, &caller).await?;
-    take_trace(&mut spec, &headers, &shared.config);
+    let spec = checked(body.value.into(), &headers, &shared.config, &caller).await?;
     let started = start_with_id(&shared, &id, spec).await?;
     let shown = StartedRun::new(
         view(&started.run).await?,

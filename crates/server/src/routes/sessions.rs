@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use teamster_api::{
     Command, LiveState, ProblemCode, Reply, RunInfo, RunKind, RunQuery, RunSummary, RunView,
-    SessionSpec, Spec, StartedRun, ViewState,
+    SessionSpec, StartedRun, ViewState,
 };
 use teamster_core::PermissionMode;
 
@@ -25,7 +25,7 @@ use crate::fields::Text;
 use crate::keys::Caller;
 use crate::operation::Operation;
 use crate::rights::{self, Demand, InSession, Right};
-use crate::start::{check_start, take_trace};
+use crate::start::checked;
 use crate::state::Shared;
 use crate::{ApiError, Scope};
 
@@ -184,9 +184,7 @@ async fn start(
     headers: HeaderMap,
     body: Json<SessionSpec>,
 ) -> Answer {
-    let mut spec = Spec::from(body.value);
-    check_start(&spec, &shared.config, &caller).await?;
-    take_trace(&mut spec, &headers, &shared.config);
+    let spec = checked(body.value.into(), &headers, &shared.config, &caller).await?;
     // The same key may start a run and a session.
     let key = key(&headers)?.map(|key| format!("session {key}"));
     let started = start_once(&shared, key, &body.bytes, spec).await?;
@@ -200,9 +198,7 @@ async fn start_as(
     headers: HeaderMap,
     body: Json<SessionSpec>,
 ) -> Answer {
-    let mut spec = Spec::from(body.value);
-    check_start(&spec, &shared.config, &caller).await?;
-    take_trace(&mut spec, &headers, &shared.config);
+    let spec = checked(body.value.into(), &headers, &shared.config, &caller).await?;
     started_session(start_with_id(&shared, &id, spec).await?).await
 }
 

@@ -10,7 +10,7 @@ use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair};
 use serde_json::json;
 
-use crate::private_file::make_once;
+use crate::private_file::{make_once, no_random};
 
 /// The file of the key in the server's folder: PKCS#8 as Base64.
 const FILE: &str = "web-push-key";
@@ -32,8 +32,7 @@ impl Vapid {
         let random = SystemRandom::new();
         if !path.exists() {
             let made = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random);
-            let made =
-                made.map_err(|_| io::Error::other("the system's random number generator failed"))?;
+            let made = made.map_err(no_random)?;
             make_once(&path, &format!("{}\n", URL_SAFE_NO_PAD.encode(made)))?;
         }
         let text = fs::read_to_string(&path)?;
@@ -63,9 +62,7 @@ impl Vapid {
         let claims = encode(json!({"aud": origin, "exp": now + VALID, "sub": CONTACT}));
         let signed = format!("{header}.{claims}");
         let signature = self.pair.sign(&SystemRandom::new(), signed.as_bytes());
-        let signature = signature
-            .map_err(|_| io::Error::other("the system's random number generator failed"))?;
-        let signature = URL_SAFE_NO_PAD.encode(signature);
+        let signature = URL_SAFE_NO_PAD.encode(signature.map_err(no_random)?);
         Ok(format!("vapid t={signed}.{signature}, k={}", self.public()))
     }
 }

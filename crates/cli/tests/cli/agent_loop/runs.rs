@@ -12,7 +12,7 @@ use teamster_testkit::proc::wait_until;
 use teamster_testkit::stand_in::Act;
 
 use super::Agent;
-use crate::cli::{Ended, LIMIT, Running, run, teamster};
+use crate::cli::{Ended, LIMIT, Running, run, run_id, teamster};
 
 impl Agent {
     /// Another command of the same user.
@@ -92,8 +92,7 @@ fn a_tick_has_a_log_and_a_row_in_the_history() {
     let shown = agent.about(["attach", directory, "--json"]);
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     shown.stderr_has("showing its last one, tick 2");
-    let first: Value = serde_json::from_str(shown.stdout.lines().next().unwrap()).unwrap();
-    assert_eq!(first["runId"], ids[1]);
+    assert_eq!(run_id(&shown.stdout), ids[1]);
 
     let listed = |args: &[&str]| {
         let mut command = agent.other(["runs", "list", "--json", "--store", store]);

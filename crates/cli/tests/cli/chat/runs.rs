@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use teamster::RunStatus;
 
 use super::{Agent, OpenChat};
-use crate::cli::{program, teamster};
+use crate::cli::program;
 
 #[test]
 fn a_turn_has_a_row_in_the_history_and_all_have_one_budget() {
@@ -20,8 +20,7 @@ fn a_turn_has_a_row_in_the_history_and_all_have_one_budget() {
     assert_eq!(ended.stdout, "more\nagain\n");
     ended.stderr_has("error: the budget of this session is spent (tokens): no turn can begin\n");
     assert_eq!(ended.code, Some(1));
-    let mut list = teamster(["runs", "list", "--json", "--store", &store]);
-    agent.environment(&mut list);
+    let mut list = agent.command(["runs", "list", "--json", "--store", &store]);
     let rows: Vec<Value> = (crate::cli::run(&mut list).stdout.lines())
         .map(|row| serde_json::from_str(row).unwrap())
         .collect();
@@ -38,8 +37,7 @@ fn a_turn_has_a_row_in_the_history_and_all_have_one_budget() {
 #[test]
 fn a_fallback_takes_over_in_the_first_turn_and_stays() {
     let agent = Agent::new();
-    let mut command = teamster(["chat", "gemini", "--fallback", "claude", "--json"]);
-    agent.environment(&mut command);
+    let mut command = agent.command(["chat", "gemini", "--fallback", "claude", "--json"]);
     program(&agent.path("gemini"), "echo 'no such luck' >&2; exit 7");
     let mut chat = OpenChat::start(command.env("TEAMSTER_GEMINI_BIN", agent.path("gemini")));
     chat.send("more");

@@ -1,7 +1,5 @@
 //! Sessions whose runner is killed.
 
-use std::process::Stdio;
-
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -11,7 +9,7 @@ use teamster_testkit::proc::{wait_gone, wait_until};
 use super::live::{detach, ended, entries, is_state, log, say, wait_for};
 use super::requests::command;
 use crate::cli::chat::Agent;
-use crate::cli::{LIMIT, Running, teamster};
+use crate::cli::{LIMIT, Running};
 
 /// Killed while a turn is in progress, and between two turns.
 #[test]
@@ -31,11 +29,7 @@ fn killed_runner_leaves_no_agent_and_its_log_ends_once() {
         kill(Pid::from_raw(runner.cast_signed()), Signal::SIGKILL).unwrap();
         // All notice at once.
         let mut readers: Vec<_> = (0..4)
-            .map(|_| {
-                let mut command = teamster(["attach", &id, "--json"]);
-                agent.environment(&mut command);
-                Running::start(command.stdin(Stdio::null()))
-            })
+            .map(|_| Running::start(&mut agent.command(["attach", &id, "--json"])))
             .collect();
         let logs: Vec<_> = readers.iter_mut().map(Running::end).collect();
         let log = log(&agent, &id);

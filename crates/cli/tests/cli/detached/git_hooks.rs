@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::worktree::Repository;
-use crate::cli::{TEAMSTER, program, run, teamster};
+use crate::cli::{TEAMSTER, program, run};
 
 #[test]
 fn agent_in_a_worktree_is_not_bound_to_the_repository_of_a_hook() {
@@ -35,15 +35,12 @@ fn agent_in_a_worktree_is_not_bound_to_the_repository_of_a_hook() {
     }
 
     // A session, whose agent prints what it has of them.
-    let mut command = teamster(["chat", "claude", "--worktree=session"]);
-    repository.agent.environment(&mut command);
+    let mut command = repository.prepare(&["chat", "claude", "--worktree=session"]);
     let input = repository.agent.path("message");
     fs::write(&input, "more\n").unwrap();
     let ended = run(command
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .envs(both)
         .env("GIT_CONFIG_PARAMETERS", "'core.bare'='true'")
-        .current_dir(repository.path())
         .stdin(fs::File::open(input).unwrap()));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let passed = fs::read_to_string(repository.agent.path("git")).unwrap();

@@ -3,7 +3,6 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -13,7 +12,7 @@ use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
 
 use super::requests::{command, detach};
 use crate::cli::chat::Agent;
-use crate::cli::{LIMIT, Running, teamster};
+use crate::cli::{LIMIT, Running};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Victim {
@@ -71,9 +70,7 @@ fn killed(plan: &[Victim], delay: Duration) {
     let when = format!("{plan:?} after {delay:?}");
     let agent = Agent::new();
     let id = detach(&agent, &["wait"]);
-    let mut reader = teamster(["attach", &id, "--json"]);
-    agent.environment(&mut reader);
-    let mut reader = Running::start(reader.stdin(Stdio::null()));
+    let mut reader = Running::start(&mut agent.command(["attach", &id, "--json"]));
     // Its parent is written right after its start, by the agent itself.
     let started = || fs::read_to_string(agent.path("here")).is_ok_and(|it| it.ends_with('\n'));
     assert!(wait_until(LIMIT, started), "{when}");

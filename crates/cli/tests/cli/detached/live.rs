@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Stdio;
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -12,7 +11,7 @@ use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
 use super::requests::command;
 use crate::cli::chat::Agent;
 use crate::cli::chat::terminal::Terminal;
-use crate::cli::{Ended, LIMIT, Running, done, run, teamster};
+use crate::cli::{Ended, LIMIT, Running, done};
 
 /// Starts a session and returns its id.
 pub(super) fn detach(agent: &Agent, args: &[&str]) -> String {
@@ -126,9 +125,7 @@ fn a_session_takes_turns_from_everybody_until_it_is_ended() {
         table.stdout_has(word);
     }
 
-    let mut waiting = teamster(["wait", &id]);
-    agent.environment(&mut waiting);
-    let mut waiting = Running::start(waiting.stdin(Stdio::null()));
+    let mut waiting = Running::start(&mut agent.command(["wait", &id]));
     assert_eq!(command(&agent, &["cancel", &id]).code, Some(0));
     // It was ended in order, between two turns.
     assert_eq!(waiting.end().code, Some(0));
@@ -160,9 +157,7 @@ fn a_session_takes_turns_from_everybody_until_it_is_ended() {
 fn second_speaker_is_refused_during_a_turn() {
     let agent = Agent::new();
     let id = detach(&agent, &[]);
-    let mut speaking = teamster(["say", &id, "wait"]);
-    agent.environment(&mut speaking);
-    let mut speaking = Running::start(speaking.stdin(Stdio::null()));
+    let mut speaking = Running::start(&mut agent.command(["say", &id, "wait"]));
     wait_for(&agent, &id, |entry| entry["text"] == "waiting");
     assert!(is_state(&agent, &id, "running"));
     let second = say(&agent, &id, "more", &[]);
@@ -170,9 +165,7 @@ fn second_speaker_is_refused_during_a_turn() {
     for word in ["teamster say, process", "began a turn", "--queue"] {
         second.stderr_has(word);
     }
-    let mut queued = teamster(["say", &id, "more", "--queue"]);
-    agent.environment(&mut queued);
-    let mut queued = Running::start(queued.stdin(Stdio::null()));
+    let mut queued = Running::start(&mut agent.command(["say", &id, "more", "--queue"]));
     // Ctrl-C ends the turn, and the session continues.
     speaking.signal(Signal::SIGINT);
     assert_eq!(speaking.end().code, Some(130));
@@ -313,7 +306,7 @@ fn a_session_is_shown_from_its_beginning() {
     say(&agent, &id, "one", &[]);
     say(&agent, &id, "two", &[]);
     command(&agent, &["cancel", &id]);
-    let shown = run(super::with_own(&mut teamster(["attach", &id]), &agent));
+    let shown = command(&agent, &["attach", &id]);
     assert_eq!((shown.code, &*shown.stdout), (Some(0), "one\ntwo\n"));
     for text in [
         "> one",

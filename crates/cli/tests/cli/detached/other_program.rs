@@ -14,7 +14,7 @@ use teamster_host::Host;
 use teamster_testkit::proc::is_alive;
 use tempfile::TempDir;
 
-use super::{about, silent};
+use super::about;
 use crate::cli::chat::Agent;
 use crate::cli::{Claude, TEAMSTER, program};
 
@@ -60,7 +60,7 @@ fn runtime() -> tokio::runtime::Runtime {
 #[test]
 fn installed_teamster_carries_out_a_run_of_another_program() {
     // Made only where it is needed: the other program has none.
-    let claude = env::var_os(OTHER).is_none().then(|| Claude::new(&silent()));
+    let claude = env::var_os(OTHER).is_none().then(Claude::silent);
     let test = "installed_teamster_carries_out_a_run_of_another_program";
     let with = |command: &mut Command| {
         let claude = claude.as_ref().unwrap();

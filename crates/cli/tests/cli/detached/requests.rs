@@ -1,7 +1,5 @@
 //! Permission requests of detached runs: `requests`, `answer`, and `attach` at a terminal.
 
-use std::process::Stdio;
-
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -9,13 +7,11 @@ use teamster::{AgentEvent, Decision};
 use teamster_testkit::proc::{wait_gone, wait_until};
 
 use crate::cli::chat::Agent;
-use crate::cli::{Ended, LIMIT, done, events, run, teamster};
+use crate::cli::{Ended, LIMIT, done, events, run};
 
 /// A command with the agent's environment.
 pub(super) fn command(agent: &Agent, args: &[&str]) -> Ended {
-    let mut command = teamster(args.iter().copied());
-    agent.environment(&mut command);
-    run(command.stdin(Stdio::null()))
+    run(&mut agent.command(args.iter().copied()))
 }
 
 /// Starts a run and returns its id.

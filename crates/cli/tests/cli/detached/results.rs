@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::requests::log;
 use super::worktree::Repository;
-use crate::cli::{Ended, program, run, teamster};
+use crate::cli::{Ended, program, run, run_id};
 
 /// An agent that commits one file, and leaves another one, as the argument of `teamster run`.
 fn worker(repository: &Repository) -> String {
@@ -55,9 +55,10 @@ fn attached(repository: &Repository, args: &[&str]) -> (String, Value) {
     let worker = worker(repository);
     let run = ["run", &*worker, "x", "--json", "--worktree"];
     let ended = ok(command(repository, &[&run[..], args].concat()));
-    let first: Value = serde_json::from_str(ended.stdout.lines().next().unwrap()).unwrap();
-    let id = first["runId"].as_str().unwrap().to_owned();
-    (id, done(&ended.stdout)["workspace"].clone())
+    (
+        run_id(&ended.stdout),
+        done(&ended.stdout)["workspace"].clone(),
+    )
 }
 
 #[test]
@@ -245,10 +246,8 @@ fn changes_apply_where_large_files_cannot_be_read() {
     git(&["init", "-q", "-b", "main"]);
     git(&["add", "."]);
     git(&["commit", "-q", "-m", "Another"]);
-    let mut apply = teamster(["runs", "apply", id]);
-    repository.agent.environment(&mut apply);
-    let path = "/usr/local/bin:/usr/bin:/bin";
-    let applied = ok(run(apply.env("PATH", path).current_dir(&other)));
+    let mut apply = repository.prepare(&["runs", "apply", id]);
+    let applied = ok(run(apply.current_dir(&other)));
     applied.stderr_has("large files of Git LFS stay pointers: ");
     let last = "applied the changes to 1 file\n";
     assert!(applied.stderr.ends_with(last), "{}", applied.stderr);
@@ -289,14 +288,13 @@ fn a_run_without_a_worktree_or_without_changes_says_so() {
     for (args, refused) in [(&[][..], true), (&["--worktree"], false)] {
         let args = [&["run", &*idle, "x", "--json"], args].concat();
         let ended = ok(command(&repository, &args));
-        let first: Value = serde_json::from_str(ended.stdout.lines().next().unwrap()).unwrap();
-        let id = first["runId"].as_str().unwrap();
-        let diff = command(&repository, &["runs", "diff", id]);
+        let id = run_id(&ended.stdout);
+        let diff = command(&repository, &["runs", "diff", &id]);
         assert_eq!(
             (diff.code, &*diff.stdout),
             (Some(u8::from(refused).into()), "")
         );
-        let apply = command(&repository, &["runs", "apply", id]);
+        let apply = command(&repository, &["runs", "apply", &id]);
         assert_eq!(
             apply.code,
             Some(u8::from(refused).into()),
@@ -356,8 +354,7 @@ fn files_are_collected_at_the_end_before_a_worktree_is_removed() {
             ok(command(&repository, &["wait", ended.stdout.trim_end()]));
             ended.stdout.trim_end().to_owned()
         } else {
-            let first: Value = serde_json::from_str(ended.stdout.lines().next().unwrap()).unwrap();
-            first["runId"].as_str().unwrap().to_owned()
+            run_id(&ended.stdout)
         };
         let listed = ok(command(&repository, &["runs", "files", &id]));
         listed.stdout_has("out/report.html");

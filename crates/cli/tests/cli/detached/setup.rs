@@ -1,14 +1,13 @@
 //! `--setup` and the set-up of `.teamster.toml`.
 
 use std::fs;
-use std::process::Stdio;
 
 use nix::sys::signal::Signal;
 use teamster_testkit::proc::{wait_gone, wait_until};
 
 use super::requests::log;
 use super::worktree::Repository;
-use crate::cli::{LIMIT, Running, teamster};
+use crate::cli::{LIMIT, Running};
 
 /// Returns the entry `error` of a log.
 fn error_of(log: &str) -> serde_json::Value {
@@ -124,13 +123,8 @@ fn a_set_up_is_stopped_with_its_run() {
     let repository = Repository::new();
     let pid = repository.agent.path("pid");
     let setup = format!("setsid sleep 600 & echo $! > {}; wait", pid.display());
-    let mut command = teamster(["run", "claude", "x", "--worktree", "--setup", &setup]);
-    repository.agent.environment(&mut command);
-    command
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .current_dir(repository.path())
-        .stdin(Stdio::null());
-    let mut run = Running::start(&mut command);
+    let args = ["run", "claude", "x", "--worktree", "--setup", &setup];
+    let mut run = Running::start(&mut repository.prepare(&args));
     let started = || fs::read_to_string(&pid).is_ok_and(|it| it.ends_with('\n'));
     assert!(wait_until(LIMIT, started));
     run.signal(Signal::SIGINT);

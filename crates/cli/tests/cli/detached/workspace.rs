@@ -1,10 +1,10 @@
 //! Where a run works: `--worktree-from`, `--empty-dir`, and the worktree of a session key.
 
 use std::fs;
-use std::process::Stdio;
+use std::path::Path;
 
 use super::worktree::Repository;
-use crate::cli::{Ended, program, run, teamster};
+use crate::cli::{Ended, program, run};
 
 /// Runs the agent in the repository.
 fn ran(repository: &Repository, args: &[&str]) -> Ended {
@@ -152,12 +152,8 @@ fn a_git_that_is_too_old_is_named() {
          *'worktree add'*) echo 'error: unknown option' >&2; exit 129 ;; *) exec git \"$@\" ;; esac",
     );
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
-    let mut command = teamster(["run", "cmd:pwd", "x", "--worktree"]);
-    repository.agent.environment(&mut command);
-    let ended = run(command
-        .env("PATH", path)
-        .current_dir(repository.path())
-        .stdin(Stdio::null()));
+    let args = ["run", "cmd:pwd", "x", "--worktree"];
+    let ended = run(repository.prepare(&args).env("PATH", path));
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
     let expected =
         "--worktree: git 2.20 is too old: install 2.29 or a newer one: git: error: unknown option";
@@ -169,13 +165,9 @@ fn a_git_that_is_too_old_is_named() {
 #[test]
 fn repository_of_another_user_is_named_with_the_command() {
     let repository = Repository::new();
-    let mut command = teamster(["run", "cmd:pwd", "x", "--worktree"]);
-    repository.agent.environment(&mut command);
-    let ended = run(command
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .env("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-        .current_dir(repository.path())
-        .stdin(Stdio::null()));
+    let args = ["run", "cmd:pwd", "x", "--worktree"];
+    let owned = [("GIT_TEST_ASSUME_DIFFERENT_OWNER", Path::new("1"))];
+    let ended = repository.command_with(&args, &owned);
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
     let path = repository.path();
     let expected = format!(

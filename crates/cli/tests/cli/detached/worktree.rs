@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use crate::cli::chat::Agent;
-use crate::cli::{Ended, program, run, teamster};
+use crate::cli::{Ended, program, run};
 
 /// An agent beside a repository with one commit and a folder `sub`.
 pub(in crate::cli) struct Repository {
@@ -50,14 +50,16 @@ impl Repository {
 
     /// Runs a command with these variables.
     pub(super) fn command_with(&self, args: &[&str], variables: &[(&str, &Path)]) -> Ended {
-        let mut command = teamster(args.iter().copied());
-        self.agent.environment(&mut command);
-        let path = "/usr/local/bin:/usr/bin:/bin";
-        run(command
-            .env("PATH", path)
-            .envs(variables.iter().copied())
-            .current_dir(self.path())
-            .stdin(Stdio::null()))
+        run(self.prepare(args).envs(variables.iter().copied()))
+    }
+
+    /// Creates a command that works in the repository.
+    pub(super) fn prepare(&self, args: &[&str]) -> Command {
+        let mut command = self.agent.command(args.iter().copied());
+        command
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .current_dir(self.path());
+        command
     }
 
     /// An agent that commits a file, as the argument of `teamster run`.
@@ -79,14 +81,10 @@ impl Repository {
     }
 
     fn chat(&self, message: &str, args: &[&str]) -> Ended {
-        let mut command = teamster(["chat", "claude"]);
-        self.agent.environment(command.args(args));
         let input = self.agent.path("message");
         fs::write(&input, format!("{message}\n")).unwrap();
-        run(command
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .current_dir(self.path())
-            .stdin(fs::File::open(input).unwrap()))
+        let mut command = self.prepare(&[&["chat", "claude"], args].concat());
+        run(command.stdin(fs::File::open(input).unwrap()))
     }
 
     fn worktrees(&self) -> PathBuf {

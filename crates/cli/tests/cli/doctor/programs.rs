@@ -157,18 +157,6 @@ fn a_wrong_variable_is_to_be_corrected_if_it_named_the_program() {
     assert!(!option.contains(correct), "{option}");
 }
 
-#[test]
-fn a_banner_of_a_shim_is_not_the_version() {
-    let claude = Claude::new(&Script::new());
-    claude.program("echo 'Now using node v22.21.1 (npm v10.9.4)'; echo '2.1.330 (Claude Code)'");
-    let ended = run(teamster(["doctor"]).env("TEAMSTER_CLAUDE_BIN", claude.path("claude")));
-    let report = about_claude(&ended.stdout);
-    assert!(
-        report.starts_with("✗ Claude Code  2.1.330, not logged in\n"),
-        "{report}"
-    );
-}
-
 /// A service's PATH lacks the folder. The interpreter of the CLI is beside it.
 #[test]
 fn cli_is_found_at_its_installer_path_with_its_interpreter() {

@@ -8,22 +8,18 @@ use nix::sys::signal::Signal;
 
 use super::Machine;
 use crate::cli::serve::client::Served;
-use crate::cli::serve::silent;
 use crate::cli::{Claude, Running, run, teamster};
 
 #[test]
 fn a_watcher_goes_on_where_it_was_when_the_server_was_killed() {
-    let claude = Claude::new(&silent());
+    let claude = Claude::silent();
     let mut machine = Machine::new(claude.path("").as_path(), &claude.path("claude"));
     let started = run(&mut machine.remote(["run", "-d", "claude", "x"]));
     let id = started.stdout.trim_end().to_owned();
 
     let mut watcher = Running::start(&mut machine.remote(["attach", &id, "--json"]));
-    let mut seen = watcher.line();
     // The connection is there.
-    while !seen.contains(r#""type":"text""#) {
-        seen += &watcher.line();
-    }
+    let mut seen = watcher.until(r#""type":"text""#);
     machine.served.running.signal(Signal::SIGKILL);
     machine.served.running.wait();
     let address = machine.served.address.clone();

@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::Stdio;
 
 use serde_json::json;
 
@@ -40,8 +39,7 @@ impl Two {
             .env("TEAMSTER_REMOTE", format!("http://{}", self.served.address))
             .env("TEAMSTER_REMOTE_TOKEN", &self.served.token)
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .current_dir(directory)
-            .stdin(Stdio::null()))
+            .current_dir(directory))
     }
 }
 

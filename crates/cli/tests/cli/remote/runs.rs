@@ -3,13 +3,11 @@
 use std::fs;
 
 use nix::sys::signal::Signal;
-use serde_json::Value;
 use teamster_testkit::proc::wait_until;
 
 use super::{Machine, timeless};
 use crate::cli::chat::Agent;
-use crate::cli::serve::silent;
-use crate::cli::{Claude, LIMIT, Running, run};
+use crate::cli::{Claude, LIMIT, Running, run, run_id};
 
 fn machine(claude: &Claude) -> Machine {
     Machine::new(claude.path("").as_path(), &claude.path("claude"))
@@ -169,16 +167,11 @@ fn a_request_is_listed_and_answered_the_same() {
 
 #[test]
 fn ctrl_c_stops_an_attached_run_and_cancel_a_detached_one() {
-    let claude = Claude::new(&silent());
+    let claude = Claude::silent();
     let machine = machine(&claude);
     let mut running = Running::start(&mut machine.remote(["run", "claude", "x", "--json"]));
-    let mut line = running.line();
-    let first: Value = serde_json::from_str(&line).unwrap();
-    let id = first["runId"].as_str().unwrap().to_owned();
     // The agent's text has come here.
-    while !line.contains(r#""type":"text""#) {
-        line = running.line();
-    }
+    let id = run_id(&running.until(r#""type":"text""#));
     running.signal(Signal::SIGINT);
     let ended = running.end();
     assert_eq!(ended.code, Some(130), "{}", ended.stderr);

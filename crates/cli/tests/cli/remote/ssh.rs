@@ -4,7 +4,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
 use nix::sys::signal::Signal;
@@ -16,8 +16,7 @@ use teamster_testkit::run_service::{CLAUDE, ScriptedClaude, contract};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use crate::cli::serve::silent;
-use crate::cli::{Claude, Ended, LIMIT, Running, TEAMSTER, run, teamster};
+use crate::cli::{Claude, Ended, LIMIT, Running, TEAMSTER, run, run_id, teamster};
 
 /// A machine behind `ssh`.
 struct OtherMachine {
@@ -59,8 +58,7 @@ impl OtherMachine {
         let mut command = teamster(args);
         command
             .env("TEAMSTER_REMOTE", "ssh:me@box")
-            .env("TEAMSTER_SSH", self.path("ssh"))
-            .stdin(Stdio::null());
+            .env("TEAMSTER_SSH", self.path("ssh"));
         command
     }
 
@@ -112,15 +110,11 @@ fn runs_behind_ssh_keep_the_contract_over_one_connection() {
 /// No connection, and so no process there, outlives the program that made it; a run does.
 #[test]
 fn a_run_goes_on_and_its_log_is_read_on_when_ssh_is_killed() {
-    let claude = Claude::new(&silent());
+    let claude = Claude::silent();
     let machine = OtherMachine::new(&claude.path("claude"));
     let mut running = Running::start(&mut machine.command(["run", "claude", "x", "--json"]));
-    let mut seen = running.line();
-    let first: Value = serde_json::from_str(&seen).unwrap();
-    let id = first["runId"].as_str().unwrap().to_owned();
-    while !seen.contains(r#""type":"text""#) {
-        seen += &running.line();
-    }
+    let mut seen = running.until(r#""type":"text""#);
+    let id = run_id(&seen);
     let pid = machine.pids()[0];
     nix::sys::signal::kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).unwrap();
     // Ctrl-C at a terminal goes to all of its processes: the command reaches the run over another connection.
@@ -136,7 +130,7 @@ fn a_run_goes_on_and_its_log_is_read_on_when_ssh_is_killed() {
     let id = machine.done(["run", "-d", "claude", "x"]);
     let id = id.trim_end();
     let mut watcher = Running::start(&mut machine.command(["attach", id, "--json"]));
-    while !watcher.line().contains(r#""type":"text""#) {}
+    watcher.until(r#""type":"text""#);
     watcher.signal(Signal::SIGKILL);
     watcher.end();
     machine.nothing_is_left();
@@ -251,7 +245,7 @@ fn only_a_program_is_served_on_standard_streams() {
 /// The same with the programs of OpenSSH, without a port: the client starts a server for each connection.
 #[test]
 fn a_real_server_of_ssh_takes_runs_and_leaves_nothing() {
-    let claude = Claude::new(&silent());
+    let claude = Claude::silent();
     let machine = OtherMachine::new(&claude.path("claude"));
     let path = |name: &str| machine.path(name).display().to_string();
     let Some(server) = server_of_ssh(&machine, &claude.path("claude")) else {
@@ -285,10 +279,7 @@ fn a_real_server_of_ssh_takes_runs_and_leaves_nothing() {
     let id = done(&["run", "-d", "claude", "x"]);
     let id = id.trim_end();
     let mut watcher = Running::start(&mut command(&["attach", id, "--json"]));
-    let mut seen = watcher.line();
-    while !seen.contains(r#""type":"text""#) {
-        seen += &watcher.line();
-    }
+    let mut seen = watcher.until(r#""type":"text""#);
     let connections = pids_with(&format!("{ssh} -T"));
     assert!(!connections.is_empty());
     for pid in connections {

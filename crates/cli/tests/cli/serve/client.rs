@@ -69,8 +69,13 @@ impl Served {
 
     /// A request with the owner's token.
     pub(crate) fn request(&self, method: &str, path: &str) -> Request {
+        self.request_as(&self.token, method, path)
+    }
+
+    /// A request with this token.
+    pub(crate) fn request_as(&self, token: &str, method: &str, path: &str) -> Request {
         Request::new(&self.address, method, path)
-            .header("Authorization", &format!("Bearer {}", self.token))
+            .header("Authorization", &format!("Bearer {token}"))
     }
 
     pub(crate) fn get(&self, path: &str) -> Response {

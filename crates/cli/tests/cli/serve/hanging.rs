@@ -8,12 +8,11 @@ use serde_json::{Value, json};
 use teamster_testkit::proc::wait_until;
 
 use super::client::Served;
-use super::silent;
 use crate::cli::{Claude, LIMIT};
 
 #[test]
 fn stopped_runner_is_listed_until_it_continues_or_is_killed() {
-    let claude = Claude::new(&silent());
+    let claude = Claude::silent();
     let served = Served::of(&claude, &[]);
     let id = served.detach();
     let runs = claude.path("state").join("teamster/runs");

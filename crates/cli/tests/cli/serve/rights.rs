@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use serde_json::{Value, json};
-use teamster_testkit::http::{Request, Response};
+use teamster_testkit::http::Response;
 use teamster_testkit::proc::wait_until;
 
 use super::client::Served;
@@ -11,10 +11,7 @@ use crate::cli::chat::Agent;
 use crate::cli::{LIMIT, run, teamster};
 
 fn send(served: &Served, token: &str, path: &str, body: &Value) -> Response {
-    Request::new(&served.address, "POST", path)
-        .header("Authorization", &format!("Bearer {token}"))
-        .json(body)
-        .send()
+    served.request_as(token, "POST", path).json(body).send()
 }
 
 fn environment(agent: &Agent, command: &mut Command) {
@@ -56,8 +53,8 @@ fn a_prompt_needs_a_token_that_could_have_started_the_session() {
     };
     // Sends a prompt, and waits for its turn; the status.
     let prompt = |served: &Served, token: &str, session: &str| {
-        let sent = Request::new(&served.address, "POST", &format!("{session}/turns"))
-            .header("Authorization", &format!("Bearer {token}"))
+        let sent = served
+            .request_as(token, "POST", &format!("{session}/turns"))
             .header("Prefer", "wait=60")
             .json(&json!({"prompt": "hello"}))
             .send();
@@ -65,10 +62,7 @@ fn a_prompt_needs_a_token_that_could_have_started_the_session() {
         (sent.status, code)
     };
     let set = |token: &str, session: &str, body: &Value| {
-        Request::new(&served.address, "PATCH", session)
-            .header("Authorization", &format!("Bearer {token}"))
-            .json(body)
-            .send()
+        served.request_as(token, "PATCH", session).json(body).send()
     };
     let is_refused = |token: &str, session: &str, code: &str| {
         assert_eq!(prompt(&served, token, session), (403, code.to_owned()));
@@ -106,8 +100,7 @@ fn a_prompt_needs_a_token_that_could_have_started_the_session() {
     assert_eq!(changed.status, 200, "{}", changed.body);
     assert_eq!(prompt(&served, &ci, &plain), done);
 
-    let mut command = teamster(["chat", "--detach", "claude", "--", "--yolo"]);
-    agent.environment(&mut command);
+    let mut command = agent.command(["chat", "--detach", "claude", "--", "--yolo"]);
     let arguments = format!("/v1/sessions/{}", run(&mut command).stdout.trim_end());
     is_refused(&desk, &arguments, "INSUFFICIENT_SCOPE");
     assert_eq!(prompt(&served, &owner, &arguments), done);
