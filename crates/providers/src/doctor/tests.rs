@@ -9,6 +9,9 @@ fn versions_in_answers() {
         ("0.44.0-preview.1", Some("0.44.0-preview.1")),
         ("unknown", None),
         ("3.. garbage 1.x 12", None),
+        ("New version 1.7.0 available", None),
+        ("Update available! 1.6.0 -> 1.7.0", None),
+        ("2.1.330 (latest; 2.1.340 in beta)", Some("2.1.330")),
     ] {
         let info = CliInfo::new("claude", "Claude Code", "claude");
         assert_eq!(version_in(answer, &info).as_deref(), version, "{answer}");

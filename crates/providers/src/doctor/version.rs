@@ -9,11 +9,12 @@ const RUNTIMES: [&str; 8] = [
 ];
 
 /// Words in lines about another version of the CLI, in lower case.
-const OF_ANOTHER: [&str; 4] = ["update", "upgrade", "latest", "new version"];
+const OF_ANOTHER: [&str; 5] = ["update", "upgrade", "latest", "new version", "available"];
 
 /// Returns the version of this CLI in an output such as `2.1.197 (Claude Code)` or `codex-cli 0.142.5`: that in the
 /// line with the CLI's name, or else the first one that is alone in its line, or else the last one in the output that is
-/// not of a runtime such as Node.js or of an update.
+/// not of a runtime such as Node.js or in a line about an update, or else the one before such words. What follows them is
+/// never it.
 pub(super) fn version_in(answer: &str, info: &CliInfo) -> Option<String> {
     let names = [info.name, info.program].map(str::to_ascii_lowercase);
     let (mut own, mut last, mut of_runtime, mut of_another) = (None, None, None, None);
@@ -22,7 +23,8 @@ pub(super) fn version_in(answer: &str, info: &CliInfo) -> Option<String> {
         let lower = line.to_ascii_lowercase();
         let named = names.iter().filter(|name| !name.is_empty());
         let named: Vec<usize> = named.filter_map(|name| lower.find(&**name)).collect();
-        let is_of_another = OF_ANOTHER.iter().any(|word| lower.contains(word));
+        let is_about_another = |text: &str| OF_ANOTHER.iter().any(|word| text.contains(word));
+        let is_of_another = is_about_another(&lower);
         let (mut at, mut before) = (0, "");
         let mut nearest = None;
         for word in line.split(' ') {
@@ -31,7 +33,9 @@ pub(super) fn version_in(answer: &str, info: &CliInfo) -> Option<String> {
             let runtime = before.trim_start_matches('(').to_ascii_lowercase();
             if is_version(trimmed) {
                 if is_of_another {
-                    of_another = of_another.or(Some(trimmed.to_owned()));
+                    if of_another.is_none() && !is_about_another(&lower[..at]) {
+                        of_another = Some(trimmed.to_owned());
+                    }
                 } else if RUNTIMES.contains(&&*runtime) {
                     of_runtime = Some(trimmed.to_owned());
                 } else {
