@@ -7,8 +7,6 @@ use crate::ErrorKind;
 
 /// Phrases of model services, of gateways and of common HTTP clients, in lower case. More specific ones come first.
 const PATTERNS: &[(&str, ErrorKind)] = &[
-    // OpenAI's, which also names the page of the account's billing.
-    ("rate limit reached for", ErrorKind::RateLimit),
     ("insufficient_quota", ErrorKind::Quota),
     ("exceeded your current quota", ErrorKind::Quota),
     ("exceeded_current_quota", ErrorKind::Quota),
@@ -34,7 +32,18 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("weekly limit", ErrorKind::Quota),
     ("daily limit", ErrorKind::Quota),
     ("perday", ErrorKind::Quota),
-    ("billing", ErrorKind::Quota),
+    // Anthropic's and OpenAI's types, OpenAI's and Google's words. The word alone is also in links that rate limits name.
+    ("billing_error", ErrorKind::Quota),
+    ("billing_not_active", ErrorKind::Quota),
+    ("billing_hard_limit", ErrorKind::Quota),
+    ("billing hard limit", ErrorKind::Quota),
+    ("billing details", ErrorKind::Quota),
+    ("plans & billing", ErrorKind::Quota),
+    ("plans and billing", ErrorKind::Quota),
+    ("billing account", ErrorKind::Quota),
+    ("billing disabled", ErrorKind::Quota),
+    ("billing to be enabled", ErrorKind::Quota),
+    ("enable billing", ErrorKind::Quota),
     ("context_length_exceeded", ErrorKind::ContextWindow),
     ("maximum context length", ErrorKind::ContextWindow),
     ("context window", ErrorKind::ContextWindow),
@@ -287,7 +296,13 @@ mod tests {
             assert_eq!(*words, words.to_lowercase());
             assert_eq!(ErrorKind::of_message(words), Some(*kind), "{words}");
         }
-        assert_eq!(ErrorKind::of_message("it rained"), None);
+        for message in [
+            "it rained",
+            "billing address invalid",
+            "see https://example.com/billing",
+        ] {
+            assert_eq!(ErrorKind::of_message(message), None, "{message}");
+        }
     }
 
     // Made by hand, after the services' documented messages.
@@ -299,6 +314,23 @@ mod tests {
                 "Rate limit reached for gpt-x on tokens per min: Limit 10000, Used 9000. Add a payment method at https://platform.openai.com/account/billing.",
                 RateLimit,
             ),
+            (
+                "Rate limit reached for model `x` on tokens per day (TPD). Upgrade to Dev Tier today at https://console.groq.com/settings/billing",
+                RateLimit,
+            ),
+            (
+                "Your account is not active, please check your billing details on our website.",
+                Quota,
+            ),
+            (
+                r#"{"error":{"code":"billing_hard_limit_reached","message":"Billing hard limit has been reached"}}"#,
+                Quota,
+            ),
+            (
+                "User location is not supported for the API use without a billing account linked.",
+                Quota,
+            ),
+            ("Project x has billing disabled. Please enable it.", Quota),
             (
                 "Insufficient credits. Add more using https://openrouter.ai/settings/credits",
                 Quota,
