@@ -139,10 +139,6 @@ pub(crate) fn is_kept(id: &str, spec: &Spec, kept: &KeptSpec) -> bool {
         .into_iter()
         .any(|texts| {
             let mut same = kept_with(id, spec.clone(), texts);
-            if kept.prompts_digest.is_none() {
-                // An earlier version wrote none.
-                same.prompts_digest = None;
-            }
             same.warnings.clone_from(&kept.warnings);
             same.important.clone_from(&kept.important);
             same == *kept

@@ -23,10 +23,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 struct Holder {
     pid: u32,
     /// Start time, in clock ticks since boot.
-    #[serde(default)]
     start_time: Option<u64>,
     /// Boot and container in which the process id is valid.
-    #[serde(default)]
     space: Option<String>,
 }
 

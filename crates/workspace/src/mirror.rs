@@ -23,8 +23,6 @@ use crate::network::FOREGROUND;
 use crate::step::before_change;
 use crate::upload::{BASE, MODULES};
 
-/// The folder of all refs that keep commits in a mirror.
-pub(crate) const OWN: &str = "refs/teamster-mirror/";
 /// The folder of the refs of runs.
 pub(crate) const RUNS: &str = "refs/teamster-mirror/runs/";
 /// The ref of the latest upload.
@@ -154,10 +152,10 @@ impl Mirror {
                 root,
                 init.map(OsStr::new).into_iter().chain([draft.as_os_str()]),
             )?;
+            separate_settings(&draft)?;
             before_change();
             fs::rename(&draft, &path).with_context(cannot)?;
         }
-        separate_settings(&path)?;
         Ok(Some(Self {
             path,
             lock,
@@ -311,7 +309,7 @@ impl Mirror {
         Ok(lost.is_empty())
     }
 
-    /// Returns for how long no run has used the mirror. That of a mirror of an earlier version begins now.
+    /// Returns for how long no run has used the mirror. Of one that none has used yet it begins now.
     pub(crate) fn unused_for(&self, now: SystemTime) -> Duration {
         match fs::metadata(self.path.join(USED)).and_then(|it| it.modified()) {
             Ok(used) => now.duration_since(used).unwrap_or_default(),
@@ -353,26 +351,16 @@ impl Mirror {
     }
 }
 
-/// Lets each worktree of a mirror have settings of its own, also in a mirror of an earlier version. Then only the mirror
-/// itself is bare.
+/// Lets each worktree of a mirror have settings of its own. Then only the mirror itself is bare.
 fn separate_settings(mirror: &Path) -> anyhow::Result<()> {
     let shared = mirror.join("config");
-    // It is set last.
-    let setting = "worktreeConfig = true";
-    if fs::read_to_string(&shared).is_ok_and(|it| it.contains(setting)) {
-        return Ok(());
-    }
     let set = |file: &Path, args: &[&str]| {
         let start = [OsStr::new("config"), OsStr::new("--file"), file.as_os_str()];
         before_change();
         git(mirror, start.into_iter().chain(args.iter().map(OsStr::new)))
     };
-    set(
-        &mirror.join("config.worktree"),
-        &["--replace-all", "core.bare", "true"],
-    )?;
-    // A killed process may have removed it.
-    let _ = set(&shared, &["--unset-all", "core.bare"]);
+    set(&mirror.join("config.worktree"), &["core.bare", "true"])?;
+    set(&shared, &["--unset-all", "core.bare"])?;
     set(&shared, &["extensions.worktreeConfig", "true"]).map(drop)
 }
 

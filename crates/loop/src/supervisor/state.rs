@@ -67,7 +67,6 @@ pub(crate) struct ProcessState {
     pub(crate) started_at_ms: u64,
     /// Path without links, at the start of the loop.
     pub(crate) working_dir: PathBuf,
-    #[serde(default)]
     pub(crate) runtime: Option<String>,
     #[serde(default)]
     pub(crate) chrome: bool,

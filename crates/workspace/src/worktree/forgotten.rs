@@ -13,7 +13,7 @@ use super::record::{self, Record};
 use super::remove_unfinished;
 use crate::bundle::encoded_id;
 use crate::git::git;
-use crate::mirror::{Mirror, OWN, RUNS};
+use crate::mirror::{Mirror, RUNS};
 
 /// Removes a branch of a forgotten run, unless a worktree is on it.
 pub(super) fn remove_branch(repository: &Path, branch: &str) {
@@ -57,12 +57,12 @@ impl Known {
         all.map(encoded_id).collect()
     }
 
-    /// Returns the repositories of the runs and the commits that these began at.
-    fn begun(&self) -> impl Iterator<Item = (&Path, &str)> {
+    /// Returns the repositories of the runs.
+    fn repositories(&self) -> impl Iterator<Item = &Path> {
         let infos = self.workspaces.iter().filter_map(|(_, info)| info.as_ref());
-        let infos = infos.map(|info| (&*info.repository, &*info.base));
+        let infos = infos.map(|info| &*info.repository);
         let records = self.records.iter();
-        infos.chain(records.map(|(_, record)| (&*record.repository, &*record.base)))
+        infos.chain(records.map(|(_, record)| &*record.repository))
     }
 }
 
@@ -101,18 +101,12 @@ fn clean_up(mirror: &Mirror, root: &Path) {
     };
     let path = mirror.path();
     let ids = known.ids();
-    let bases: BTreeSet<_> = known.begun().map(|(_, base)| base).collect();
-    let refs = git(path, ["for-each-ref", "--format=%(refname)", OWN]).unwrap_or_default();
-    let mut is_used = known.begun().any(|(repository, _)| repository == path);
+    let refs = git(path, ["for-each-ref", "--format=%(refname)", RUNS]).unwrap_or_default();
+    let mut is_used = known.repositories().any(|repository| repository == path);
     for reference in refs.lines() {
-        let is_kept = match reference.strip_prefix(RUNS) {
-            Some(id) => ids.contains(id),
-            // An earlier version has made these, for commits that runs began at.
-            None => match reference.rsplit_once("/commits/") {
-                Some((_, commit)) => bases.contains(commit),
-                None => continue,
-            },
-        };
+        let is_kept = reference
+            .strip_prefix(RUNS)
+            .is_some_and(|id| ids.contains(id));
         is_used |= is_kept;
         if !is_kept {
             let _ = git(path, ["update-ref", "-d", reference]);
@@ -147,6 +141,7 @@ mod tests {
     use super::*;
 
     const NAME: &str = "1111111111111111111111111111111111111111";
+    const OWN: &str = "refs/teamster-mirror/";
 
     /// Makes a worktree of a mirror for a run that is forgotten.
     fn forgotten(folder: &Path) -> (PathBuf, PathBuf) {
