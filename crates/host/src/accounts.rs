@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 
 use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
@@ -11,7 +10,7 @@ use teamster_core::{AgentError, ExecuteParams};
 use teamster_providers::Providers;
 use teamster_providers::doctor::{LoginState, login_in};
 
-use crate::environment::{self, config_file};
+use crate::environment::{self, config_file, read_config};
 use crate::{Host, error_chain};
 
 /// The file's path in the user's configuration folder.
@@ -103,9 +102,9 @@ impl Host {
 }
 
 fn read(providers: &Providers, file: &Path) -> anyhow::Result<Vec<Account>> {
-    let text = match fs::read_to_string(file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        text => text.with_context(|| format!("cannot read {}", file.display()))?,
+    let text = read_config(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let Some(text) = text else {
+        return Ok(Vec::new());
     };
     let entries: BTreeMap<String, RawAccount> = toml::from_str(&text)
         .map_err(|error| anyhow!("{}: {}", file.display(), problem(&text, &error)))?;
@@ -175,6 +174,8 @@ fn account(providers: &Providers, name: String, raw: RawAccount) -> anyhow::Resu
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn parse(text: &str) -> anyhow::Result<Vec<Account>> {

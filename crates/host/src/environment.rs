@@ -1,7 +1,8 @@
-//! Variables of the environment: the only place of this crate that reads them.
+//! Variables of the environment: the only place of this crate that reads them. The files that they name.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use teamster_core::provider::base_directory;
 use teamster_core::{CliInfo, ExecuteParams};
@@ -39,6 +40,17 @@ pub(crate) fn text(name: &str) -> Option<String> {
 pub(crate) fn config_file(name: &str) -> Option<PathBuf> {
     let config = base_directory(variable, "XDG_CONFIG_HOME", ".config")?;
     Some(config.join(name))
+}
+
+/// Reads a file of the user's configuration; `None` if there is none, also because the home is no directory.
+pub(crate) fn read_config(file: &Path) -> io::Result<Option<String>> {
+    match fs::read_to_string(file) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
+            _ => Err(error),
+        },
+    }
 }
 
 /// Returns the program of an agent that the user has set: the value of `TEAMSTER_<AGENT>_BIN`.
