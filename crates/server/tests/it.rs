@@ -3,6 +3,7 @@
 
 mod it {
     mod callbacks;
+    mod came;
     mod constraints;
     mod document;
     mod faulty;

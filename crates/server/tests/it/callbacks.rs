@@ -1,13 +1,10 @@
 //! Callbacks: a request when a run has ended or needs an answer.
 
-use std::collections::HashMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Instant;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,14 +13,10 @@ use serde_json::{Value, json};
 use teamster_api::RunHandle;
 use teamster_core::Stopping;
 use teamster_server::ServerConfig;
+use teamster_testkit::proc::wait_until;
 
+use super::came::{Came, answer};
 use super::served::{LIMIT, Served};
-
-/// A request that came.
-struct Came {
-    headers: HashMap<String, String>,
-    body: String,
-}
 
 /// A server that takes callbacks, with these statuses one after the other and then 200; where it is.
 fn receiver(statuses: &'static [u16]) -> (String, Receiver<Came>) {
@@ -33,30 +26,10 @@ fn receiver(statuses: &'static [u16]) -> (String, Receiver<Came>) {
     thread::spawn(move || {
         let mut statuses = statuses.iter();
         for stream in listener.incoming() {
-            let mut reader = BufReader::new(stream.unwrap());
-            let mut headers = HashMap::new();
-            let mut line = String::new();
-            loop {
-                line.clear();
-                reader.read_line(&mut line).unwrap();
-                match line.trim_end().split_once(": ") {
-                    Some((name, value)) => {
-                        headers.insert(name.to_ascii_lowercase(), value.to_owned());
-                    }
-                    None if line.trim_end().is_empty() => break,
-                    None => {}
-                }
-            }
-            let mut body = vec![0; headers["content-length"].parse().unwrap()];
-            reader.read_exact(&mut body).unwrap();
-            let status = statuses.next().unwrap_or(&200);
-            write!(
-                reader.get_mut(),
-                "HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n"
-            )
-            .unwrap();
-            let body = String::from_utf8(body).unwrap();
-            if send.send(Came { headers, body }).is_err() {
+            let stream = stream.unwrap();
+            let request = Came::read(&stream);
+            answer(&stream, *statuses.next().unwrap_or(&200));
+            if send.send(request).is_err() {
                 return;
             }
         }
@@ -66,7 +39,7 @@ fn receiver(statuses: &'static [u16]) -> (String, Receiver<Came>) {
 
 impl Came {
     fn json(&self) -> Value {
-        serde_json::from_str(&self.body).unwrap()
+        serde_json::from_slice(&self.body).unwrap()
     }
 
     fn is_signed(&self, folder: &std::path::Path) {
@@ -79,12 +52,12 @@ impl Came {
             &self.headers["webhook-id"],
             &self.headers["webhook-timestamp"],
         );
-        let signed = format!("{id}.{at}.{}", self.body);
+        let signed = [format!("{id}.{at}.").as_bytes(), &self.body].concat();
         let signature = self.headers["webhook-signature"]
             .strip_prefix("v1,")
             .unwrap();
         let signature = STANDARD.decode(signature).unwrap();
-        hmac::verify(&key, signed.as_bytes(), &signature).unwrap();
+        hmac::verify(&key, &signed, &signature).unwrap();
     }
 }
 
@@ -151,12 +124,9 @@ fn end_without_a_server_is_reported_by_the_next_one() {
     let started = served.post("/v1/runs", &body);
     let id = started.json()["runId"].as_str().unwrap().to_owned();
     let file = served.folder().join(format!("callbacks/0/{id}.json"));
-    // Both are known.
-    let began = Instant::now();
-    while !fs::read_to_string(&file).is_ok_and(|it| it.contains(&global) && it.contains(&url)) {
-        assert!(began.elapsed() < LIMIT);
-        thread::yield_now();
-    }
+    let are_known =
+        || fs::read_to_string(&file).is_ok_and(|it| it.contains(&global) && it.contains(&url));
+    assert!(wait_until(LIMIT, are_known));
     let served = served.restart_after(
         |runs, runtime| {
             let run = RunHandle::new(Arc::new(runs.clone()), id);

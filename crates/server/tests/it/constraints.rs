@@ -16,126 +16,35 @@ fn the_document_forbids_the_bodies_that_the_server_refuses() {
     let run = |more: Value| with(json!({"provider": "claude", "prompt": "x"}), &more);
     let session = |more: Value| with(json!({"provider": "claude"}), &more);
     let text = "t";
-    for (method, path, schema, body) in [
-        ("POST", "/v1/runs", "RunSpec", run(json!({"provider": " "}))),
-        ("POST", "/v1/runs", "RunSpec", run(json!({"prompt": "\n"}))),
-        ("POST", "/v1/runs", "RunSpec", run(json!({"model": ""}))),
-        (
-            "POST",
-            "/v1/runs",
-            "RunSpec",
-            run(json!({"allowedTools": [""]})),
-        ),
-        ("POST", "/v1/runs", "RunSpec", run(json!({"maxTurns": 0}))),
-        (
-            "POST",
-            "/v1/sessions",
-            "SessionSpec",
-            session(json!({"maxTokens": 0})),
-        ),
-        (
-            "POST",
-            "/v1/runs",
-            "RunSpec",
-            run(json!({"maxBudgetUsd": 0})),
-        ),
-        (
-            "POST",
-            "/v1/runs",
-            "RunSpec",
-            run(json!({"retries": 1_u64 << 32})),
-        ),
-        (
-            "POST",
-            "/v1/runs",
-            "RunSpec",
-            run(json!({"outputSchema": []})),
-        ),
-        (
-            "POST",
-            "/v1/runs",
-            "RunSpec",
-            run(json!({"workingDirectory": "src"})),
-        ),
-        (
-            "POST",
-            "/v1/runs",
-            "RunSpec",
-            run(json!({"callback": "ftp://h"})),
-        ),
-        ("POST", "/v1/runs", "RunSpec", run(json!({"fork": true}))),
-        (
-            "POST",
-            "/v1/runs",
-            "RunSpec",
-            run(json!({"newSession": true, "sessionKey": null})),
-        ),
-        (
-            "POST",
-            "/v1/runs",
-            "RunSpec",
-            run(json!({"sessionId": text, "worktree": true})),
-        ),
-        (
-            "POST",
-            "/v1/runs",
-            "RunSpec",
-            run(json!({"sessionId": text, "sessionKey": text})),
-        ),
-        (
-            "POST",
-            "/v1/runs",
-            "RunSpec",
-            run(json!({"sessionId": text, "workspace": {"kind": "worktree"}})),
-        ),
-        (
-            "POST",
-            "/v1/runs",
-            "RunSpec",
-            run(json!({"worktree": true, "workspace": {"kind": "empty"}})),
-        ),
-        (
-            "POST",
-            "/v1/runs",
-            "RunSpec",
-            run(json!({"workspace": {"kind": "empty", "path": "/x"}})),
-        ),
-        (
-            "POST",
-            "/v1/runs",
-            "RunSpec",
-            run(json!({"workspace": {"kind": "worktree", "from": "-x"}})),
-        ),
-        (
-            "POST",
-            "/v1/runs",
-            "RunSpec",
-            run(json!({"systemPrompt": text, "appendSystemPrompt": text})),
-        ),
-        (
-            "POST",
-            "/v1/sessions",
-            "SessionSpec",
-            session(json!({"effort": " "})),
-        ),
-        (
-            "POST",
-            "/v1/sessions",
-            "SessionSpec",
-            session(json!({"fork": true})),
-        ),
-        (
-            "POST",
-            "/v1/sessions",
-            "SessionSpec",
-            session(json!({"sessionId": text, "worktree": text})),
-        ),
-        (
-            "POST",
-            "/v1/sessions",
-            "SessionSpec",
-            session(json!({"systemPrompt": text, "appendSystemPrompt": text})),
-        ),
+    let runs = [
+        json!({"provider": " "}),
+        json!({"prompt": "\n"}),
+        json!({"model": ""}),
+        json!({"allowedTools": [""]}),
+        json!({"maxTurns": 0}),
+        json!({"maxBudgetUsd": 0}),
+        json!({"retries": 1_u64 << 32}),
+        json!({"outputSchema": []}),
+        json!({"workingDirectory": "src"}),
+        json!({"callback": "ftp://h"}),
+        json!({"fork": true}),
+        json!({"newSession": true, "sessionKey": null}),
+        json!({"sessionId": text, "worktree": true}),
+        json!({"sessionId": text, "sessionKey": text}),
+        json!({"sessionId": text, "workspace": {"kind": "worktree"}}),
+        json!({"worktree": true, "workspace": {"kind": "empty"}}),
+        json!({"workspace": {"kind": "empty", "path": "/x"}}),
+        json!({"workspace": {"kind": "worktree", "from": "-x"}}),
+        json!({"systemPrompt": text, "appendSystemPrompt": text}),
+    ];
+    let sessions = [
+        json!({"maxTokens": 0}),
+        json!({"effort": " "}),
+        json!({"fork": true}),
+        json!({"sessionId": text, "worktree": text}),
+        json!({"systemPrompt": text, "appendSystemPrompt": text}),
+    ];
+    let others = [
         ("PATCH", "/v1/runs/x", "RenameRun", json!({})),
         ("PATCH", "/v1/runs/x", "RenameRun", json!({"title": " "})),
         ("PATCH", "/v1/sessions/x", "ChangeSession", json!({})),
@@ -171,7 +80,10 @@ fn the_document_forbids_the_bodies_that_the_server_refuses() {
             "Login",
             json!({"token": served.token, "path": "x"}),
         ),
-    ] {
+    ];
+    let runs = runs.map(|more| ("POST", "/v1/runs", "RunSpec", run(more)));
+    let sessions = sessions.map(|more| ("POST", "/v1/sessions", "SessionSpec", session(more)));
+    for (method, path, schema, body) in runs.into_iter().chain(sessions).chain(others) {
         let schema = json!({"$ref": format!("#/components/schemas/{schema}")});
         assert!(!document.validator(&schema).is_valid(&body), "{body}");
         let refused = served.request(method, path).json(&body).send();

@@ -47,6 +47,18 @@ impl Document {
             .unwrap()
     }
 
+    /// Gets this path, whose response is one that the document has for this operation.
+    #[track_caller]
+    fn get(&mut self, served: &Served, operation: &str, path: &str) {
+        self.has("GET", operation, &served.get(path));
+    }
+
+    /// The same of what is posted.
+    #[track_caller]
+    fn post(&mut self, served: &Served, operation: &str, path: &str, body: &Value) {
+        self.has("POST", operation, &served.post(path, body));
+    }
+
     /// The response is one that the document has for this operation, and its body is valid by the schema.
     #[track_caller]
     pub(super) fn has(&mut self, method: &str, path: &str, response: &Response) {
@@ -142,46 +154,30 @@ fn real_responses_are_what_the_document_says() {
     let id = started.json()["runId"].as_str().unwrap().to_owned();
     let run = format!("/v1/runs/{id}");
     served.until(&run, "waiting");
-    document.has("GET", "/v1/runs/{id}", &served.get(&run));
-    document.has("GET", "/v1/requests", &served.get("/v1/requests"));
-    document.has("GET", "/v1/runs", &served.get("/v1/runs"));
-    document.has(
-        "GET",
+    document.get(&served, "/v1/runs/{id}", &run);
+    document.get(&served, "/v1/requests", "/v1/requests");
+    document.get(&served, "/v1/runs", "/v1/runs");
+    document.get(
+        &served,
         "/v1/runs/{id}/events",
-        &served.get(&format!("{run}/events?wait=10")),
+        &format!("{run}/events?wait=10"),
     );
     let answer = format!("/v1/requests/{id}/1");
     let answers = "/v1/requests/{run}/{number}";
-    document.has(
-        "POST",
-        answers,
-        &served.post(&answer, &json!({"decision": "maybe"})),
-    );
-    document.has(
-        "POST",
-        answers,
-        &served.post(&answer, &json!({"decision": "allow"})),
-    );
-    document.has(
-        "POST",
-        answers,
-        &served.post(&answer, &json!({"decision": "allow"})),
-    );
+    document.post(&served, answers, &answer, &json!({"decision": "maybe"}));
+    document.post(&served, answers, &answer, &json!({"decision": "allow"}));
+    document.post(&served, answers, &answer, &json!({"decision": "allow"}));
     served.until(&run, "ended");
-    document.has("GET", "/v1/runs/{id}", &served.get(&run));
-    document.has(
-        "GET",
-        "/v1/runs/{id}/events",
-        &served.get(&format!("{run}/events")),
-    );
+    document.get(&served, "/v1/runs/{id}", &run);
+    document.get(&served, "/v1/runs/{id}/events", &format!("{run}/events"));
     let sse = served
         .request("GET", &format!("{run}/events"))
         .header("Accept", "text/event-stream");
     document.has("GET", "/v1/runs/{id}/events", &sse.send());
-    document.has(
-        "GET",
+    document.get(
+        &served,
         "/v1/runs/{id}/events",
-        &served.get(&format!("{run}/events?after=100000")),
+        &format!("{run}/events?after=100000"),
     );
     document.has(
         "POST",
@@ -198,11 +194,7 @@ fn real_responses_are_what_the_document_says() {
     let other = put(&json!({"provider": "claude", "prompt": "other"}));
     document.has("PUT", "/v1/runs/{id}", &other);
     let failing = json!({"provider": "claude", "prompt": "fail"});
-    let failed = served
-        .request("POST", "/v1/runs")
-        .header("Prefer", "wait=60")
-        .json(&failing)
-        .send();
+    let failed = served.post_and_wait("/v1/runs", &failing);
     assert_eq!(failed.json()["status"], "failed");
     document.has("POST", "/v1/runs", &failed);
     for path in [
@@ -218,30 +210,23 @@ fn real_responses_are_what_the_document_says() {
         "/healthz",
         "/v1/openapi.json",
     ] {
-        document.has("GET", path, &served.get(path));
+        document.get(&served, path, path);
     }
-    document.has("GET", "/v1/runs/{id}", &served.get("/v1/runs/unknown"));
-    document.has("GET", "/v1/usage", &served.get("/v1/usage?by=x"));
-    document.has(
-        "GET",
-        "/v1/history/{id}",
-        &served.get("/v1/history/unknown"),
-    );
-    document.has("POST", "/v1/runs", &served.post("/v1/runs", &json!({})));
+    document.get(&served, "/v1/runs/{id}", "/v1/runs/unknown");
+    document.get(&served, "/v1/usage", "/v1/usage?by=x");
+    document.get(&served, "/v1/history/{id}", "/v1/history/unknown");
+    document.post(&served, "/v1/runs", "/v1/runs", &json!({}));
     document.has(
         "POST",
         "/v1/agents/{id}/{command}",
         &served.request("POST", "/v1/agents/a/stop").send(),
     );
-    document.has(
-        "POST",
+    document.post(&served, "/v1/login", "/v1/login", &json!({"token": "x"}));
+    document.post(
+        &served,
         "/v1/login",
-        &served.post("/v1/login", &json!({"token": "x"})),
-    );
-    document.has(
-        "POST",
         "/v1/login",
-        &served.post("/v1/login", &json!({"token": served.token})),
+        &json!({"token": served.token}),
     );
     let client = served.get("/v1/client");
     assert_eq!(client.json()["isOnMachine"], true);
@@ -254,10 +239,11 @@ fn real_responses_are_what_the_document_says() {
         "/v1/login",
         &served.request("DELETE", "/v1/login").send(),
     );
-    document.has(
-        "POST",
+    document.post(
+        &served,
         "/v1/agents/{command}",
-        &served.post("/v1/agents/stop", &json!({"all": true})),
+        "/v1/agents/stop",
+        &json!({"all": true}),
     );
     let forget = |body: &Value| served.post("/v1/history/forget", body);
     document.has("POST", "/v1/history/forget", &forget(&json!({})));
@@ -358,7 +344,7 @@ fn result_responses(served: &Served, document: &mut Document) {
             let (one, spec) = (format!("/v1/runs/{id}"), format!("/v1/runs/{id}/spec"));
             let renamed = served.request("PATCH", &one).json(&json!({"title": "x"}));
             document.has("PATCH", "/v1/runs/{id}", &renamed.send());
-            document.has("GET", "/v1/runs/{id}/spec", &served.get(&spec));
+            document.get(served, "/v1/runs/{id}/spec", &spec);
             for (action, status, member) in [
                 ("apply", 200, "filesChanged"),
                 ("apply", 409, "detail"),
@@ -436,9 +422,9 @@ fn session_responses(served: &Served, document: &mut Document) {
     let put = put.json(&json!({"provider": "claude"})).send();
     assert_eq!(put.header("location"), Some("/v1/sessions/my-session"));
     document.has("PUT", one, &put);
-    document.has("GET", "/v1/sessions", &served.get("/v1/sessions"));
-    document.has("GET", one, &served.get(session));
-    document.has("GET", one, &served.get("/v1/sessions/unknown"));
+    document.get(served, "/v1/sessions", "/v1/sessions");
+    document.get(served, one, session);
+    document.get(served, one, "/v1/sessions/unknown");
     let turn = |prompt: &str, wait: &str| {
         served
             .request("POST", &format!("{session}/turns"))
@@ -466,15 +452,11 @@ fn session_responses(served: &Served, document: &mut Document) {
     document.has("PATCH", one, &patch(&json!({"permission": "bypass"})));
     document.has("DELETE", one, &served.request("DELETE", session).send());
     served.until(session, "ended");
-    document.has("GET", one, &served.get(session));
+    document.get(served, one, session);
     document.has("DELETE", one, &served.request("DELETE", session).send());
     let events = format!("{session}/events");
-    document.has("GET", &of("events"), &served.get(&events));
-    document.has(
-        "GET",
-        &of("events"),
-        &served.get(&format!("{events}?after=100000")),
-    );
+    document.get(served, &of("events"), &events);
+    document.get(served, &of("events"), &format!("{events}?after=100000"));
 }
 
 #[test]

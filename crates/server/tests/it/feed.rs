@@ -56,13 +56,7 @@ fn a_run_that_is_forgotten_goes() {
     let mut stream = served.request("GET", "/v1/events").open();
     let snapshot = stream.messages_until(|_| true);
     assert_eq!(snapshot[0]["runs"][0]["runId"], *id);
-    assert_eq!(
-        served
-            .request("POST", &format!("/v1/runs/{id}/cancel"))
-            .send()
-            .status,
-        202
-    );
+    served.cancel(&id);
     stream.messages_until(|message| message["run"]["status"] == "aborted");
     let forgotten = served.post("/v1/history/forget", &json!({"ids": [id]}));
     assert_eq!(forgotten.json()["logs"], 1, "{}", forgotten.body);

@@ -4,22 +4,21 @@ use serde_json::json;
 use teamster_api::{FleetQueue, FleetStatus, FleetWorker};
 use teamster_server::Scope;
 use teamster_testkit::http::Request;
+use teamster_testkit::proc::wait_until;
 
 use super::document::Document;
-use super::served::Served;
+use super::served::{LIMIT, Served};
 
 /// Waits until the figures have this line.
 #[track_caller]
 fn until(served: &Served, line: &str) -> String {
-    let began = std::time::Instant::now();
-    loop {
-        let text = served.get("/metrics").body;
-        if text.lines().any(|it| it == line) {
-            return text;
-        }
-        assert!(began.elapsed() < super::served::LIMIT, "{line}: {text}");
-        std::thread::yield_now();
-    }
+    let mut text = String::new();
+    let is_there = wait_until(LIMIT, || {
+        text = served.get("/metrics").body;
+        text.lines().any(|it| it == line)
+    });
+    assert!(is_there, "{line}: {text}");
+    text
 }
 
 #[test]

@@ -206,9 +206,7 @@ fn a_run_is_cancelled_once() {
         served.get("/v1/runs?live=true").json()["runs"][0]["live"]["state"],
         "running"
     );
-    let cancelled = served.request("POST", &format!("{path}/cancel")).send();
-    assert_eq!(cancelled.status, 202, "{}", cancelled.body);
-    assert_eq!(cancelled.json().get("live"), None);
+    assert_eq!(served.cancel(&id).json().get("live"), None);
     assert_eq!(served.until(&path, "ended")["status"], "aborted");
     served
         .request("POST", &format!("{path}/cancel"))
@@ -308,21 +306,14 @@ fn a_request_is_answered_once() {
 fn a_start_and_a_stop_ask_no_runner_for_its_status() {
     let served = Served::start().with_fault(Fault::NoLive);
     let id = served.run("wait");
-    let cancelled = served
-        .request("POST", &format!("/v1/runs/{id}/cancel"))
-        .send();
-    assert_eq!(cancelled.status, 202, "{}", cancelled.body);
-    assert_eq!(cancelled.json()["runId"], id);
+    assert_eq!(served.cancel(&id).json()["runId"], id);
 }
 
 #[test]
 fn a_run_whose_log_cannot_be_read_has_a_state() {
     let served = Served::start().with_fault(Fault::NoLog);
-    let started = served
-        .request("POST", "/v1/runs")
-        .header("Prefer", "wait=60")
-        .json(&json!({"provider": "claude", "prompt": "wait"}))
-        .send();
+    let body = json!({"provider": "claude", "prompt": "wait"});
+    let started = served.post_and_wait("/v1/runs", &body);
     assert_eq!(started.status, 201, "{}", started.body);
     assert_eq!(started.json()["state"], "running");
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use teamster_api::agents::{AgentList, AgentState, AgentStatus, Command, Status};
@@ -15,9 +15,10 @@ use teamster_api::{
 use teamster_core::{AgentError, AgentEvent, PermissionRequest, Text, ToolKind};
 use teamster_server::{OwnerToken, Scope, Server, ServerConfig, Tokens};
 use teamster_testkit::http::{Request, Response};
+use teamster_testkit::proc::wait_until;
 use teamster_testkit::run_service::{MemoryService, Step};
 use tempfile::TempDir;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
 /// The time limit of a wait.
@@ -109,6 +110,14 @@ impl MachineService for Machine {
     }
 }
 
+fn runtime() -> Runtime {
+    Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
 impl Served {
     /// Starts a server whose agents are `claude` and `cmd:cat`.
     pub(crate) fn start() -> Self {
@@ -118,14 +127,9 @@ impl Served {
     /// The same with another configuration.
     pub(crate) fn with(configure: impl FnOnce(&mut ServerConfig)) -> Self {
         let folder = Arc::new(TempDir::new().unwrap());
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .unwrap();
         let runs = MemoryService::new(["claude", "cmd:cat"], script);
         let service = Arc::new(runs.clone());
-        Self::of(runtime, folder, runs, service, configure)
+        Self::of(runtime(), folder, runs, service, configure)
     }
 
     /// The same runs over another service.
@@ -185,19 +189,8 @@ impl Served {
 
     /// Another server of the same runs and folder.
     pub(crate) fn beside(&self, configure: impl FnOnce(&mut ServerConfig)) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .unwrap();
-        let service = Arc::new(self.runs.clone());
-        Self::of(
-            runtime,
-            self.folder.clone(),
-            self.runs.clone(),
-            service,
-            configure,
-        )
+        let (runs, folder) = (self.runs.clone(), self.folder.clone());
+        Self::of(runtime(), folder, runs.clone(), Arc::new(runs), configure)
     }
 
     /// The number of runs of which messages are to be delivered.
@@ -212,11 +205,7 @@ impl Served {
     /// Waits until no message is left to deliver.
     #[track_caller]
     pub(crate) fn until_delivered(&self) {
-        let began = Instant::now();
-        while self.undelivered() > 0 {
-            assert!(began.elapsed() < LIMIT);
-            std::thread::yield_now();
-        }
+        assert!(wait_until(LIMIT, || self.undelivered() == 0));
     }
 
     /// The folder of the server's files.
@@ -249,6 +238,21 @@ impl Served {
         self.request("POST", path).json(body).send()
     }
 
+    /// Posts, and waits for the end of the run or turn.
+    pub(crate) fn post_and_wait(&self, path: &str, body: &Value) -> Response {
+        let request = self.request("POST", path).header("Prefer", "wait=60");
+        request.json(body).send()
+    }
+
+    /// Cancels this run.
+    #[track_caller]
+    pub(crate) fn cancel(&self, id: &str) -> Response {
+        let path = format!("/v1/runs/{id}/cancel");
+        let cancelled = self.request("POST", &path).send();
+        assert_eq!(cancelled.status, 202, "{}", cancelled.body);
+        cancelled
+    }
+
     /// Starts a run with this prompt; its id.
     pub(crate) fn run(&self, prompt: &str) -> String {
         let started = self.post("/v1/runs", &json!({"provider": "claude", "prompt": prompt}));
@@ -266,15 +270,13 @@ impl Served {
     /// Waits until the run or session of this path is in this state; how it is then.
     #[track_caller]
     pub(crate) fn until(&self, path: &str, state: &str) -> Value {
-        let began = Instant::now();
-        loop {
-            let run = self.get(path).json();
-            if run["state"] == state || run["live"]["state"] == state {
-                return run;
-            }
-            assert!(began.elapsed() < LIMIT, "{state}: {run}");
-            std::thread::yield_now();
-        }
+        let mut run = Value::Null;
+        let is_so = wait_until(LIMIT, || {
+            run = self.get(path).json();
+            run["state"] == state || run["live"]["state"] == state
+        });
+        assert!(is_so, "{state}: {run}");
+        run
     }
 
     /// Ends the server in order.

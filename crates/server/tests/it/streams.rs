@@ -105,10 +105,7 @@ fn a_long_poll_answers_at_once_or_after_its_time() {
         }
         page = more;
     }
-    let cancelled = served
-        .request("POST", &format!("/v1/runs/{id}/cancel"))
-        .send();
-    assert_eq!(cancelled.status, 202);
+    served.cancel(&id);
     let mut ended = false;
     while !ended {
         page = served.get(&format!("{path}?wait=30&after={}", next(&page)));
@@ -134,8 +131,7 @@ fn a_stream_without_new_entries_has_its_head_at_once() {
         .request("GET", &format!("{path}?after={seq}"))
         .open_events();
     assert_eq!(stream.status, 200);
-    let cancel = format!("/v1/runs/{id}/cancel");
-    assert_eq!(served.request("POST", &cancel).send().status, 202);
+    served.cancel(&id);
     let rest = stream.until("event: end");
     assert_eq!(events_in(&rest)[0].0, seq + 1);
 }

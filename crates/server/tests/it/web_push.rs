@@ -1,13 +1,10 @@
 //! Web Push: what browsers get by their push service, which is a stand-in on loopback.
 
-use std::collections::HashMap;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Instant;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -20,18 +17,14 @@ use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 use serde_json::{Value, json};
 use teamster_server::{Scope, ServerConfig, Tokens};
+use teamster_testkit::http::Response;
+use teamster_testkit::proc::wait_until;
 
+use super::came::{Came, answer};
 use super::document::Document;
 use super::served::{LIMIT, Served};
 
 const PATH: &str = "/v1/web-push/subscriptions";
-
-/// A message that came to the push service.
-struct Came {
-    path: String,
-    headers: HashMap<String, String>,
-    body: Vec<u8>,
-}
 
 /// A push service whose answer follows from the path (`/gone/…` is 410, and 503 for a request at `/busy/…`); where it is.
 fn push_service() -> (String, Receiver<Came>) {
@@ -40,39 +33,18 @@ fn push_service() -> (String, Receiver<Came>) {
     let (send, came) = channel();
     thread::spawn(move || {
         for stream in listener.incoming() {
-            let mut reader = BufReader::new(stream.unwrap());
-            let mut line = String::new();
-            reader.read_line(&mut line).unwrap();
-            let path = line.split(' ').nth(1).unwrap().to_owned();
-            let mut headers = HashMap::new();
-            loop {
-                line.clear();
-                reader.read_line(&mut line).unwrap();
-                match line.trim_end().split_once(": ") {
-                    Some((name, value)) => {
-                        headers.insert(name.to_ascii_lowercase(), value.to_owned());
-                    }
-                    None => break,
-                }
-            }
-            let mut body = vec![0; headers["content-length"].parse().unwrap()];
-            reader.read_exact(&mut body).unwrap();
-            let status = match &*path {
+            let stream = stream.unwrap();
+            let request = Came::read(&stream);
+            let status = match &*request.path {
                 path if path.starts_with("/gone/") => 410,
-                path if path.starts_with("/busy/") && headers["urgency"] == "high" => 503,
+                path if path.starts_with("/busy/") && request.headers["urgency"] == "high" => 503,
                 _ => 201,
             };
             // Before the answer: what was answered has come.
-            let came = Came {
-                path,
-                headers,
-                body,
-            };
-            if send.send(came).is_err() {
+            if send.send(request).is_err() {
                 return;
             }
-            let reply = format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n");
-            reader.get_mut().write_all(reply.as_bytes()).unwrap();
+            answer(&stream, status);
         }
     });
     (url, came)
@@ -177,11 +149,16 @@ fn kept(served: &Served) -> Vec<String> {
 
 #[track_caller]
 fn until_kept(served: &Served, expected: &[String]) {
-    let began = Instant::now();
-    while kept(served) != expected {
-        assert!(began.elapsed() < LIMIT, "{:?}", kept(served));
-        thread::yield_now();
-    }
+    let is_kept = wait_until(LIMIT, || kept(served) == expected);
+    assert!(is_kept, "{:?}", kept(served));
+}
+
+/// Subscribes a browser at this address.
+#[track_caller]
+fn subscribe(served: &Served, browser: &Browser, endpoint: &str) -> Response {
+    let subscribed = served.post(PATH, &browser.subscription(endpoint));
+    assert_eq!(subscribed.status, 201, "{}", subscribed.body);
+    subscribed
 }
 
 /// Allows what the run asks for.
@@ -200,12 +177,11 @@ fn browsers_get_a_request_and_the_end_encrypted_once_each() {
     let browsers = [Browser::new(), Browser::new()];
     let endpoints = ["/first", "/second"].map(|path| format!("{service}{path}"));
     for (browser, endpoint) in browsers.iter().zip(&endpoints) {
-        let body = browser.subscription(endpoint);
-        let subscribed = served.post(PATH, &body);
-        assert_eq!(subscribed.status, 201, "{}", subscribed.body);
+        let subscribed = subscribe(&served, browser, endpoint);
         document.has("POST", PATH, &subscribed);
         // Another tab of the browser has the same subscription.
-        assert_eq!(served.post(PATH, &body).json(), subscribed.json());
+        let again = subscribe(&served, browser, endpoint);
+        assert_eq!(again.json(), subscribed.json());
     }
     document.has("GET", "/v1/web-push", &served.get("/v1/web-push"));
     assert_eq!(kept(&served), endpoints);
@@ -252,8 +228,7 @@ fn a_subscription_outlives_the_server_and_ends_with_its_browser() {
     let browser = Browser::new();
     let [stays, gone] = ["/stays", "/gone/1"].map(|path| format!("{service}{path}"));
     for (browser, endpoint) in [(&browser, &stays), (&Browser::new(), &gone)] {
-        let body = browser.subscription(endpoint);
-        assert_eq!(served.post(PATH, &body).status, 201);
+        subscribe(&served, browser, endpoint);
     }
     let key = served.get("/v1/web-push").json();
     let served = served.restart_after(|_, _| (), configure);
@@ -276,18 +251,14 @@ fn a_browser_that_has_a_message_gets_it_once() {
     let served = Served::with(configure);
     let (service, came) = push_service();
     for path in ["/busy/1", "/takes"] {
-        let body = Browser::new().subscription(&format!("{service}{path}"));
-        assert_eq!(served.post(PATH, &body).status, 201);
+        subscribe(&served, &Browser::new(), &format!("{service}{path}"));
     }
     let id = served.run("write");
     // Kept of one browser, while the delivery to the other one is repeated.
     let record = served.folder().join(format!("callbacks/0/{id}.json"));
     let settled = format!("\"settled\":[\"{id}/1\"]");
-    let began = Instant::now();
-    while !fs::read_to_string(&record).is_ok_and(|record| record.contains(&settled)) {
-        assert!(began.elapsed() < LIMIT);
-        thread::yield_now();
-    }
+    let is_kept = || fs::read_to_string(&record).is_ok_and(|it| it.contains(&settled));
+    assert!(wait_until(LIMIT, is_kept));
     let served = served.restart_after(|_, _| (), configure);
     allow(&served, &id);
     served.until_delivered();
@@ -308,21 +279,17 @@ fn a_browser_without_token_or_subscription_is_not_notified() {
         .json(&Browser::new().subscription(&others))
         .send();
     assert_eq!(subscribed.status, 201);
-    let left = served
-        .post(PATH, &Browser::new().subscription(&left))
-        .json();
-    let subscribed = served.post(PATH, &Browser::new().subscription(&own));
-    assert_eq!(subscribed.status, 201);
+    let left = subscribe(&served, &Browser::new(), &left).json();
+    subscribe(&served, &Browser::new(), &own);
     Tokens::at(served.folder()).revoke("read").unwrap();
     let one = format!("{PATH}/{}", left["id"].as_str().unwrap());
     for _ in 0..2 {
         assert_eq!(served.request("DELETE", &one).send().status, 204);
     }
     // What a person stops is not reported.
-    let stopped = format!("/v1/runs/{}", served.run("wait"));
-    let cancelled = served.request("POST", &format!("{stopped}/cancel"));
-    assert_eq!(cancelled.send().status, 202);
-    served.until(&stopped, "ended");
+    let stopped = served.run("wait");
+    served.cancel(&stopped);
+    served.until(&format!("/v1/runs/{stopped}"), "ended");
     let id = served.run("write");
     assert_eq!(came.recv_timeout(LIMIT).unwrap().path, "/own");
     until_kept(&served, &[own]);
@@ -356,8 +323,7 @@ fn a_repeated_delivery_ends_when_its_token_is_revoked() {
 fn a_request_is_not_repeated_after_the_end_of_its_run() {
     let served = Served::with(configure);
     let (service, came) = push_service();
-    let body = Browser::new().subscription(&format!("{service}/busy/1"));
-    assert_eq!(served.post(PATH, &body).status, 201);
+    subscribe(&served, &Browser::new(), &format!("{service}/busy/1"));
     let id = served.run("write");
     assert_eq!(came.recv_timeout(LIMIT).unwrap().headers["urgency"], "high");
     allow(&served, &id);
