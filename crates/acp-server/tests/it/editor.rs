@@ -122,6 +122,43 @@ impl Editor {
         self.call("session/load", &params).await
     }
 
+    /// Returns the sessions of a list.
+    pub(crate) async fn list(&mut self, params: &Value) -> Vec<Value> {
+        let listed = self.call("session/list", params).await;
+        let sessions = listed["result"]["sessions"].as_array();
+        sessions.unwrap_or_else(|| panic!("{listed}")).clone()
+    }
+
+    pub(crate) async fn close(&mut self, session: &str) -> Value {
+        let params = json!({"sessionId": session});
+        self.call("session/close", &params).await
+    }
+
+    /// Cancels the turn in progress.
+    pub(crate) async fn cancel(&mut self, session: &str) {
+        let params = json!({"sessionId": session});
+        self.notify("session/cancel", &params).await;
+    }
+
+    /// Waits for this text of the agent or the server.
+    pub(crate) async fn said(&mut self, text: &str) {
+        let shown = |it: &Value| it["params"]["update"]["content"]["text"] == text;
+        self.wait(text, shown).await;
+    }
+
+    /// Waits for a request for permission.
+    pub(crate) async fn request(&mut self) -> Value {
+        let is_it = |it: &Value| it["method"] == "session/request_permission";
+        self.wait("request", is_it).await
+    }
+
+    /// Answers a request for permission.
+    pub(crate) async fn choose(&mut self, request: &Value, option: &str) {
+        let outcome = json!({"outcome": {"outcome": "selected", "optionId": option}});
+        let response = json!({"jsonrpc": "2.0", "id": request["id"], "result": outcome});
+        self.write(&response).await;
+    }
+
     pub(crate) async fn prompt(&mut self, session: &str, text: &str) -> u64 {
         let prompt = json!([{"type": "text", "text": text}]);
         self.send(

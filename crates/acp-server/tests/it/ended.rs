@@ -4,15 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use serde_json::json;
 use teamster_acp_server::{Catalog, EditorServer};
-use teamster_api::{Command, RunHandle, RunQuery, RunService, SessionSpec};
+use teamster_api::{Command, RunHandle, SessionSpec};
 use teamster_core::Stopping;
 use teamster_testkit::run_service::MemoryService;
 use tokio::time::sleep;
 
 use crate::watched::{Course, Watched};
-use crate::{Editor, entry, memory, session};
+use crate::{Editor, entry, memory, runs_of, session};
 
 /// A server over this service, whose commands take this course.
 fn server(
@@ -46,10 +45,8 @@ async fn the_prompt_goes_to_a_session_that_continues_it() {
     assert_eq!(editor.turn(&thread, "hello").await, "end_turn");
     assert_eq!(editor.turn(&thread, "more").await, "end_turn");
     assert_eq!(editor.texts("agent_message_chunk"), ["hello", "more"]);
-    let mut query = RunQuery::default();
-    query.thread = Some(thread);
-    let newest = service.list(query).await.unwrap().runs[0].clone();
-    let spec = session(&service, &newest.info.run_id);
+    let runs = runs_of(&service, &thread).await;
+    let spec = session(&service, &runs[0].run_id);
     assert_eq!(spec.session_id.as_deref(), Some("session-in-memory"));
 }
 
@@ -100,9 +97,7 @@ async fn a_change_whose_connection_breaks_stays_one_of_this_session() {
     let problem = refused["error"]["message"].as_str().unwrap();
     assert!(problem.contains("the connection is broken"), "{problem}");
     assert_eq!(editor.turn(&thread, "more").await, "end_turn");
-    let mut query = RunQuery::default();
-    query.thread = Some(thread);
-    assert_eq!(service.list(query).await.unwrap().runs.len(), 1);
+    assert_eq!(runs_of(&service, &thread).await.len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -123,12 +118,8 @@ async fn requests_and_answers_go_on_after_a_break_of_the_connection() {
     let mut editor = Editor::start(server).await;
     let thread = editor.begin().await;
     let id = editor.prompt(&thread, "ask").await;
-    let request = editor
-        .wait("request", |it| it["method"] == "session/request_permission")
-        .await;
-    let outcome = json!({"outcome": {"outcome": "selected", "optionId": "allow"}});
-    let response = json!({"jsonrpc": "2.0", "id": request["id"], "result": outcome});
-    editor.write(&response).await;
+    let request = editor.request().await;
+    editor.choose(&request, "allow").await;
     assert_eq!(editor.stop_reason(id).await, "end_turn");
     assert_eq!(editor.texts("agent_message_chunk").last(), Some(&"asked"));
 }

@@ -8,14 +8,13 @@ use std::time::Duration;
 use serde_json::json;
 use teamster_acp_server::{EditorServer, FolderTransfer, SentFolder};
 use teamster_api::{
-    Command, ProblemCode, RunHandle, RunQuery, RunService, ServiceError, ViewState, Workspace,
-    list_all,
+    Command, ProblemCode, RunHandle, RunService, ServiceError, ViewState, Workspace,
 };
 use teamster_core::{PermissionMode, Stopping};
 use teamster_testkit::run_service::MemoryService;
 use tokio::sync::Mutex;
 
-use crate::{Editor, memory, server, session};
+use crate::{Editor, memory, runs_of, server, session};
 
 /// Calls, in their order.
 #[derive(Clone, Default)]
@@ -126,21 +125,16 @@ async fn a_session_works_in_the_copy_and_its_changes_come_back() {
     let spec = session(&service, &continued(&service, &thread).await);
     assert_eq!(spec.workspace, Some(Workspace::Continued {}));
     assert_eq!(spec.effort.as_deref(), Some("high"));
-    editor
-        .call("session/close", &json!({"sessionId": thread}))
-        .await;
+    editor.close(&thread).await;
     let expected = ["check /none", "check /w", "send /w", "bring back /w"];
     assert_eq!(transfer.calls(), expected);
 }
 
 /// Returns the id of the last session of a thread.
 async fn continued(service: &MemoryService, thread: &str) -> String {
-    let mut query = RunQuery::default();
-    query.thread = Some(thread.to_owned());
-    let sessions = list_all(service, query).await.unwrap();
-    let last = &sessions[0].info;
+    let last = runs_of(service, thread).await.swap_remove(0);
     assert_eq!(last.continues.as_deref(), Some(thread));
-    last.run_id.clone()
+    last.run_id
 }
 
 #[tokio::test]
@@ -154,15 +148,12 @@ async fn a_thread_is_found_by_its_folder_and_goes_on_in_the_same_copy() {
     assert_eq!(transfer.calls(), ["check /w", "send /w", "bring back /w"]);
 
     let mut editor = Editor::start(with_folders(&service, &transfer)).await;
-    let listed = editor.call("session/list", &json!({"cwd": "/w"})).await;
-    let sessions = listed["result"]["sessions"].as_array().unwrap();
-    assert_eq!(sessions.len(), 1, "{listed}");
+    let sessions = editor.list(&json!({"cwd": "/w"})).await;
+    assert_eq!(sessions.len(), 1, "{sessions:?}");
     assert_eq!(sessions[0]["sessionId"], thread.as_str());
     assert_eq!(sessions[0]["cwd"], "/w");
-    let elsewhere = editor.call("session/list", &json!({"cwd": "/x"})).await;
-    assert_eq!(elsewhere["result"]["sessions"], json!([]));
-    let load = json!({"sessionId": thread, "cwd": "/w", "mcpServers": []});
-    let loaded = editor.call("session/load", &load).await;
+    assert!(editor.list(&json!({"cwd": "/x"})).await.is_empty());
+    let loaded = editor.load(&thread).await;
     assert!(loaded["result"].is_object(), "{loaded}");
     assert_eq!(editor.turn(&thread, "more").await, "end_turn");
     let spec = session(&service, &continued(&service, &thread).await);
@@ -221,9 +212,7 @@ async fn a_cancel_stops_the_sending_and_the_next_prompt_sends_again() {
     let thread = editor.begin().await;
     let id = editor.prompt(&thread, "hello").await;
     transfer.begun(2).await;
-    editor
-        .notify("session/cancel", &json!({"sessionId": thread}))
-        .await;
+    editor.cancel(&thread).await;
     assert_eq!(editor.stop_reason(id).await, "cancelled");
     assert!(service.spec(&thread).is_none());
     transfer.is_slow.store(false, Ordering::Relaxed);
@@ -235,9 +224,7 @@ async fn a_cancel_stops_the_sending_and_the_next_prompt_sends_again() {
     let other = editor.begin().await;
     editor.prompt(&other, "hello").await;
     transfer.begun(5).await;
-    editor
-        .call("session/close", &json!({"sessionId": other}))
-        .await;
+    editor.close(&other).await;
     let calls = transfer.calls();
     assert_eq!(calls[3..], ["check /w", "send /w", "give up it"]);
 }

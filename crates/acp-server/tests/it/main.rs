@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use teamster_acp_server::{AgentEntry, Catalog, EditorServer};
-use teamster_api::{RunService, SessionSpec, Spec};
+use teamster_api::{RunInfo, RunQuery, RunService, SessionSpec, Spec};
 use teamster_core::{
     AgentEvent, ModelChoice, Offers, PermissionChange, PermissionMode, PermissionRequest,
     SlashCommand, Text, ToolKind,
@@ -76,6 +76,14 @@ fn server_of(service: &MemoryService, session: SessionSpec) -> EditorServer {
     let runs: Arc<dyn RunService> = Arc::new(service.clone());
     let catalog = Catalog::one(entry(&session.provider));
     EditorServer::new(runs, catalog, session)
+}
+
+/// The sessions of a thread, newest first.
+async fn runs_of(runs: &impl RunService, thread: &str) -> Vec<RunInfo> {
+    let mut query = RunQuery::default();
+    query.thread = Some(thread.to_owned());
+    let runs = runs.list(query).await.unwrap().runs;
+    runs.iter().map(|run| run.info.clone()).collect()
 }
 
 /// The spec of a session that was started.

@@ -87,9 +87,7 @@ async fn a_thread_without_a_prompt_has_what_the_agent_says() {
     assert_eq!(reported.recv().await, Some("dropped"));
     let thread = editor.begin_with(&silent).await;
     assert_eq!(reported.recv().await, Some("asked"));
-    let closed = editor
-        .call("session/close", &json!({"sessionId": thread}))
-        .await;
+    let closed = editor.close(&thread).await;
     assert!(closed["result"].is_object(), "{closed}");
     assert_eq!(reported.recv().await, Some("dropped"));
     editor.begin_with(&silent).await;

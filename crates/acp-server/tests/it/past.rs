@@ -9,7 +9,7 @@ use teamster_api::{RunHandle, RunQuery, RunService, SessionSpec};
 use teamster_core::SlashCommand;
 
 use crate::editor::is_agent_commands;
-use crate::{Editor, entry, memory, server, session};
+use crate::{Editor, entry, memory, runs_of, server, session};
 
 #[tokio::test]
 async fn a_thread_is_listed_and_loaded_by_another_editor() {
@@ -22,29 +22,23 @@ async fn a_thread_is_listed_and_loaded_by_another_editor() {
     editor.end().await;
 
     let mut editor = Editor::start(server(&service)).await;
-    let listed = editor.call("session/list", &json!({"cwd": "/w"})).await;
-    let sessions = listed["result"]["sessions"].as_array().unwrap();
-    assert_eq!(sessions.len(), 1, "{listed}");
+    let sessions = editor.list(&json!({"cwd": "/w"})).await;
+    assert_eq!(sessions.len(), 1, "{sessions:?}");
     assert_eq!(sessions[0]["sessionId"], thread);
     assert_eq!(sessions[0]["title"], "first words");
     assert!(sessions[0]["updatedAt"].as_str().unwrap().ends_with('Z'));
-    let elsewhere = editor.call("session/list", &json!({"cwd": "/else"})).await;
-    assert_eq!(elsewhere["result"]["sessions"], json!([]));
+    assert!(editor.list(&json!({"cwd": "/else"})).await.is_empty());
 
     let loaded = editor.load(&thread).await;
     assert!(loaded["result"]["configOptions"].is_array(), "{loaded}");
     assert_eq!(editor.texts("user_message_chunk"), ["first words"]);
     assert_eq!(editor.texts("agent_message_chunk"), ["first words"]);
     assert_eq!(editor.turn(&thread, "more").await, "end_turn");
-    let mut query = RunQuery::default();
-    query.thread = Some(thread.clone());
-    let runs = service.list(query).await.unwrap().runs;
-    let newest = session(&service, &runs[0].info.run_id);
+    let newest = session(&service, &runs_of(&service, &thread).await[0].run_id);
     assert_eq!(newest.session_id.as_deref(), Some("session-in-memory"));
 
     // Both logs are one thread, also while the second is live.
-    let listed = editor.call("session/list", &json!({})).await;
-    assert_eq!(listed["result"]["sessions"].as_array().unwrap().len(), 1);
+    assert_eq!(editor.list(&json!({})).await.len(), 1);
     editor.seen.clear();
     editor.load(&thread).await;
     assert_eq!(editor.texts("user_message_chunk"), ["first words", "more"]);
@@ -90,15 +84,10 @@ async fn a_session_of_the_cli_is_listed_once_and_continued() {
     let commands = &commands["params"]["update"]["availableCommands"];
     assert_eq!(commands[0]["name"], "mock/w", "{commands}");
     editor.turn(&thread, "first words").await;
-    let listed = editor.call("session/list", &json!({"cwd": "/w"})).await;
-    let ids = |listed: &Value| {
-        let sessions = listed["result"]["sessions"].as_array().unwrap().clone();
-        let id = |it: &Value| it["sessionId"].as_str().unwrap().to_owned();
-        sessions.iter().map(id).collect::<Vec<_>>()
-    };
-    assert_eq!(ids(&listed), [&*thread, "own"], "{listed}");
-    let title = &listed["result"]["sessions"][1]["title"];
-    assert_eq!(title, "from the terminal");
+    let listed = editor.list(&json!({"cwd": "/w"})).await;
+    let ids: Vec<_> = listed.iter().map(|it| &it["sessionId"]).collect();
+    assert_eq!(ids, [&*thread, "own"], "{listed:?}");
+    assert_eq!(listed[1]["title"], "from the terminal");
 
     let deleted = editor
         .call("session/delete", &json!({"sessionId": "own"}))
@@ -116,9 +105,8 @@ async fn a_session_of_the_cli_is_listed_once_and_continued() {
     let spec = session(&service, "own");
     assert_eq!(spec.session_id.as_deref(), Some("own"));
     // From now on it is a thread.
-    let listed = editor.call("session/list", &json!({})).await;
-    assert_eq!(ids(&listed).len(), 2, "{listed}");
-    let sessions = listed["result"]["sessions"].as_array().unwrap();
+    let sessions = editor.list(&json!({})).await;
+    assert_eq!(sessions.len(), 2, "{sessions:?}");
     let continued = sessions.iter().find(|it| it["sessionId"] == "own").unwrap();
     assert_eq!(continued["title"], "from the terminal");
     editor.seen.clear();
@@ -156,9 +144,8 @@ async fn a_deleted_thread_is_gone_with_all_its_logs() {
         .call("session/delete", &json!({"sessionId": thread}))
         .await;
     assert!(gone["result"].is_object(), "{gone}");
-    let listed = editor.call("session/list", &json!({})).await;
-    let sessions = listed["result"]["sessions"].as_array().unwrap();
-    assert_eq!(sessions.len(), 1, "{listed}");
+    let sessions = editor.list(&json!({})).await;
+    assert_eq!(sessions.len(), 1, "{sessions:?}");
     assert_eq!(sessions[0]["sessionId"], kept);
     let runs = service.list(RunQuery::default()).await.unwrap().runs;
     assert_eq!(runs.len(), 1);
@@ -185,8 +172,7 @@ async fn a_thread_that_is_not_there_or_of_another_agent_is_not_found() {
         problem.contains("belongs to other, not to mock"),
         "{problem}"
     );
-    let listed = editor.call("session/list", &json!({})).await;
-    assert_eq!(listed["result"]["sessions"], json!([]));
+    assert!(editor.list(&json!({})).await.is_empty());
 
     // Where the editor chooses the agent, it is a thread as any other.
     let catalog = Catalog::choice(vec![entry("mock"), entry("other")]);
@@ -209,9 +195,7 @@ async fn a_renamed_thread_has_its_title_listed_and_loaded() {
     editor.end().await;
 
     let mut editor = Editor::start(server(&service)).await;
-    let listed = editor.call("session/list", &json!({})).await;
-    let title = &listed["result"]["sessions"][0]["title"];
-    assert_eq!(title, "Login", "{listed}");
+    assert_eq!(editor.list(&json!({})).await[0]["title"], "Login");
     editor.load(&thread).await;
     assert_eq!(titles(&editor), ["Login"]);
     let set = json!({"sessionId": "none", "title": "x"});

@@ -5,7 +5,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_core::stream::BoxStream;
-use serde_json::json;
 use teamster_acp_server::{Catalog, EditorServer};
 use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
@@ -15,7 +14,7 @@ use teamster_api::{
 use teamster_testkit::run_service::MemoryService;
 use tokio::time::{Instant, sleep};
 
-use crate::{Editor, entry, memory, session};
+use crate::{Editor, entry, memory, runs_of, session};
 
 const REASON: &str = "all slots of the pool default are in use";
 
@@ -80,10 +79,8 @@ impl Fleet {
 
     /// Returns the ids of the sessions of a thread, newest first.
     async fn sessions(&self, thread: &str) -> Vec<String> {
-        let mut query = RunQuery::default();
-        query.thread = Some(thread.to_owned());
-        let runs = self.list(query).await.unwrap().runs;
-        runs.iter().map(|run| run.info.run_id.clone()).collect()
+        let runs = runs_of(self, thread).await;
+        runs.into_iter().map(|run| run.run_id).collect()
     }
 }
 
@@ -97,15 +94,12 @@ async fn waiting(editor: &mut Editor) -> (String, u64) {
 
 /// Waits until the editor has this reason.
 async fn shown(editor: &mut Editor, reason: &str) {
-    let shown = format!("Queued: {reason}\n");
-    let text = |it: &serde_json::Value| it["params"]["update"]["content"]["text"].clone();
-    editor.wait("reason", |it| text(it) == shown).await;
+    editor.said(&format!("Queued: {reason}\n")).await;
 }
 
 /// Cancels the prompt that waits.
 async fn cancel(editor: &mut Editor, thread: &str, id: u64) {
-    let about = json!({"sessionId": thread});
-    editor.notify("session/cancel", &about).await;
+    editor.cancel(thread).await;
     assert_eq!(editor.stop_reason(id).await, "cancelled");
 }
 

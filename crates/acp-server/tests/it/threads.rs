@@ -9,7 +9,7 @@ use teamster_api::{
 use teamster_core::{McpServer, PermissionMode, Stopping};
 use teamster_testkit::run_service::MemoryService;
 
-use crate::{Editor, memory, server, server_of, session};
+use crate::{Editor, memory, runs_of, server, server_of, session};
 
 async fn count(service: &MemoryService) -> usize {
     service.list(RunQuery::default()).await.unwrap().runs.len()
@@ -64,11 +64,7 @@ async fn a_stop_ends_the_sessions_in_the_middle_of_a_turn() {
     let mut editor = Editor::start(server(&service)).await;
     let thread = editor.begin().await;
     editor.prompt(&thread, "hang").await;
-    editor
-        .wait("text", |it| {
-            it["params"]["update"]["content"]["text"] == "working"
-        })
-        .await;
+    editor.said("working").await;
     assert_eq!(editor.stop().await, Disconnect::Stopped);
     let view = service.outline(&thread).await.unwrap();
     assert_eq!(view.summary.state, ViewState::Ended);
@@ -81,11 +77,7 @@ async fn a_turn_is_cancelled_and_the_session_continues() {
     let thread = editor.begin().await;
     for way in ["session/cancel", "$/cancel_request"] {
         let id = editor.prompt(&thread, "hang").await;
-        editor
-            .wait("text", |it| {
-                it["params"]["update"]["content"]["text"] == "working"
-            })
-            .await;
+        editor.said("working").await;
         let params = json!({"sessionId": thread, "requestId": id});
         editor.notify(way, &params).await;
         assert_eq!(editor.stop_reason(id).await, "cancelled", "{way}");
@@ -102,14 +94,10 @@ async fn permission_is_asked_in_the_editor() {
     // Also one whose call is not announced.
     for (prompt, option) in [("ask", "allow"), ("ask", "reject"), ("ask early", "allow")] {
         let id = editor.prompt(&thread, prompt).await;
-        let request = editor
-            .wait("request", |it| it["method"] == "session/request_permission")
-            .await;
+        let request = editor.request().await;
         let input = &request["params"]["toolCall"]["rawInput"];
         assert_eq!(input["command"], "touch x", "{request}");
-        let outcome = json!({"outcome": {"outcome": "selected", "optionId": option}});
-        let response = json!({"jsonrpc": "2.0", "id": request["id"], "result": outcome});
-        editor.write(&response).await;
+        editor.choose(&request, option).await;
         assert_eq!(
             editor.stop_reason(id).await,
             "end_turn",
@@ -118,9 +106,7 @@ async fn permission_is_asked_in_the_editor() {
     }
     // After the answer of another client, the request to the editor is withdrawn.
     let id = editor.prompt(&thread, "ask").await;
-    let request = editor
-        .wait("request", |it| it["method"] == "session/request_permission")
-        .await;
+    let request = editor.request().await;
     let request_id = format!("{thread}/4");
     let answer = Answer::Allow;
     let answered = service.send(&thread, Command::Answer { request_id, answer });
@@ -167,11 +153,9 @@ async fn session_ended_elsewhere_is_continued_by_another_one() {
     let cancel = Command::Cancel { kill: false };
     service.send(&thread, cancel).await.unwrap();
     assert_eq!(editor.turn(&thread, "more").await, "end_turn");
-    let mut query = RunQuery::default();
-    query.thread = Some(thread.clone());
-    let runs = service.list(query).await.unwrap().runs;
+    let runs = runs_of(&service, &thread).await;
     assert_eq!(runs.len(), 2);
-    assert_eq!(runs[0].info.continues.as_deref(), Some(&*thread));
+    assert_eq!(runs[0].continues.as_deref(), Some(&*thread));
 }
 
 #[tokio::test]
@@ -183,11 +167,7 @@ async fn a_prompt_waits_for_the_turn_of_another_client() {
     let run = RunHandle::new(std::sync::Arc::new(service.clone()), &*thread);
     run.say("hang").await.unwrap();
     let id = editor.prompt(&thread, "mine").await;
-    editor
-        .wait("text", |it| {
-            it["params"]["update"]["content"]["text"] == "working"
-        })
-        .await;
+    editor.said("working").await;
     assert_eq!(editor.texts("user_message_chunk"), ["hang"]);
     let busy = run.say("refused").await.unwrap_err();
     assert_eq!(busy.code, Some(ProblemCode::SessionBusy));
@@ -197,9 +177,7 @@ async fn a_prompt_waits_for_the_turn_of_another_client() {
     // While it waits, it can be cancelled, and with it the turn for whose end it waits.
     run.say("hang").await.unwrap();
     let id = editor.prompt(&thread, "late").await;
-    editor
-        .notify("session/cancel", &json!({"sessionId": thread}))
-        .await;
+    editor.cancel(&thread).await;
     assert_eq!(editor.stop_reason(id).await, "cancelled");
     assert_eq!(editor.turn(&thread, "after").await, "end_turn");
 }
