@@ -1,12 +1,29 @@
-//! Locking of poisoned mutexes, and locks by name.
+//! Locking of poisoned mutexes, locks by name, and futures that may panic.
 
 use std::collections::HashMap;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Poll;
 
 /// Locks the mutex, even if it is poisoned. For data that is valid at every step: the panic itself is reported
 /// where it happens.
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs a future to its end. Returns `None` if it panics.
+pub async fn caught<T>(future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    poll_fn(
+        |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+            Ok(Poll::Ready(value)) => Poll::Ready(Some(value)),
+            Ok(Poll::Pending) => Poll::Pending,
+            Err(_) => Poll::Ready(None),
+        },
+    )
+    .await
 }
 
 /// Values by name, such as locks: concurrent users of a name share one value. A value that is not in use any more is

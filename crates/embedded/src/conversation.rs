@@ -21,7 +21,7 @@ impl Message {
     /// Creates a text message of the user.
     pub(crate) fn user(text: impl Into<String>) -> Self {
         Self::User {
-            content: vec![Input::Text { text: text.into() }],
+            content: vec![Input::text(text)],
         }
     }
 }
@@ -38,6 +38,12 @@ pub(crate) enum Input {
         media_type: String,
         data: String,
     },
+}
+
+impl Input {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
 }
 
 /// An answer of a model.
@@ -95,7 +101,26 @@ pub(crate) struct CallResult {
     pub(crate) is_error: bool,
 }
 
+impl Block {
+    pub(crate) fn text(text: String) -> Self {
+        Self::Text {
+            text,
+            signature: None,
+        }
+    }
+}
+
 impl CallResult {
+    /// Creates the result of a call without one.
+    pub(crate) fn none(call: &Call) -> Self {
+        Self {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            content: vec![Input::text("The run ended before this call had a result.")],
+            is_error: true,
+        }
+    }
+
     /// Returns its text, without images.
     pub(crate) fn text(&self) -> String {
         let texts = self.content.iter().filter_map(|input| match input {
@@ -115,6 +140,14 @@ impl CallResult {
 }
 
 impl Answer {
+    /// Creates an answer of unknown origin.
+    pub(crate) fn new(blocks: Vec<Block>) -> Self {
+        Self {
+            blocks,
+            origin: None,
+        }
+    }
+
     /// Returns its text, without reasoning.
     pub(crate) fn text(&self) -> String {
         let texts = self.blocks.iter().filter_map(|block| match block {

@@ -278,9 +278,7 @@ fn output(result: CallResult) -> Output {
     };
     let images: Vec<_> = blocks.iter().filter_map(image).collect();
     let for_model = (!images.is_empty()).then(|| {
-        let text = Input::Text {
-            text: shortened(&text),
-        };
+        let text = Input::text(shortened(&text));
         std::iter::once(text).chain(images).collect()
     });
     Output {

@@ -17,7 +17,7 @@ use teamster_core::sync::lock;
 use teamster_core::time::millis;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, BudgetKind, Capabilities, CostSource, ErrorCode,
-    ErrorDetail, ErrorKind, EventStream, ExecuteParams, Image, ImageSource, ModelUsage,
+    ErrorDetail, ErrorKind, EventStream, ExecuteParams, Image, ImageSource, LogEntry, ModelUsage,
     PermissionPolicy, Text, Timeouts, TurnEnd, Usage, UsageReport,
 };
 use tokio::sync::mpsc;
@@ -49,59 +49,61 @@ pub(crate) fn stream(
     abort: AbortHandle,
 ) -> EventStream {
     let handle = abort.clone();
-    let batches = async_stream::stream! {
+    streamed(abort, move |to| async move {
         let begun = Instant::now();
+        let timeouts = params.timeouts.or(config.process.timeouts);
+        let directory = params.working_directory.as_deref();
+        let images = read_images(params.images.clone(), directory, timeouts, &handle);
+        let opened = match images.await {
+            Ok(images) => Context::open(config, &can, params).map(|context| (context, images)),
+            Err(error) => Err(error),
+        };
+        let (mut context, images) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                let _ = to.send(refused(error)).await;
+                return;
+            }
+        };
+        let mut emit = Emitter::new(to, context.settings.secrets.clone());
+        let turn = Turn {
+            prompt: context.params.prompt.clone(),
+            images,
+            limits: context.settings.limits,
+            abort: &handle,
+            policy: &policy,
+            steering: &Steering::default(),
+        };
+        let end = turn.run(&mut context, &mut emit).await;
+        context.end().await;
+        let (exit, summary) = end.into_result();
+        // Unlock the session before the end is emitted, so that the next run can resume it.
+        drop(context);
+        emit.finish(exit, summary, millis(begun.elapsed())).await;
+    })
+}
+
+/// Returns the stream that a task fills. It is a task, so that the model's answer is read even if the consumer does
+/// not poll.
+pub(crate) fn streamed<T: Future<Output = ()> + Send + 'static>(
+    abort: AbortHandle,
+    task: impl FnOnce(mpsc::Sender<Vec<LogEntry>>) -> T + Send + 'static,
+) -> EventStream {
+    let handle = abort.clone();
+    let batches = async_stream::stream! {
         if handle.is_aborted() {
             yield refused(RunAssembler::aborted_error());
             return;
         }
-        let images = read_images(
-            params.images.clone(),
-            params.working_directory.as_deref(),
-            params.timeouts.or(config.process.timeouts),
-            &handle,
-        );
-        let images = match images.await {
-            Ok(images) => images,
-            Err(error) => {
-                yield refused(error);
-                return;
-            }
-        };
-        let mut context = match Context::open(config, &can, params) {
-            Ok(context) => context,
-            Err(error) => {
-                yield refused(error);
-                return;
-            }
-        };
-        let engine = match teamster_process::engine() {
-            Ok(engine) => engine,
+        let (to, mut from) = mpsc::channel(WAITING);
+        match teamster_process::engine() {
+            Ok(engine) => drop(engine.spawn(task(to))),
             Err(error) => {
                 let message = format!("no asynchronous runtime could be started for the run: {error}");
                 yield refused(AgentError::new(ErrorCode::Io, ErrorKind::Internal, message));
                 return;
             }
-        };
-        let (to, mut from) = mpsc::channel(WAITING);
-        // Use a task, so that the model's answer is read even if the consumer does not poll.
-        engine.spawn(async move {
-            let mut emit = Emitter::new(to, context.settings.secrets.clone());
-            let turn = Turn {
-                prompt: context.params.prompt.clone(),
-                images,
-                limits: context.settings.limits,
-                abort: &handle,
-                policy: &policy,
-                steering: &Steering::default(),
-            };
-            let end = turn.run(&mut context, &mut emit).await;
-            context.end().await;
-            let (exit, summary) = end.into_result();
-            // Unlock the session before the end is emitted, so that the next run can resume it.
-            drop(context);
-            emit.finish(exit, summary, millis(begun.elapsed())).await;
-        });
+        }
         while let Some(batch) = from.recv().await {
             yield batch;
         }
@@ -110,7 +112,7 @@ pub(crate) fn stream(
 }
 
 /// Returns the whole stream of a rejected run.
-pub(crate) fn refused(error: AgentError) -> Vec<teamster_core::LogEntry> {
+pub(crate) fn refused(error: AgentError) -> Vec<LogEntry> {
     RunAssembler::refuse(error).map(Into::into).into()
 }
 
@@ -241,14 +243,10 @@ impl Turn<'_> {
             () = self.abort.aborted() => return Err(Halt::Aborted),
             () = context.begin(emit) => {}
         }
-        let text = Input::Text {
-            text: self.prompt.clone(),
-        };
-        let text = Some(text).filter(|_| !self.prompt.trim().is_empty());
-        let content = text
-            .into_iter()
-            .chain(self.images.iter().cloned())
-            .collect();
+        let mut content = self.images.clone();
+        if !self.prompt.trim().is_empty() {
+            content.insert(0, Input::text(&*self.prompt));
+        }
         context.push(Message::User { content })?;
         let mut progress = Progress::default();
         let mut guard = LoopGuard::default();
@@ -275,11 +273,8 @@ impl Turn<'_> {
             was_compacted = false;
             if let Some(text) = half {
                 // The text so far is part of the conversation.
-                let signature = None;
-                context.push(Message::Assistant(Answer {
-                    blocks: vec![Block::Text { text, signature }],
-                    origin: None,
-                }))?;
+                let answer = Answer::new(vec![Block::text(text)]);
+                context.push(Message::Assistant(answer))?;
             }
             let completed = asked?;
             let stop = completed.stop;

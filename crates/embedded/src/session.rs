@@ -8,15 +8,15 @@ use teamster_core::provider::RunAssembler;
 use teamster_core::sync::lock;
 use teamster_core::time::millis;
 use teamster_core::{
-    AbortHandle, AgentError, AgentSession, Capabilities, ErrorCode, ErrorKind, EventStream, Id,
-    PermissionMode, PermissionPolicy, SessionCapabilities, SessionOptions, Turn,
+    AbortHandle, AgentError, AgentSession, Capabilities, EventStream, Id, PermissionMode,
+    PermissionPolicy, SessionCapabilities, SessionOptions, Turn,
 };
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 use crate::config::EmbeddedConfig;
 use crate::context::Context;
 use crate::conversation::Input;
-use crate::emit::{Emitter, WAITING};
+use crate::emit::Emitter;
 use crate::run::{self, Steering};
 use crate::settings::Settings;
 use crate::{ID, SESSION_CAPABILITIES};
@@ -209,25 +209,7 @@ impl AgentSession for EmbeddedSession {
         let abort = AbortHandle::new(&turn.cancel);
         let handle = abort.clone();
         let inner = self.0.clone();
-        let batches = async_stream::stream! {
-            if handle.is_aborted() {
-                yield run::refused(RunAssembler::aborted_error());
-                return;
-            }
-            let (to, mut from) = mpsc::channel(WAITING);
-            match teamster_process::engine() {
-                Ok(engine) => drop(engine.spawn(inner.run_turn(turn, handle, to))),
-                Err(error) => {
-                    let message = format!("no asynchronous runtime could be started: {error}");
-                    yield run::refused(AgentError::new(ErrorCode::Io, ErrorKind::Internal, message));
-                    return;
-                }
-            }
-            while let Some(batch) = from.recv().await {
-                yield batch;
-            }
-        };
-        EventStream::of_batches(batches, abort)
+        run::streamed(abort, move |to| inner.run_turn(turn, handle, to))
     }
 
     fn interrupt(&self) {

@@ -1,6 +1,6 @@
 //! Stored sessions: one file each, with one JSON line per message.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -13,10 +13,7 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind, Usage};
 use uuid::Uuid;
 
 use crate::config::EmbeddedConfig;
-use crate::conversation::{CallResult, Input, Message};
-
-/// Result of a call without one.
-const NO_RESULT: &str = "The run ended before this call had a result.";
+use crate::conversation::{CallResult, Message};
 
 /// One line of a session's file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -270,44 +267,28 @@ fn io_error(path: &Path, error: &io::Error) -> AgentError {
 /// Adds the missing results of calls. Services reject a conversation without them.
 fn repaired(messages: Vec<Message>) -> Vec<Message> {
     let mut whole: Vec<Message> = Vec::with_capacity(messages.len());
-    let mut open: Vec<(String, String)> = Vec::new();
-    for message in messages {
-        let mut message = message;
+    let mut missing: Vec<CallResult> = Vec::new();
+    for mut message in messages {
         match &mut message {
             Message::Tool { results } => {
-                let given: BTreeSet<_> = results.iter().map(|result| result.id.clone()).collect();
-                open.retain(|(id, _)| !given.contains(id));
-                results.extend(open.drain(..).map(no_result));
+                missing.retain(|open| results.iter().all(|result| result.id != open.id));
+                results.append(&mut missing);
             }
-            _ => close(&mut whole, &mut open),
+            _ => close(&mut whole, &mut missing),
         }
         if let Message::Assistant(answer) = &message {
-            let calls = answer
-                .calls()
-                .map(|call| (call.id.clone(), call.name.clone()));
-            open.extend(calls);
+            missing.extend(answer.calls().map(CallResult::none));
         }
         whole.push(message);
     }
-    close(&mut whole, &mut open);
+    close(&mut whole, &mut missing);
     whole
 }
 
-fn close(messages: &mut Vec<Message>, open: &mut Vec<(String, String)>) {
-    if !open.is_empty() {
-        let results = open.drain(..).map(no_result).collect();
+fn close(messages: &mut Vec<Message>, missing: &mut Vec<CallResult>) {
+    if !missing.is_empty() {
+        let results = std::mem::take(missing);
         messages.push(Message::Tool { results });
-    }
-}
-
-fn no_result((id, name): (String, String)) -> CallResult {
-    CallResult {
-        id,
-        name,
-        content: vec![Input::Text {
-            text: NO_RESULT.to_owned(),
-        }],
-        is_error: true,
     }
 }
 
@@ -319,16 +300,13 @@ mod tests {
     use crate::conversation::{Answer, Block, Call};
     use serde_json::json;
 
-    fn called(id: &str) -> Message {
-        Message::Assistant(Answer {
-            blocks: vec![Block::Call(Call {
-                id: id.into(),
-                name: "bash".into(),
-                input: json!({"command": "true"}),
-                signature: None,
-            })],
-            origin: None,
-        })
+    fn call(id: &str) -> Call {
+        Call {
+            id: id.into(),
+            name: "bash".into(),
+            input: json!({"command": "true"}),
+            signature: None,
+        }
     }
 
     fn begun(folder: &Path) -> SessionFile {
@@ -410,7 +388,8 @@ mod tests {
 
     #[test]
     fn every_call_has_a_result() {
-        let result = |id: &str| no_result((id.into(), "bash".into()));
+        let called = |id: &str| Message::Assistant(Answer::new(vec![Block::Call(call(id))]));
+        let result = |id: &str| CallResult::none(&call(id));
         let tool = |results| Message::Tool { results };
         assert_eq!(
             repaired(vec![called("a"), Message::user("x"), called("b")]),

@@ -60,9 +60,7 @@ impl Output {
     pub(crate) fn content(&self) -> Vec<Input> {
         match &self.for_model {
             Some(content) => content.clone(),
-            None => vec![Input::Text {
-                text: shortened(&self.text),
-            }],
+            None => vec![Input::text(shortened(&self.text))],
         }
     }
 }

@@ -145,8 +145,6 @@ pub(crate) struct Completed {
     pub(crate) answer: Answer,
     pub(crate) stop: StopReason,
     pub(crate) usage: Usage,
-    /// Service's name for the model that answered.
-    pub(crate) model: Option<String>,
 }
 
 /// A wire protocol.

@@ -31,7 +31,6 @@ use crate::request::{Budget, Candidate, Closing, OnEvent};
 use crate::shared_budget::Share;
 use crate::{OrchestratorConfig, RunObserver, RunRequest, SharedHolds};
 use budget::shared_spent;
-pub(crate) use caught::caught;
 use caught::observed;
 use errors::{explained, late, without_session};
 use slot::Stopped;

@@ -3,9 +3,9 @@
 use std::any::Any;
 use std::time::Duration;
 
+use teamster_core::sync::caught;
 use tokio::time::timeout;
 
-use crate::drive::caught;
 use crate::{Candidate, Held};
 
 /// Time that a call may delay an attempt.

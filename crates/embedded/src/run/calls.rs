@@ -1,8 +1,7 @@
 //! Tool calls of one answer.
 
-use std::panic::AssertUnwindSafe;
-
 use serde_json::Value;
+use teamster_core::sync::caught;
 use teamster_core::text::excerpt;
 use teamster_core::{
     AgentEvent, Decision, FileChange, Id, PermissionAnswer, PermissionEvent, PermissionPolicy,
@@ -33,36 +32,19 @@ impl Turn<'_> {
         let mut results = Vec::with_capacity(calls.len());
         let mut halt = None;
         for call in calls {
-            let mut result = CallResult {
-                id: call.id.clone(),
-                name: call.name.clone(),
-                content: Vec::new(),
-                is_error: true,
-            };
-            let output = match halt {
-                Some(_) => None,
-                None => match self.one(context, emit, call, end).await {
-                    Ok(output) => Some(output),
-                    Err(why) => {
-                        halt = Some(why);
-                        None
-                    }
-                },
-            };
-            match output {
-                Some(output) => {
-                    result.content = output.content();
-                    result.is_error = output.is_error;
-                }
-                None => result.content.push(Input::Text {
-                    text: "The run ended before this call had a result.".to_owned(),
-                }),
-            }
+            let mut result = CallResult::none(call);
             if halt.is_none() {
-                match guard.note(call, &result) {
-                    Advice::None => {}
-                    Advice::Hint(text) => result.content.push(Input::Text { text }),
-                    Advice::Enough(error) => halt = Some(Halt::Failed(error)),
+                match self.one(context, emit, call, end).await {
+                    Ok(output) => {
+                        result.content = output.content();
+                        result.is_error = output.is_error;
+                        match guard.note(call, &result) {
+                            Advice::None => {}
+                            Advice::Hint(text) => result.content.push(Input::text(text)),
+                            Advice::Enough(error) => halt = Some(Halt::Failed(error)),
+                        }
+                    }
+                    Err(why) => halt = Some(why),
                 }
             }
             results.push(result);
@@ -88,36 +70,38 @@ impl Turn<'_> {
         let tool_use = ToolUse::new(call.name.clone(), id.clone(), kind, call.input.clone())
             .mcp(server_tool.as_ref().map(|tool| tool.mcp.clone()));
         emit.event(AgentEvent::ToolUse(Box::new(tool_use))).await;
-        let output = self
-            .decided(context, emit, call, &id, kind, server_tool.as_ref(), end)
-            .await?;
+        let called = Called {
+            call,
+            id,
+            kind,
+            server_tool,
+        };
+        let output = self.decided(context, emit, &called, end).await?;
         if let Some((path, change)) = &output.change {
-            let change = FileChange::new(path.clone(), *change).tool_id(id.clone());
+            let change = FileChange::new(path.clone(), *change).tool_id(called.id.clone());
             emit.event(AgentEvent::FileChange(Box::new(change))).await;
         }
         if let Some(entries) = &output.plan {
             let entries = entries.iter().cloned();
             emit.event(AgentEvent::Plan(Plan::new(entries))).await;
         }
-        let result = ToolResult::new(id, output.text.clone()).is_error(Some(output.is_error));
+        let result =
+            ToolResult::new(called.id, output.text.clone()).is_error(Some(output.is_error));
         emit.event(AgentEvent::ToolResult(Box::new(result))).await;
         Ok(output)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all of them are one call")]
     async fn decided(
         &self,
         context: &mut Context,
         emit: &mut Emitter,
-        call: &Call,
-        id: &Id,
-        kind: ToolKind,
-        server_tool: Option<&ServerTool>,
+        called: &Called<'_>,
         end: &mut End,
     ) -> Result<Output, Halt> {
+        let (call, kind) = (called.call, called.kind);
         let specs = context.specs();
         let Some(spec) = specs.iter().find(|spec| spec.name == call.name) else {
-            return Ok(self.not_offered(context, emit, call, id, kind).await);
+            return Ok(called.not_offered(context, emit).await);
         };
         let mut input = call.input.clone();
         if let Value::String(text) = &input {
@@ -143,7 +127,7 @@ impl Turn<'_> {
         };
         let asks_why = match verdict(context, &subject) {
             Verdict::Allow => None,
-            Verdict::Deny(why) => return Ok(deny(emit, call, id, why).await),
+            Verdict::Deny(why) => return Ok(called.deny(emit, why).await),
             Verdict::Ask(why) => Some(why),
         };
         // There is nothing to ask about if the tool cannot use the path.
@@ -151,62 +135,39 @@ impl Turn<'_> {
             return Ok(Output::error(problem));
         }
         if let Some(why) = asks_why {
-            let answer = self.permitted(context, emit, call, id, kind, &subject, why);
+            let answer = self.permitted(context, emit, called, &subject, why);
             match answer.await? {
                 Ok(None) => {}
                 Ok(Some(changed)) => {
                     if let Some(misfit) = schema::misfit(&spec.schema, &changed) {
                         let why = format!("the changed input does not fit: {misfit}");
-                        return Ok(deny(emit, call, id, why).await);
+                        return Ok(called.deny(emit, why).await);
                     }
                     input = changed;
                     subject = Subject::new(&roots, &call.name, kind, &input);
                     if let Verdict::Deny(why) = verdict(context, &subject) {
-                        return Ok(deny(emit, call, id, why).await);
+                        return Ok(called.deny(emit, why).await);
                     }
                     if let Some(problem) = subject.problem() {
                         return Ok(Output::error(problem));
                     }
                 }
-                Err(why) => return Ok(deny(emit, call, id, why).await),
+                Err(why) => return Ok(called.deny(emit, why).await),
             }
         }
-        self.carried_out(context, &call.name, server_tool, &input, &subject)
-            .await
-    }
-
-    /// Returns the output for a tool that the model was not offered: it is denied or does not exist.
-    async fn not_offered(
-        &self,
-        context: &Context,
-        emit: &mut Emitter,
-        call: &Call,
-        id: &Id,
-        kind: ToolKind,
-    ) -> Output {
-        let name = excerpt(&call.name, 100);
-        if context.settings.rules.hides(&call.name) && kind != ToolKind::Other {
-            return deny(emit, call, id, format!("{name} is denied in this run")).await;
-        }
-        let known: Vec<_> = context.specs().into_iter().map(|spec| spec.name).collect();
-        Output::error(format!(
-            "unknown tool `{name}`; available: {}",
-            known.join(", ")
-        ))
+        self.carried_out(context, called, &input, &subject).await
     }
 
     /// Requests permission for a call. Returns a changed input if the answer has one, or the reason for the denial.
-    #[expect(clippy::too_many_arguments, reason = "all of them are one call")]
     async fn permitted(
         &self,
         context: &mut Context,
         emit: &mut Emitter,
-        call: &Call,
-        id: &Id,
-        kind: ToolKind,
+        called: &Called<'_>,
         subject: &Subject,
         why: Option<String>,
     ) -> Result<Result<Option<Value>, String>, Halt> {
+        let call = called.call;
         let ask = match self.policy {
             PermissionPolicy::Allow => return Ok(Ok(None)),
             PermissionPolicy::Ask(ask) => ask.clone(),
@@ -215,13 +176,13 @@ impl Turn<'_> {
                 return Ok(Err(why));
             }
         };
-        let number = emit.next_request();
+        let (number, kind) = (emit.next_request(), called.kind);
         let mut request =
             PermissionRequest::new(number, call.name.clone(), kind, call.input.clone());
-        request.tool_id = Some(id.clone());
+        request.tool_id = Some(called.id.clone());
         request.takes_input = true;
-        permission(emit, call, id, Decision::Requested, None).await;
-        let answer = futures::catch(AssertUnwindSafe(async move { ask(request).await }));
+        called.permission(emit, Decision::Requested, None).await;
+        let answer = caught(async move { ask(request).await });
         let answer = tokio::select! {
             biased;
             () = self.abort.aborted() => return Err(Halt::Aborted),
@@ -240,7 +201,7 @@ impl Turn<'_> {
             }
             Some(_) => None,
         };
-        permission(emit, call, id, Decision::Allowed, None).await;
+        called.permission(emit, Decision::Allowed, None).await;
         Ok(Ok(changed))
     }
 
@@ -248,14 +209,14 @@ impl Turn<'_> {
     async fn carried_out(
         &self,
         context: &Context,
-        name: &str,
-        server_tool: Option<&ServerTool>,
+        called: &Called<'_>,
         input: &Value,
         subject: &Subject,
     ) -> Result<Output, Halt> {
+        let name = &called.call.name;
         let cancel = self.abort.token();
         let call = async {
-            match server_tool {
+            match &called.server_tool {
                 Some(tool) => tokio::select! {
                     output = context.servers.call(tool, input) => output,
                     () = cancel.cancelled() => Output::default(),
@@ -267,56 +228,54 @@ impl Turn<'_> {
             }
         };
         tokio::pin!(call);
-        let is_late = tokio::select! {
+        tokio::select! {
             biased;
             output = &mut call => {
                 return if self.abort.is_aborted() { Err(Halt::Aborted) } else { Ok(output) };
             }
-            () = sleep(self.limits.tool) => true,
-        };
-        debug_assert!(is_late);
+            () = sleep(self.limits.tool) => {}
+        }
         cancel.cancel();
         call.await;
         Err(Halt::Late(self.limits.tool_error(name)))
     }
 }
 
-async fn deny(emit: &mut Emitter, call: &Call, id: &Id, why: String) -> Output {
-    permission(emit, call, id, Decision::Denied, Some(why.clone())).await;
-    Output::error(format!("denied: {why}"))
+/// A call with its tool.
+struct Called<'a> {
+    call: &'a Call,
+    /// Id in the stream.
+    id: Id,
+    kind: ToolKind,
+    server_tool: Option<ServerTool>,
 }
 
-async fn permission(
-    emit: &mut Emitter,
-    call: &Call,
-    id: &Id,
-    decision: Decision,
-    reason: Option<String>,
-) {
-    let event = PermissionEvent::new(call.name.clone(), decision)
-        .tool_id(id.clone())
-        .reason(reason);
-    emit.event(AgentEvent::Permission(Box::new(event))).await;
-}
+impl Called<'_> {
+    /// Returns the output for a tool that the model was not offered: it is denied or does not exist.
+    async fn not_offered(&self, context: &Context, emit: &mut Emitter) -> Output {
+        let name = excerpt(&self.call.name, 100);
+        if context.settings.rules.hides(&self.call.name) && self.kind != ToolKind::Other {
+            return self
+                .deny(emit, format!("{name} is denied in this run"))
+                .await;
+        }
+        let known: Vec<_> = context.specs().into_iter().map(|spec| spec.name).collect();
+        Output::error(format!(
+            "unknown tool `{name}`; available: {}",
+            known.join(", ")
+        ))
+    }
 
-mod futures {
-    //! Catches panics of a future.
+    async fn deny(&self, emit: &mut Emitter, why: String) -> Output {
+        let reason = Some(why.clone());
+        self.permission(emit, Decision::Denied, reason).await;
+        Output::error(format!("denied: {why}"))
+    }
 
-    use std::future::{Future, poll_fn};
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::pin::pin;
-    use std::task::Poll;
-
-    /// Returns the output of a future. `None` if it panics.
-    pub(super) async fn catch<F: Future>(future: AssertUnwindSafe<F>) -> Option<F::Output> {
-        let mut future = pin!(future.0);
-        poll_fn(
-            |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
-                Ok(Poll::Pending) => Poll::Pending,
-                Ok(Poll::Ready(output)) => Poll::Ready(Some(output)),
-                Err(_) => Poll::Ready(None),
-            },
-        )
-        .await
+    async fn permission(&self, emit: &mut Emitter, decision: Decision, reason: Option<String>) {
+        let event = PermissionEvent::new(self.call.name.clone(), decision)
+            .tool_id(self.id.clone())
+            .reason(reason);
+        emit.event(AgentEvent::Permission(Box::new(event))).await;
     }
 }

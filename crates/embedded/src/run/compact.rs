@@ -121,11 +121,7 @@ fn shorten(result: &mut CallResult, most: usize) {
                 *text = format!("{}\n{LEFT_OUT}", excerpt(text, most));
             }
             Input::Text { .. } => {}
-            Input::Image { .. } => {
-                *input = Input::Text {
-                    text: LEFT_OUT.to_owned(),
-                };
-            }
+            Input::Image { .. } => *input = Input::text(LEFT_OUT),
         }
     }
 }
@@ -152,19 +148,16 @@ mod tests {
             input: json!({"command": "x".repeat(400)}),
             signature: None,
         };
-        Message::Assistant(Answer {
-            blocks: vec![Block::Call(call)],
-            origin: None,
-        })
+        Message::Assistant(Answer::new(vec![Block::Call(call)]))
     }
 
     fn result(id: &str, length: usize) -> Message {
-        let text = "y".repeat(length);
+        let text = Input::text("y".repeat(length));
         Message::Tool {
             results: vec![CallResult {
                 id: id.into(),
                 name: "bash".into(),
-                content: vec![Input::Text { text }],
+                content: vec![text],
                 is_error: false,
             }],
         }

@@ -67,12 +67,8 @@ mod tests {
             input: json!({"offset": argument}),
             signature: None,
         };
-        let result = CallResult {
-            id: "x".into(),
-            name: "read".into(),
-            content: vec![Input::Text { text: text.into() }],
-            is_error: false,
-        };
+        let mut result = CallResult::none(&call);
+        result.content = vec![Input::text(text)];
         guard.note(&call, &result)
     }
 

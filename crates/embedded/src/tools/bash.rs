@@ -181,6 +181,6 @@ pub(super) async fn call(
     if note.is_some() {
         output.text.clone_from(&for_model);
     }
-    output.for_model = Some(vec![crate::conversation::Input::Text { text: for_model }]);
+    output.for_model = Some(vec![crate::conversation::Input::text(for_model)]);
     output
 }

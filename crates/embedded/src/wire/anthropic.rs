@@ -148,7 +148,6 @@ enum Open {
 struct Decoder {
     blocks: Vec<(u64, Open)>,
     usage: Map<String, Value>,
-    model: Option<String>,
     stop: Option<StopReason>,
     ended: bool,
 }
@@ -234,7 +233,6 @@ impl Decoder {
 
     /// Reads an answer that is not streamed.
     fn message(&mut self, message: &Value, out: &mut Vec<Delta>) {
-        self.model = Some(text(message, "model").to_owned());
         self.usage(&message["usage"]);
         let blocks = message["content"].as_array().into_iter().flatten();
         for (index, block) in (0..).zip(blocks) {
@@ -256,11 +254,7 @@ impl AnswerDecoder for Decoder {
     fn event(&mut self, data: &Value, out: &mut Vec<Delta>) -> Result<(), Failure> {
         let index = data["index"].as_u64().unwrap_or_default();
         match text(data, "type") {
-            "message_start" => {
-                let message = &data["message"];
-                self.model = Some(text(message, "model").to_owned());
-                self.usage(&message["usage"]);
-            }
+            "message_start" => self.usage(&data["message"]["usage"]),
             "content_block_start" => self.start(index, &data["content_block"], out),
             "content_block_delta" => self.delta(index, &data["delta"], out)?,
             "message_delta" => {
@@ -282,10 +276,7 @@ impl AnswerDecoder for Decoder {
 
     fn finish(self: Box<Self>) -> Completed {
         let block = |(_, open)| match open {
-            Open::Text(text) => Block::Text {
-                text,
-                signature: None,
-            },
+            Open::Text(text) => Block::text(text),
             Open::Thinking { text, signature } => Block::Reasoning {
                 native: (!signature.is_empty())
                     .then(|| json!({"type": "thinking", "thinking": text, "signature": signature})),
@@ -318,13 +309,9 @@ impl AnswerDecoder for Decoder {
         usage.cache_read_tokens = figure("cache_read_input_tokens");
         usage.cache_write_tokens = figure("cache_creation_input_tokens");
         Completed {
-            answer: Answer {
-                blocks: self.blocks.into_iter().map(block).collect(),
-                origin: None,
-            },
+            answer: Answer::new(self.blocks.into_iter().map(block).collect()),
             stop: self.stop.unwrap_or_default(),
             usage,
-            model: self.model.filter(|model| !model.is_empty()),
         }
     }
 }

@@ -157,7 +157,6 @@ struct Decoder {
     reasoning: String,
     calls: Vec<PartialCall>,
     usage: Value,
-    model: Option<String>,
     stop: Option<StopReason>,
     is_done: bool,
 }
@@ -225,9 +224,6 @@ fn one_or_many(value: &Value) -> &[Value] {
 
 impl AnswerDecoder for Decoder {
     fn event(&mut self, data: &Value, out: &mut Vec<Delta>) -> Result<(), Failure> {
-        if self.model.is_none() && !text(data, "model").is_empty() {
-            self.model = Some(text(data, "model").to_owned());
-        }
         if data["usage"].is_object() {
             self.usage = data["usage"].clone();
         }
@@ -299,10 +295,7 @@ impl AnswerDecoder for Decoder {
             });
         }
         if !self.text.is_empty() {
-            blocks.push(Block::Text {
-                text: self.text,
-                signature: None,
-            });
+            blocks.push(Block::text(self.text));
         }
         let call = |call: PartialCall| {
             Block::Call(Call {
@@ -314,10 +307,7 @@ impl AnswerDecoder for Decoder {
         };
         blocks.extend(self.calls.into_iter().map(call));
         Completed {
-            answer: Answer {
-                blocks,
-                origin: None,
-            },
+            answer: Answer::new(blocks),
             stop: self.stop.unwrap_or_default(),
             usage: usage_of(
                 &self.usage,
@@ -329,7 +319,6 @@ impl AnswerDecoder for Decoder {
                     "/completion_tokens_details/reasoning_tokens",
                 ],
             ),
-            model: self.model,
         }
     }
 }

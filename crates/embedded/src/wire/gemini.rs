@@ -134,7 +134,6 @@ fn blocks(answer: &Answer, model: &str) -> Vec<Value> {
 struct Decoder {
     blocks: Vec<Block>,
     usage: Value,
-    model: Option<String>,
     stop: Option<StopReason>,
     response: String,
 }
@@ -191,9 +190,6 @@ impl AnswerDecoder for Decoder {
         if self.response.is_empty() {
             text(data, "responseId").clone_into(&mut self.response);
         }
-        if self.model.is_none() && !text(data, "modelVersion").is_empty() {
-            self.model = Some(text(data, "modelVersion").to_owned());
-        }
         if data["usageMetadata"].is_object() {
             self.usage = data["usageMetadata"].clone();
         }
@@ -248,13 +244,9 @@ impl AnswerDecoder for Decoder {
             .reasoning_tokens(thoughts)
             .without_cache_in_input();
         Completed {
-            answer: Answer {
-                blocks: self.blocks,
-                origin: None,
-            },
+            answer: Answer::new(self.blocks),
             stop: self.stop.unwrap_or_default(),
             usage,
-            model: self.model,
         }
     }
 }

@@ -133,7 +133,6 @@ struct Decoder {
     /// Text that was streamed.
     said: String,
     usage: Usage,
-    model: Option<String>,
     stop: Option<StopReason>,
     /// Item and part of the reasoning that is being streamed.
     part: Option<(u64, u64)>,
@@ -156,10 +155,7 @@ fn share_id(one: &Value, other: &Value) -> bool {
 /// Converts a complete item.
 fn block(item: &Value) -> Option<Block> {
     Some(match text(item, "type") {
-        "message" => Block::Text {
-            text: piece(&item["content"]),
-            signature: None,
-        },
+        "message" => Block::text(piece(&item["content"])),
         "reasoning" => {
             let summary = item["summary"].as_array().into_iter().flatten();
             let parts: Vec<_> = summary.map(piece).collect();
@@ -232,7 +228,6 @@ impl Decoder {
                 "/output_tokens_details/reasoning_tokens",
             ],
         );
-        self.model = Some(text(response, "model").to_owned()).filter(|model| !model.is_empty());
         let output = response["output"].as_array().map_or(&[][..], Vec::as_slice);
         // Some services send items only here, or some of them.
         if output.len() > self.items.len() {
@@ -356,13 +351,9 @@ impl AnswerDecoder for Decoder {
 
     fn finish(self: Box<Self>) -> Completed {
         Completed {
-            answer: Answer {
-                blocks: self.items.iter().filter_map(block).collect(),
-                origin: None,
-            },
+            answer: Answer::new(self.items.iter().filter_map(block).collect()),
             stop: self.stop.unwrap_or_default(),
             usage: self.usage,
-            model: self.model,
         }
     }
 }

@@ -123,17 +123,14 @@ fn signed_reasoning_goes_back_as_it_came_and_only_to_its_model() {
             wire: kind,
             model: "m".into(),
         });
+        let image = Input::Image {
+            media_type: "image/png".into(),
+            data: "AAEC".into(),
+        };
         let results = answer.calls().map(|call| CallResult {
-            id: call.id.clone(),
-            name: call.name.clone(),
-            content: vec![
-                Input::Text { text: "ok".into() },
-                Input::Image {
-                    media_type: "image/png".into(),
-                    data: "AAEC".into(),
-                },
-            ],
+            content: vec![Input::text("ok"), image.clone()],
             is_error: false,
+            ..CallResult::none(call)
         });
         let results = results.collect();
         let messages = [
@@ -262,10 +259,7 @@ fn arguments_that_are_no_json_are_kept_as_text() {
         input: json!("{\"a"),
         signature: None,
     });
-    let messages = [Message::Assistant(Answer {
-        blocks: vec![call],
-        origin: None,
-    })];
+    let messages = [Message::Assistant(Answer::new(vec![call]))];
     for (kind, _) in WIRES {
         let request = ModelRequest {
             model: "m",

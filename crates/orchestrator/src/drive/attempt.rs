@@ -8,6 +8,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use teamster_core::provider::RunAssembler;
+use teamster_core::sync::caught;
 use teamster_core::time::millis;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentRuntime, BudgetKind, ErrorKind, ExecuteParams,
@@ -17,7 +18,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Driver;
 use super::budget::{budget_error, over, shared_spent, unheld, unpriced};
-use super::caught::{caught, observed};
+use super::caught::observed;
 use crate::account::{Ended, broken_off};
 use crate::events::BYTES;
 use crate::registry::{Registration, Update};

@@ -1,12 +1,10 @@
 //! Isolates a run from panics and delays in user callbacks.
 
-use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
-use std::task::Poll;
+use std::future::Future;
 use std::time::Duration;
 
 use teamster_core::AbortHandle;
+use teamster_core::sync::caught;
 use tokio::time::sleep;
 
 /// Time that an observer may delay a run.
@@ -27,17 +25,4 @@ pub(super) async fn observed(future: impl Future<Output = ()>, abort: &AbortHand
         () = stopped => {}
         () = sleep(OBSERVER) => {}
     }
-}
-
-/// Runs a future to its end. Returns `None` if it panics.
-pub(crate) async fn caught<T>(future: impl Future<Output = T>) -> Option<T> {
-    let mut future = pin!(future);
-    poll_fn(
-        |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
-            Ok(Poll::Ready(value)) => Poll::Ready(Some(value)),
-            Ok(Poll::Pending) => Poll::Pending,
-            Err(_) => Poll::Ready(None),
-        },
-    )
-    .await
 }

@@ -2,11 +2,12 @@
 
 use std::mem;
 
+use teamster_core::sync::caught;
 use teamster_core::{
     AgentError, AgentEvent, Done, ErrorCode, ErrorKind, LogEntry, Outcome, RunEvent, RunResult,
 };
 
-use super::caught::{caught, observed};
+use super::caught::observed;
 use super::{Course, Driver};
 use crate::Closed;
 use crate::merge::Ending;
