@@ -250,6 +250,7 @@ mod tests {
             done.run_id = run_id.map(Into::into);
             let line = LogLine::of_entry(RunLogEntry::Agent(done.clone()), "s");
             assert_eq!(line.is_end(), ends, "{run_id:?}");
+            assert_eq!(line.result().is_some(), ends, "{run_id:?}");
             assert_eq!(LogLine::ends(line.json(), "s"), ends, "{run_id:?}");
         }
     }
