@@ -1,8 +1,8 @@
 //! Times at which a limit resets, in messages for people: `resets 3:45pm (Europe/Berlin)`, `regain access on 2027-01-01 at
 //! 00:00 UTC`, `try again in 2h 5m`.
 
-use jiff::civil::{Date, Time, Weekday};
-use jiff::tz::TimeZone;
+use jiff::civil::{Date, DateTime, Time, Weekday};
+use jiff::tz::{Offset, TimeZone};
 use jiff::{Span, Timestamp, ToSpan, Zoned};
 
 /// Words before a time, in lower case. All were seen in messages of services and CLIs.
@@ -19,6 +19,8 @@ const BEFORE: &[&str] = &[
     "renews on ",
     "next reset: ",
     "reset time: ",
+    // A field of the service's JSON.
+    "resets_at\":",
 ];
 /// Text before a time in seconds since the Unix epoch, in older versions of Claude Code.
 const BEFORE_EPOCH: &str = "limit reached|";
@@ -131,7 +133,7 @@ fn time(text: &str, now: &Zoned) -> Option<Timestamp> {
     while let Some(word) = words.next() {
         // A sentence ends with its time.
         let is_last = word.ends_with(['.', ';', '!']);
-        let word = word.trim_matches(['.', ';', '!', '(', ')', '"', '\'']);
+        let word = word.trim_matches(['.', ';', '!', ':', '(', ')', '"', '\'']);
         if let Some(time) = word.parse().ok().or_else(|| since_epoch(word)) {
             return Some(time);
         }
@@ -172,7 +174,7 @@ fn wait(text: &str, now: &Zoned) -> Option<Timestamp> {
         let is_last = word.ends_with(['.', ';', '!', ')']);
         let word = word.trim_matches(['.', ',', ';', '!', '(', ')', '~']);
         match word.to_ascii_lowercase().as_str() {
-            "about" | "approximately" | "and" => {}
+            "about" | "approximately" | "and" | "less" | "than" => {}
             "a" | "an" => length.push_str("1 "),
             word => {
                 length.push_str(word);
@@ -231,6 +233,11 @@ impl Parts {
                 if let Ok(date) = lower.parse::<Date>() {
                     (self.year, self.month) = (Some(date.year()), Some(date.month()));
                     self.day = Some(date.day());
+                    if lower.contains('t') {
+                        self.time = Some(lower.parse::<DateTime>().ok()?.time());
+                    }
+                } else if let Some(zone) = offset(&lower) {
+                    self.zone = Some(zone);
                 } else if let Some(month) = is_start(MONTHS) {
                     self.month = Some(month + 1);
                 } else if let Some(day) = is_start(DAYS) {
@@ -312,6 +319,21 @@ impl Parts {
         };
         Some(time?.timestamp())
     }
+}
+
+/// Returns the zone of an offset from UTC: `gmt+2`, `utc-3:30`.
+fn offset(word: &str) -> Option<TimeZone> {
+    let rest = word
+        .strip_prefix("gmt")
+        .or_else(|| word.strip_prefix("utc"))?;
+    let (sign, rest) = match rest.strip_prefix('+') {
+        Some(rest) => (1, rest),
+        None => (-1, rest.strip_prefix('-')?),
+    };
+    let (hours, minutes) = rest.split_once(':').unwrap_or((rest, "0"));
+    let (hours, minutes): (u8, u8) = (hours.parse().ok()?, minutes.parse().ok()?);
+    let seconds = (i32::from(hours) * 60 + i32::from(minutes)) * 60;
+    Some(TimeZone::fixed(Offset::from_seconds(sign * seconds).ok()?))
 }
 
 /// Returns a time of day: `3pm`, `3:45 PM` (with `half` as the second word), `15:45`.

@@ -146,14 +146,25 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("reached its context window limit", ErrorKind::ContextWindow),
     ("Credit balance is too low", ErrorKind::Quota),
     ("You've hit your", ErrorKind::Quota),
+    ("You've reached your", ErrorKind::Quota),
     ("usage limit reached", ErrorKind::Quota),
     // The cap of an API key.
     ("reached your specified", ErrorKind::Quota),
     ("-hour limit reached", ErrorKind::Quota),
     ("eekly limit reached", ErrorKind::Quota),
+    ("ession limit reached", ErrorKind::Quota),
     ("out of usage credits", ErrorKind::Quota),
     ("out of extra usage", ErrorKind::Quota),
     ("requires usage credits", ErrorKind::Quota),
+    ("Usage credits required", ErrorKind::Quota),
+    ("Usage credits ran out", ErrorKind::Quota),
+    ("Your org is out of usage", ErrorKind::Quota),
+    ("Your seat type doesn't include", ErrorKind::Quota),
+    ("Your usage allocation has been disabled", ErrorKind::Quota),
+    ("Usage is paused for your organization", ErrorKind::Quota),
+    ("This service is disabled for your org", ErrorKind::Auth),
+    // With the status of an invalid request.
+    ("organization has been disabled", ErrorKind::Auth),
     ("Requires Claude Code v", ErrorKind::ModelNotFound),
     ("Not logged in", ErrorKind::Auth),
     ("Invalid API key", ErrorKind::Auth),
@@ -164,8 +175,13 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("API Error: Connection ", ErrorKind::Network),
     ("Connection to the API was lost", ErrorKind::Network),
     ("Request timed out", ErrorKind::Network),
+    ("SSL certificate error", ErrorKind::Network),
     ("JSON Parse error", ErrorKind::Protocol),
     ("issue with the selected model", ErrorKind::ModelNotFound),
+    (
+        "is not available with the Claude Pro plan",
+        ErrorKind::ModelNotFound,
+    ),
 ];
 
 /// Classifies a message of the CLI, or of the service through it.
@@ -361,6 +377,106 @@ mod tests {
                 expected,
                 "{status:?} {word} {text}"
             );
+        }
+    }
+
+    // Made by hand after the messages in the program of 2.1.330, and of 2.1.197 for the last three.
+    #[test]
+    fn messages_about_limits_of_the_account_are_quotas() {
+        use ErrorKind::{Auth, Invalid, ModelNotFound, Network, Overloaded, Quota, RateLimit};
+        for (status, word, text, expected) in [
+            (
+                Some(429),
+                "rate_limit",
+                "API Error: Server is temporarily limiting requests (not your usage limit) · this may be a temporary capacity issue.",
+                RateLimit,
+            ),
+            (
+                Some(429),
+                "rate_limit",
+                "API Error: Server is temporarily limiting requests (not your usage limit) · spend limit reached · resets Jan 5",
+                Quota,
+            ),
+            (
+                Some(429),
+                "rate_limit",
+                "Your org is out of usage · contact your admin",
+                Quota,
+            ),
+            (
+                Some(429),
+                "rate_limit",
+                "Your seat type doesn't include usage credits",
+                Quota,
+            ),
+            (
+                Some(429),
+                "rate_limit",
+                "Your usage allocation has been disabled by your admin",
+                Quota,
+            ),
+            (
+                Some(429),
+                "rate_limit",
+                "Your group's usage limit is set to $0",
+                Quota,
+            ),
+            (
+                Some(429),
+                "rate_limit",
+                "Usage is paused for your organization. For help, please contact support.",
+                Quota,
+            ),
+            (
+                Some(429),
+                "rate_limit",
+                "This service is disabled for your org",
+                Auth,
+            ),
+            (
+                None,
+                "unknown",
+                "API Error: Usage credits ran out before the response was finished.",
+                Quota,
+            ),
+            (
+                Some(400),
+                "unknown",
+                "API Error: 400 This organization has been disabled.",
+                Auth,
+            ),
+            (
+                Some(400),
+                "invalid_request",
+                "API Error: 400 messages.1: the tool has been disabled",
+                Invalid,
+            ),
+            (
+                Some(429),
+                "rate_limit",
+                "API Error: Usage credits required for 1M context · run /usage-credits to turn them on",
+                Quota,
+            ),
+            (
+                Some(400),
+                "invalid_request",
+                "Claude Opus is not available with the Claude Pro plan. If you have updated your subscription plan recently, run /logout and /login for the plan to take effect.",
+                ModelNotFound,
+            ),
+            (
+                None,
+                "server_error",
+                "API Error: SSL certificate error (CERT_HAS_EXPIRED). If you are behind a corporate proxy, set NODE_EXTRA_CA_CERTS",
+                Network,
+            ),
+            (
+                None,
+                "server_error",
+                "API Error: a certificate of the tool",
+                Overloaded,
+            ),
+        ] {
+            assert_eq!(kind(status, word, text), expected, "{word} {text}");
         }
     }
 

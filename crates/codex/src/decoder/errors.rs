@@ -28,6 +28,8 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("Incomplete response returned", ErrorKind::Invalid),
     ("Invalid prompt", ErrorKind::Invalid),
     ("This request was blocked", ErrorKind::Invalid),
+    ("flagged for possible", ErrorKind::Invalid),
+    ("capacity is unavailable", ErrorKind::Overloaded),
     ("rate limit exceeded", ErrorKind::RateLimit),
     ("request timed out", ErrorKind::Network),
 ];
@@ -168,7 +170,11 @@ fn kind_of(message: &str) -> ErrorKind {
 
 /// Classifies the service's own message, which the CLI passes on.
 fn kind_of_service(text: &str) -> Option<ErrorKind> {
+    // `Unsupported value: 'low' is not supported with the 'gpt-5-codex' model.`
+    let about_a_parameter =
+        text.contains("Unsupported value") || text.contains("Unsupported parameter");
     let about_a_model = text.contains("model")
+        && !about_a_parameter
         && ["does not exist", "is not supported"]
             .iter()
             .any(|words| text.contains(words));
@@ -310,6 +316,30 @@ mod tests {
             ("something new", ErrorKind::Internal),
             // Not measured.
             ("request timed out", ErrorKind::Network),
+            (
+                "This request has been flagged for possible cybersecurity risk.",
+                ErrorKind::Invalid,
+            ),
+            (
+                "Policy-restricted capacity is unavailable. Please try again later.",
+                ErrorKind::Overloaded,
+            ),
+            (
+                "To use Codex with your ChatGPT plan, upgrade to Plus: https://chatgpt.com/explore/plus.",
+                ErrorKind::Quota,
+            ),
+            (
+                "{\"detail\":\"The 'gpt-5.1' model is not supported when using Codex with a ChatGPT account.\"}",
+                ErrorKind::ModelNotFound,
+            ),
+            (
+                "{\"error\":{\"message\":\"Unsupported value: 'low' is not supported with the 'gpt-5-codex' model. Supported values are: 'medium'.\",\"code\":\"unsupported_value\"}}",
+                ErrorKind::Invalid,
+            ),
+            (
+                "{\"error\":{\"message\":\"Unsupported parameter: 'temperature' is not supported with this model.\"}}",
+                ErrorKind::Invalid,
+            ),
             (
                 "unexpected status 404 Not Found: 404 page not found, url: http://x/models/responses",
                 ErrorKind::Invalid,

@@ -24,6 +24,16 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("spending limit", ErrorKind::Quota),
     ("spend cap", ErrorKind::Quota),
     ("spending cap", ErrorKind::Quota),
+    // OpenRouter's free models, LiteLLM's budgets, DashScope's overdue payment.
+    ("free-models-per-day", ErrorKind::Quota),
+    ("budget has been exceeded", ErrorKind::Quota),
+    ("budget_exceeded", ErrorKind::Quota),
+    ("exceededbudget", ErrorKind::Quota),
+    ("account is in good standing", ErrorKind::Quota),
+    // Of a ChatGPT plan without Codex, from Codex and from OpenCode.
+    ("to use codex with your chatgpt plan", ErrorKind::Quota),
+    // Claude Code's, about the service.
+    ("not your usage limit", ErrorKind::RateLimit),
     ("usage limit", ErrorKind::Quota),
     ("usage_limit", ErrorKind::Quota),
     ("monthly quota", ErrorKind::Quota),
@@ -60,6 +70,27 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("maximum prompt length", ErrorKind::ContextWindow),
     ("input is too long", ErrorKind::ContextWindow),
     ("prompt token count", ErrorKind::ContextWindow),
+    // LM Studio's, vLLM's, SGLang's.
+    ("greater than the context length", ErrorKind::ContextWindow),
+    ("context length of only", ErrorKind::ContextWindow),
+    ("context length is only", ErrorKind::ContextWindow),
+    (
+        "longer than the maximum model length",
+        ErrorKind::ContextWindow,
+    ),
+    (
+        "longer than the model's context length",
+        ErrorKind::ContextWindow,
+    ),
+    // Ollama's, Kimi's, Z.ai's, DashScope's, that of Text Generation Inference.
+    ("prompt too long; exceeded", ErrorKind::ContextWindow),
+    ("exceeded model token limit", ErrorKind::ContextWindow),
+    ("prompt exceeds max length", ErrorKind::ContextWindow),
+    ("range of input length should be", ErrorKind::ContextWindow),
+    (
+        "`inputs` tokens + `max_new_tokens` must be",
+        ErrorKind::ContextWindow,
+    ),
     ("model_not_found", ErrorKind::ModelNotFound),
     ("model not found", ErrorKind::ModelNotFound),
     ("model_not_supported", ErrorKind::ModelNotFound),
@@ -69,6 +100,17 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("model not exist", ErrorKind::ModelNotFound),
     ("invalid model name", ErrorKind::ModelNotFound),
     ("has been decommissioned", ErrorKind::ModelNotFound),
+    // GitHub's, LM Studio's, Bedrock's.
+    ("requested model is not supported", ErrorKind::ModelNotFound),
+    ("no models loaded", ErrorKind::ModelNotFound),
+    (
+        "provided model identifier is invalid",
+        ErrorKind::ModelNotFound,
+    ),
+    (
+        "access to the model with the specified model id",
+        ErrorKind::ModelNotFound,
+    ),
     // OpenAI's, with status 404.
     (
         "does not exist or you do not have access to it",
@@ -92,6 +134,8 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     // Anthropic's, with status 400, and OpenAI's.
     ("organization has been disabled", ErrorKind::Auth),
     ("account has been deactivated", ErrorKind::Auth),
+    // Gemini's, with status 400.
+    ("user location is not supported", ErrorKind::Auth),
     // Anthropic's and OpenAI's, with status 403.
     ("api key does not have permission", ErrorKind::Auth),
     (
@@ -102,8 +146,11 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("rate limit", ErrorKind::RateLimit),
     ("too many requests", ErrorKind::RateLimit),
     ("resource_exhausted", ErrorKind::RateLimit),
+    ("resource exhausted", ErrorKind::RateLimit),
     ("overloaded", ErrorKind::Overloaded),
     ("at capacity", ErrorKind::Overloaded),
+    // Of Google's Code Assist.
+    ("no capacity available", ErrorKind::Overloaded),
     ("high demand", ErrorKind::Overloaded),
     ("internal server error", ErrorKind::Overloaded),
     // OpenAI's, with status 500.
@@ -308,7 +355,9 @@ mod tests {
     // Made by hand, after the services' documented messages.
     #[test]
     fn messages_of_services_have_their_kind_with_any_status() {
-        use ErrorKind::{Auth, ContextWindow, ModelNotFound, Network, Quota, RateLimit};
+        use ErrorKind::{
+            Auth, ContextWindow, ModelNotFound, Network, Overloaded, Quota, RateLimit,
+        };
         for (message, kind) in [
             (
                 "Rate limit reached for gpt-x on tokens per min: Limit 10000, Used 9000. Add a payment method at https://platform.openai.com/account/billing.",
@@ -382,8 +431,92 @@ mod tests {
                 Network,
             ),
             ("unable to verify the first certificate", Network),
+            (
+                "Rate limit exceeded: free-models-per-day. Add 10 credits to unlock 1000 free model requests per day",
+                Quota,
+            ),
+            ("Rate limit exceeded: free-models-per-min.", RateLimit),
+            (
+                "Budget has been exceeded! Current cost: 10.1, Max budget: 10.0",
+                Quota,
+            ),
+            (
+                "Access denied, please make sure your account is in good standing.",
+                Quota,
+            ),
+            (
+                "To use Codex with your ChatGPT plan, upgrade to Plus: https://chatgpt.com/explore/plus.",
+                Quota,
+            ),
+            (
+                "Server is temporarily limiting requests (not your usage limit) · Rate limited",
+                RateLimit,
+            ),
+            ("You hit your usage limit", Quota),
+            (
+                "Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens",
+                ContextWindow,
+            ),
+            (
+                "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+                ContextWindow,
+            ),
+            (
+                "You passed 5001 input tokens. However, the model's context length is only 4096 tokens",
+                ContextWindow,
+            ),
+            (
+                "The input (5000 tokens) is longer than the model's context length (4096 tokens).",
+                ContextWindow,
+            ),
+            (
+                "Invalid request: Your request exceeded model token limit: 262144",
+                ContextWindow,
+            ),
+            (
+                "prompt too long; exceeded max context length by 4 tokens",
+                ContextWindow,
+            ),
+            (
+                "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 129024]",
+                ContextWindow,
+            ),
+            (
+                "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193.",
+                ContextWindow,
+            ),
+            ("The requested model is not supported.", ModelNotFound),
+            (
+                "You don't have access to the model with the specified model ID.",
+                ModelNotFound,
+            ),
+            (
+                "No models loaded. Please load a model in the developer page",
+                ModelNotFound,
+            ),
+            ("User location is not supported for the API use.", Auth),
+            ("Resource exhausted. Please try again later.", RateLimit),
+            (
+                "No capacity available for model gemini-3.1-pro-preview on the server",
+                Overloaded,
+            ),
         ] {
             assert_eq!(ErrorKind::of_message(message), Some(kind), "{message}");
+        }
+    }
+
+    // Made by hand: messages whose words are near those of the list.
+    #[test]
+    fn messages_about_something_else_have_no_kind() {
+        for message in [
+            "Range of max_tokens should be [1, 8192]",
+            "the prompt exceeds the margin",
+            "The tool `x` is not supported.",
+            "The budget of the file is 3",
+            "location is not supported",
+            "standing orders",
+        ] {
+            assert_eq!(ErrorKind::of_message(message), None, "{message}");
         }
     }
 }

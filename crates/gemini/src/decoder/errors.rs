@@ -70,7 +70,9 @@ impl Answer {
             .strip_prefix("got status: ")
             .and_then(|rest| Some(rest.split_once(". ")?.1))
             .unwrap_or(text);
-        let mut found: Self = parse(json)?;
+        // The service may send a list with one item.
+        let of_list = || parse::<[Self; 1]>(json).map(|[only]| only);
+        let mut found = parse::<Self>(json).or_else(of_list)?;
         // Each is shorter than the one that contains it.
         while let Some(inner) = found.error.message.as_deref().and_then(parse::<Self>) {
             let outer = std::mem::replace(&mut found, inner).error;

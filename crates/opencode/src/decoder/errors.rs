@@ -31,7 +31,11 @@ impl CliError {
             (None, "") => format!("OpenCode reported {name} without a message"),
             (None, reported) => reported.to_owned(),
         };
-        let kind = kind(name, data, inner.as_ref().map_or(reported, |i| &i.kind));
+        let words = match &inner {
+            Some(inner) => [&*inner.kind, &*inner.message],
+            None => [reported, ""],
+        };
+        let kind = kind(name, data, words);
         let mut error = AgentError::new(ErrorCode::CliError, kind, message);
         if let Some(retryable) = data.is_retryable {
             // A spent quota is refused with a status of a temporary failure.
@@ -114,8 +118,8 @@ impl std::fmt::Display for Inner {
 }
 
 /// Classifies an error by its evidence, strongest first: the error's name, texts more specific than a status, the
-/// status, other texts.
-fn kind(name: &str, data: &ErrorData<'_>, message: &str) -> ErrorKind {
+/// status, other texts. `messages` has the stronger one first.
+fn kind(name: &str, data: &ErrorData<'_>, messages: [&str; 2]) -> ErrorKind {
     match name {
         "ContextOverflowError" => return ErrorKind::ContextWindow,
         "ProviderAuthError" => return ErrorKind::Auth,
@@ -127,9 +131,15 @@ fn kind(name: &str, data: &ErrorData<'_>, message: &str) -> ErrorKind {
         _ => {}
     }
     let body = data.response_body.as_deref().unwrap_or_default();
-    let words = kind_of_text(message).or_else(|| kind_of_text(body));
-    if let Some(kind @ (ErrorKind::Quota | ErrorKind::ContextWindow)) = words {
-        return kind;
+    let words = messages.into_iter().chain([body]).find_map(kind_of_text);
+    match words {
+        Some(kind @ (ErrorKind::Quota | ErrorKind::ContextWindow)) => return kind,
+        // Some services have the status of any invalid request, or of a failed login, for an unknown model.
+        Some(ErrorKind::ModelNotFound) if matches!(data.status_code, Some(400 | 401)) => {
+            return ErrorKind::ModelNotFound;
+        }
+        Some(ErrorKind::Auth) if data.status_code == Some(400) => return ErrorKind::Auth,
+        _ => {}
     }
     data.status_code
         .and_then(ErrorKind::of_http_status)
@@ -141,9 +151,15 @@ fn kind(name: &str, data: &ErrorData<'_>, message: &str) -> ErrorKind {
 const PATTERNS: &[(&str, ErrorKind)] = &[
     ("ModelNotFoundError", ErrorKind::ModelNotFound),
     ("ProviderAuthError", ErrorKind::Auth),
+    // The type of an error of OpenCode Zen, with status 401.
+    ("\"ModelError\"", ErrorKind::ModelNotFound),
     ("FreeUsageLimitError", ErrorKind::Quota),
     ("GoUsageLimitError", ErrorKind::Quota),
     ("Session not found", ErrorKind::SessionNotFound),
+    // Of a login with ChatGPT or GitLab, with the status.
+    ("Token refresh failed: 4", ErrorKind::Auth),
+    // The type of an error in the middle of OpenAI's stream.
+    ("server_error", ErrorKind::Overloaded),
     ("JSON parsing failed", ErrorKind::Protocol),
     // Kilo's words for an empty answer.
     ("the model returned no output", ErrorKind::Protocol),
@@ -343,6 +359,64 @@ mod tests {
         );
         assert_eq!(error.message, "Overloaded (overloaded_error)");
         assert_eq!((error.kind, error.retryable), (ErrorKind::Overloaded, true));
+    }
+
+    // Made by hand, after errors of OpenAI's stream and messages in the program of 1.18.33.
+    #[test]
+    fn an_error_of_a_stream_or_of_a_login_is_classified() {
+        for (message, expected) in [
+            (
+                r#"{"type":"error","sequence_number":2,"error":{"type":"server_error","code":"server_is_overloaded","message":"Our servers are currently overloaded."}}"#,
+                ErrorKind::Overloaded,
+            ),
+            (
+                r#"{"type":"error","error":{"type":"tokens","message":"Rate limit reached for x"}}"#,
+                ErrorKind::RateLimit,
+            ),
+            (
+                r#"{"type":"error","error":{"type":"new","message":"it rained"}}"#,
+                ErrorKind::Internal,
+            ),
+            ("Token refresh failed: 401", ErrorKind::Auth),
+            ("Token refresh failed: 503", ErrorKind::Internal),
+        ] {
+            let message = serde_json::to_string(message).unwrap();
+            let body = format!(r#"{{"name":"UnknownError","data":{{"message":{message}}}}}"#);
+            assert_eq!(error(&body).kind, expected, "{message}");
+        }
+    }
+
+    // Made by hand, after messages of GitHub, Google and OpenAI.
+    #[test]
+    fn an_invalid_request_may_be_about_the_model_or_the_login() {
+        for (status, message, expected) in [
+            (
+                400,
+                "The requested model is not supported.",
+                ErrorKind::ModelNotFound,
+            ),
+            (
+                400,
+                "User location is not supported for the API use.",
+                ErrorKind::Auth,
+            ),
+            (
+                400,
+                "connection error in the schema of a tool",
+                ErrorKind::Invalid,
+            ),
+            (429, "unauthorized", ErrorKind::RateLimit),
+            (401, "Model x is not supported", ErrorKind::Auth),
+        ] {
+            let error = error(&format!(
+                r#"{{"name":"APIError","data":{{"message":"{message}","statusCode":{status},"isRetryable":false}}}}"#
+            ));
+            assert_eq!(error.kind, expected, "{message}");
+        }
+        let zen = error(
+            r#"{"name":"APIError","data":{"message":"Model x is not supported","statusCode":401,"isRetryable":false,"responseBody":"{\"type\":\"error\",\"error\":{\"type\":\"ModelError\",\"message\":\"Model x is not supported\"}}"}}"#,
+        );
+        assert_eq!(zen.kind, ErrorKind::ModelNotFound);
     }
 
     #[test]

@@ -73,6 +73,22 @@ fn the_time_at_which_a_limit_resets() {
         ("Please wait until 3:00 PM.", "2026-11-27T15:00:00Z"),
         ("Your plan renews on Dec 1.", "2026-12-01T00:00:00Z"),
         ("next reset: 2026-12-01T00:00:00Z", "2026-12-01T00:00:00Z"),
+        // The zone as JavaScript writes it, a time without a zone, LiteLLM's colon, and the field of OpenAI's error.
+        ("Access resets at 5:47 PM GMT+2.", "2026-11-27T15:47:00Z"),
+        ("resets at 5:47 PM GMT-3:30", "2026-11-27T21:17:00Z"),
+        ("resets at 5:47 PM GMT", "2026-11-27T17:47:00Z"),
+        (
+            "Your limit will reset at 2026-12-01T11:07:55",
+            "2026-12-01T11:07:55Z",
+        ),
+        (
+            "Limit resets at: 2026-12-01 11:07 UTC",
+            "2026-12-01T11:07:00Z",
+        ),
+        (
+            r#"Codex error: {"error":{"type":"usage_limit_reached","resets_at":1796000000,"resets_in_seconds":9}}"#,
+            "2026-11-30T00:53:20Z",
+        ),
     ] {
         assert_eq!(found(message).as_deref(), Some(expected), "{message}");
     }
@@ -99,6 +115,11 @@ fn the_end_of_a_wait_counts_from_now() {
         ),
         ("Please try again in 6m0s. Visit x", "2026-11-27T12:06:00Z"),
         ("available again in about an hour", "2026-11-27T13:00:00Z"),
+        // OpenCode's words.
+        (
+            "It will reset in less than a minute.",
+            "2026-11-27T12:01:00Z",
+        ),
         ("Please retry in 1.5s", "2026-11-27T12:00:01.5Z"),
         ("(resets in 2h14m) 5 left", "2026-11-27T14:14:00Z"),
         (
@@ -204,6 +225,7 @@ fn a_text_without_a_time_has_none() {
         "try again in 99999999999999999999 days",
         "retry in -3 h",
         "resets in 3",
+        "resets in less than ideal ways",
         "resets 3pm (Nowhere/Atall)",
         "resets 1 2 3",
         "usage limit reached|",

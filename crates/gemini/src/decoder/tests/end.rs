@@ -37,6 +37,22 @@ fn errors_of_the_service_are_classified_by_their_text() {
             144,
             ErrorKind::ContextWindow,
         ),
+        // Made by hand, after errors of Code Assist and Vertex AI, whose answers are lists.
+        (
+            r#"[API Error: [{"error":{"code":503,"message":"It is away.","status":"UNAVAILABLE"}}]]"#,
+            0,
+            ErrorKind::Overloaded,
+        ),
+        (
+            "[API Error: No capacity available for model gemini-3.1-pro-preview on the server]",
+            0,
+            ErrorKind::Overloaded,
+        ),
+        (
+            r#"[API Error: {"error":{"code":400,"message":"User location is not supported for the API use.","status":"FAILED_PRECONDITION"}}]"#,
+            144,
+            ErrorKind::Auth,
+        ),
         (
             r#"[API Error: {"error":{"code":400,"message":"Bad.","status":"INVALID_ARGUMENT"}}]"#,
             144,
