@@ -95,6 +95,19 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
+    /// Returns the only value of stdout.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        let value = serde_json::from_str(&self.stdout);
+        value.unwrap_or_else(|error| panic!("{error}: {}{}", self.stdout, self.stderr))
+    }
+
+    /// Returns the values of the lines of stdout.
+    #[track_caller]
+    pub(crate) fn json_lines(&self) -> Vec<Value> {
+        json_lines(&self.stdout)
+    }
+
     #[track_caller]
     pub(crate) fn stdout_has(&self, text: &str) {
         assert!(self.stdout.contains(text), "no {text:?}: {}", self.stdout);
@@ -214,6 +227,13 @@ fn entries(stdout: &str) -> Vec<RunLogEntry> {
         .lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
         .collect()
+}
+
+/// Returns the values of lines.
+#[track_caller]
+fn json_lines(text: &str) -> Vec<Value> {
+    let value = |line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+    text.lines().map(value).collect()
 }
 
 /// Returns the run's id in the first entry of the output of `--json`.

@@ -150,7 +150,7 @@ fn next_account_of_an_agent_takes_over_at_a_limit() {
     rotated.stderr_has("resume with: teamster run claude --account work --account home --resume ");
     assert_eq!(machine.agents.starts("claude"), 1);
     let mut list = machine.stored(teamster(["runs", "list", "--json"]));
-    let record: Value = serde_json::from_str(&run(&mut list).stdout).unwrap();
+    let record = run(&mut list).json();
     let accounts: Vec<_> = (record["attemptLog"].as_array().unwrap().iter())
         .map(|attempt| attempt["account"].as_str().unwrap())
         .collect();
@@ -167,11 +167,7 @@ fn next_account_of_an_agent_takes_over_at_a_limit() {
     unknown.stderr_has("no such account; this machine has home, work");
 
     let mut list = machine.stored(teamster(["accounts", "list", "--json"]));
-    let listed = run(list.env("XDG_CONFIG_HOME", &config)).stdout;
-    let listed: Vec<Value> = listed
-        .lines()
-        .map(|it| serde_json::from_str(it).unwrap())
-        .collect();
+    let listed = run(list.env("XDG_CONFIG_HOME", &config)).json_lines();
     let of = |name: &str| listed.iter().find(|it| it["account"] == name).unwrap();
     assert_eq!(of("work")["untilMs"], machine.resets_at_ms);
     assert_eq!(of("home").get("untilMs"), None);

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use serde_json::Value;
 use teamster::RunStatus;
 use teamster_testkit::fake_agent::{Play, Report, Script, Step};
 use tempfile::TempDir;
@@ -132,9 +131,7 @@ fn lifecycle_events_are_printed_as_json() {
     ];
     let ended = run(&mut agents.run(args));
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
-    let lines: Vec<Value> = (ended.stdout.lines())
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines = ended.json_lines();
     assert!(lines.iter().all(|line| line["runId"] == "r-1"));
     assert_eq!(lines[0]["seq"], 1);
     for two in lines.windows(2) {

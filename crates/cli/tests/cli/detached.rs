@@ -120,8 +120,7 @@ fn directory_without_utf8_name_takes_runs() {
     assert_eq!(with_history(&mut teamster(["wait", id])).code, Some(0));
     let log = with_history(&mut teamster(["attach", id, "--json"])).stdout;
     assert_eq!(done(&log).status, RunStatus::Completed);
-    let listed = with_history(&mut teamster(["runs", "list", "--json"]));
-    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    let listed = with_history(&mut teamster(["runs", "list", "--json"])).json();
     let directory = listed["workingDirectory"].as_str().unwrap();
     assert!(directory.ends_with("/\u{fffd}"), "{listed}");
 }
@@ -349,7 +348,7 @@ fn running_runs_are_listed_until_they_end() {
     table.stdout_has(&id[..13]);
     let live = || -> Value {
         let json = about(&claude, ["runs", "list", "--live", "--json"]);
-        serde_json::from_str(&json.stdout).unwrap()
+        json.json()
     };
     let first = live();
     assert_eq!(

@@ -74,7 +74,7 @@ fn a_bare_name_is_searched_as_a_run_searches_it() {
         .env("PATH", claude.dir.path())
         .env("TEAMSTER_CLAUDE_BIN", "claude"));
     assert_eq!(ended.code, Some(0), "{}", ended.stdout);
-    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let report = ended.json();
     let found = &report["providers"][0]["path"];
     assert_eq!(*found, claude.path("claude").to_str().unwrap());
 }
@@ -109,7 +109,7 @@ fn a_cli_without_a_readable_version_is_a_problem() {
         claude.program(program);
         let ended = run(teamster(["doctor", "--json"]).env("PATH", claude.dir.path()));
         assert_eq!(ended.code, Some(3));
-        let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+        let report = ended.json();
         let provider = &report["providers"][0];
         assert_eq!(provider["usable"], false);
         assert_eq!(provider["problem"], problem);
@@ -129,7 +129,7 @@ fn the_search_path_is_printed_once_and_no_secret() {
     let ended = run(teamster(["doctor", "--json"])
         .env("PATH", claude.dir.path())
         .env("ANTHROPIC_API_KEY", "secret-value"));
-    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let report = ended.json();
     let login = &report["providers"][0]["login"];
     assert_eq!(login["state"], "yes");
     assert_eq!(login["from"], "ANTHROPIC_API_KEY");
@@ -201,7 +201,7 @@ fn leftover_of_a_killed_run_is_listed_without_its_arguments() {
     let mut found = None;
     assert!(wait_until(LIMIT, || {
         let ended = run(teamster(["doctor", "--json"]).env("PATH", claude.dir.path()));
-        let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+        let report = ended.json();
         found = report["leftovers"]
             .as_array()
             .unwrap()

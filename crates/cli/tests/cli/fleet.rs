@@ -21,7 +21,7 @@ use crate::cli::mcp_serve::{begin, tool};
 #[cfg(feature = "otlp")]
 use crate::cli::otlp::collector::Collector;
 use crate::cli::serve::client::Served;
-use crate::cli::{Claude, Ended, LIMIT, Running, TEAMSTER, done, run, teamster};
+use crate::cli::{Claude, Ended, LIMIT, Running, TEAMSTER, done, json_lines, run, teamster};
 use server::Server;
 
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
@@ -95,8 +95,8 @@ impl Fleet {
         let mut found = Value::Null;
         let reached = wait_until(LIMIT, || {
             let runs = self.ok(["runs", "list", "--live", "--json"]);
-            let runs = runs.lines().map(|line| serde_json::from_str(line).unwrap());
-            let run = runs.into_iter().find(|run: &Value| run["runId"] == id);
+            let mut runs = json_lines(&runs).into_iter();
+            let run = runs.find(|run| run["runId"] == id);
             found = run.unwrap_or_default();
             found["state"] == state
         });

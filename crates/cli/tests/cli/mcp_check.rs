@@ -1,7 +1,6 @@
 //! `teamster mcp check`: with the MCP server of this program, and with worse ones.
 
 use nix::sys::signal::Signal;
-use serde_json::Value;
 use snapbox::{assert_data_eq, str};
 use std::fs;
 use std::path::PathBuf;
@@ -217,7 +216,7 @@ fn many_are_tried_at_once_and_reported_in_order() {
         .collect();
     let ended = check(waiting.iter().map(String::as_str).chain(["--json"]));
     assert_eq!(ended.code, Some(0), "{}", ended.stdout);
-    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let report = ended.json();
     let servers = report["servers"].as_array().unwrap().iter();
     let shown: Vec<_> = servers.map(|it| it["name"].as_str().unwrap()).collect();
     assert_eq!(shown, names);

@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use serde_json::Value;
 use snapbox::{assert_data_eq, str};
 use tempfile::TempDir;
 
@@ -114,7 +113,7 @@ fn the_same_as_json() {
         "tracker=TOKEN=x tracker-mcp --read-only",
     ]));
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
-    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let report = ended.json();
     let [docs, tracker] = &**report["servers"].as_array().unwrap() else {
         panic!("{report}");
     };

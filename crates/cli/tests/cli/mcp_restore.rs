@@ -72,8 +72,7 @@ fn leftover_of_a_killed_run_is_reported_and_undone() {
     assert!(text(&opencode).contains("tracker"));
     let file = opencode.path("work/opencode.json");
 
-    let report = run(&mut command(&opencode, &["doctor", "--json"]));
-    let report: Value = serde_json::from_str(&report.stdout).unwrap();
+    let report = run(&mut command(&opencode, &["doctor", "--json"])).json();
     let file = file.canonicalize().unwrap();
     assert_eq!(report["changedFiles"][0]["file"], file.to_str().unwrap());
     assert_eq!(report["changedFiles"][0]["servers"][0], "tracker");

@@ -136,7 +136,7 @@ fn mcp_check_speaks_the_newest_version_and_the_older_ones() {
         .env("XDG_STATE_HOME", claude.path("state"));
     let ended = run(&mut check);
     assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
-    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let report = ended.json();
     let servers = report["servers"].as_array().unwrap();
     let of = |name: &str| servers.iter().find(|it| it["name"] == name).unwrap();
     assert_eq!(of("new")["protocol"], "2026-07-28", "{report}");

@@ -12,7 +12,7 @@ use serde_json::Value;
 use teamster_testkit::proc::{self, KillOnDrop, wait_gone, wait_until};
 use tempfile::TempDir;
 
-use crate::cli::{LIMIT, Running, run, teamster};
+use crate::cli::{LIMIT, Running, json_lines, run, teamster};
 
 const SCRIPT: &str = r#"
 description = "says hello"
@@ -128,10 +128,7 @@ fn mock_model_serves_until_stopped_and_shows_requests() {
         );
         assert_eq!(place.left(), 0);
         let log = fs::read_to_string(place.path().join("log.ndjson")).unwrap();
-        let log: Vec<Value> = log
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect();
+        let log = json_lines(&log);
         assert_eq!(log.len(), 2);
         assert_eq!(
             (&log[1]["turn"], &log[1]["attempt"]),

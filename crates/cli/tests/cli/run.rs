@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use snapbox::{assert_data_eq, str};
 use teamster::{ErrorCode, ErrorKind, LogEntry, RunStatus};
 use teamster_testkit::fake_agent::Script;
@@ -112,9 +112,7 @@ fn json_is_the_log_and_nothing_else() {
     let result = done(&ended.stdout);
     assert_eq!(result.status, RunStatus::Completed);
     assert_eq!(result.final_message.as_deref(), Some("Both ran."));
-    let lines: Vec<Value> = (ended.stdout.lines())
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let lines = ended.json_lines();
     for (line, seq) in lines.iter().zip(1..) {
         assert_eq!((&line["seq"], &line["attempt"]), (&json!(seq), &json!(1)));
         assert!(line["atMs"].as_u64() > Some(1_700_000_000_000), "{line}");

@@ -32,9 +32,7 @@ fn runs(claude: &Claude, args: &[&str]) -> Ended {
 fn listed(claude: &Claude) -> Vec<Value> {
     let ended = runs(claude, &["list", "--json"]);
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
-    (ended.stdout.lines())
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    ended.json_lines()
 }
 
 #[test]
@@ -94,8 +92,7 @@ fn prompt_of_an_attached_run_is_shown() {
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let shown = runs(&claude, &["show", "attached"]);
     shown.stdout_has("prompt        Fix it please\n");
-    let shown = runs(&claude, &["show", "attached", "--json"]);
-    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let shown = runs(&claude, &["show", "attached", "--json"]).json();
     assert_eq!(shown["prompt"], "Fix it\nplease");
     assert_eq!(listed(&claude)[0].get("prompt"), None);
 }

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::{Value, json};
+use serde_json::json;
 use teamster_testkit::proc::wait_until;
 
 use crate::cli::again::Agents;
@@ -49,11 +49,7 @@ fn schedule_starts_a_run_that_outlives_the_supervisor() {
     let listed = || {
         let mut list = teamster(["runs", "list", "--json"]);
         env(&mut list);
-        let listed = run(&mut list).stdout;
-        let lines = listed
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap());
-        lines.collect::<Vec<Value>>()
+        run(&mut list).json_lines()
     };
     let ended = wait_until(LIMIT, || {
         let runs = listed();

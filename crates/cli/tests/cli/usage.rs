@@ -58,7 +58,7 @@ pub(crate) fn command<'a>(home: &Path, args: impl IntoIterator<Item = &'a str>) 
 fn json<'a>(home: &Path, args: impl IntoIterator<Item = &'a str>) -> Value {
     let ended = usage(home, ["--json"].into_iter().chain(args));
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
-    serde_json::from_str(&ended.stdout).unwrap()
+    ended.json()
 }
 
 const ALL: [&str; 4] = [
@@ -302,7 +302,7 @@ fn run_of_the_history_counts_once_with_and_without_files() {
         let args = ["--json"].iter().chain(args).copied();
         let ended = run(command(home.path(), args).env("TEAMSTER_STORE", &store));
         assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
-        serde_json::from_str(&ended.stdout).unwrap()
+        ended.json()
     };
     let cost = result.total_cost_usd.unwrap();
     let output = result.usage.unwrap().output_tokens.unwrap();
@@ -366,7 +366,7 @@ fn each_attempt_of_a_run_counts_for_its_own_agent() {
         let args = ["--json", "--by=provider"];
         let ended = run(command(home.path(), args).env("TEAMSTER_STORE", &store));
         assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
-        serde_json::from_str(&ended.stdout).unwrap()
+        ended.json()
     };
     let reported = |report: &Value| -> Vec<Value> {
         let groups = groups(report).iter();

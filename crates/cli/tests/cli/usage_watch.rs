@@ -91,7 +91,7 @@ fn a_watch_goes_with_tables_only() {
 fn estimate(command: &mut std::process::Command) -> (f64, Value) {
     let ended = run(command);
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
-    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let report = ended.json();
     let usd = report["total"]["estimatedCostUsd"].as_f64().unwrap();
     (usd, report["prices"]["file"].clone())
 }
@@ -110,7 +110,7 @@ fn a_file_of_prices_comes_before_the_table() {
     fs::write(folder.join("prices.toml"), own).unwrap();
     let (usd, file) = estimate(&mut json());
     let output = run(&mut json());
-    let report: Value = serde_json::from_str(&output.stdout).unwrap();
+    let report = output.json();
     let tokens = report["total"]["usage"]["outputTokens"].as_f64().unwrap();
     assert!(
         (usd - tokens).abs() < 1e-6 && usd > by_table,

@@ -9,13 +9,10 @@ use teamster_testkit::proc::{is_alive, wait_gone};
 use teamster_testkit::stand_in::Act;
 
 use super::Agent;
-use crate::cli::{Running, run};
+use crate::cli::{Running, json_lines, run};
 
 fn ticks(agent: &Agent) -> Vec<Value> {
-    let text = fs::read_to_string(agent.path("ticks.jsonl")).unwrap_or_default();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    json_lines(&fs::read_to_string(agent.path("ticks.jsonl")).unwrap_or_default())
 }
 
 #[test]
@@ -29,10 +26,7 @@ fn each_tick_has_its_record_and_the_loop_gives_signs_of_life() {
     assert_eq!(field("prompt"), ["full", "light"]);
     assert_eq!(field("result"), ["completed", "completed"]);
     assert_eq!(ticks[0]["flags"], serde_json::json!(["did-work"]));
-    let usage = fs::read_to_string(agent.path("usage.jsonl")).unwrap();
-    let usage: Vec<Value> = (usage.lines())
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let usage = json_lines(&fs::read_to_string(agent.path("usage.jsonl")).unwrap());
     for (tick, used) in ticks.iter().zip(&usage) {
         for name in [
             "session_id",

@@ -12,7 +12,7 @@ use teamster_testkit::proc::wait_until;
 use teamster_testkit::stand_in::Act;
 
 use super::Agent;
-use crate::cli::{Ended, LIMIT, Running, run, run_id, teamster};
+use crate::cli::{Ended, LIMIT, Running, json_lines, run, run_id, teamster};
 
 impl Agent {
     /// Another command of the same user.
@@ -31,19 +31,13 @@ impl Agent {
     }
 
     fn lines(&self, name: &str) -> Vec<Value> {
-        let text = fs::read_to_string(self.path(name)).unwrap_or_default();
-        text.lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
+        json_lines(&fs::read_to_string(self.path(name)).unwrap_or_default())
     }
 
     /// The entries of a run's log.
     fn entries(&self, run_id: &str) -> Vec<Value> {
         let file = self.runs().join(run_id).join("events.ndjson");
-        let text = fs::read_to_string(file).unwrap();
-        text.lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
+        json_lines(&fs::read_to_string(file).unwrap())
     }
 }
 
@@ -98,11 +92,9 @@ fn a_tick_has_a_log_and_a_row_in_the_history() {
         let mut command = agent.other(["runs", "list", "--json", "--store", store]);
         let ended = run(command.args(args));
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-        let rows = ended.stdout.lines().map(|line| {
-            let row: Value = serde_json::from_str(line).unwrap();
-            row["runId"].as_str().unwrap().to_owned()
-        });
-        rows.collect::<Vec<_>>()
+        let rows = ended.json_lines().into_iter();
+        rows.map(|row| row["runId"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(listed(&["--cwd", directory]), [ids[1], ids[0]]);
     assert_eq!(listed(&["--cwd", "/nowhere"]), [""; 0]);
@@ -125,8 +117,7 @@ fn an_attached_reader_sees_the_tick_while_it_is_played() {
     let has_begun = wait_until(LIMIT, || read().contains(r#""type":"session""#));
     assert!(has_begun, "{}", read());
     assert!(!read().contains(r#""type":"done""#), "{}", read());
-    let live = agent.about(["runs", "list", "--live", "--json"]);
-    let live: Value = serde_json::from_str(&live.stdout).unwrap();
+    let live = agent.about(["runs", "list", "--live", "--json"]).json();
     assert_eq!(live["kind"], "tick");
     running.signal(Signal::SIGTERM);
     assert_eq!(running.wait().code(), Some(0));

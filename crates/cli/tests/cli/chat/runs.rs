@@ -21,9 +21,7 @@ fn a_turn_has_a_row_in_the_history_and_all_have_one_budget() {
     ended.stderr_has("error: the budget of this session is spent (tokens): no turn can begin\n");
     assert_eq!(ended.code, Some(1));
     let mut list = agent.command(["runs", "list", "--json", "--store", &store]);
-    let rows: Vec<Value> = (crate::cli::run(&mut list).stdout.lines())
-        .map(|row| serde_json::from_str(row).unwrap())
-        .collect();
+    let rows = crate::cli::run(&mut list).json_lines();
     assert_eq!(rows.len(), 2);
     let ids: Vec<_> = rows
         .iter()

@@ -6,10 +6,10 @@ use serde_json::Value;
 use teamster::{ErrorKind, RunStatus};
 use teamster_testkit::proc::{wait_gone, wait_until};
 
-use super::live::{detach, ended, entries, is_state, log, say, wait_for};
+use super::live::{detach, ended, is_state, log, say, wait_for};
 use super::requests::command;
 use crate::cli::chat::Agent;
-use crate::cli::{LIMIT, Running};
+use crate::cli::{LIMIT, Running, json_lines};
 
 /// Killed while a turn is in progress, and between two turns.
 #[test]
@@ -38,7 +38,7 @@ fn killed_runner_leaves_no_agent_and_its_log_ends_once() {
         }
         assert!(wait_gone(process, LIMIT));
         let of_session = |entry: &&Value| entry["runId"] == *id;
-        let all = entries(&log);
+        let all = json_lines(&log);
         let types: Vec<_> = (all.iter().filter(of_session))
             .map(|entry| entry["type"].as_str().unwrap())
             .collect();

@@ -52,7 +52,7 @@ fn stopped_runner_is_shown_and_killed_and_blocks_no_command() {
             let requests = command(&agent, &["requests", "--json"]);
             assert_eq!(requests.code, Some(0), "{}", requests.stderr);
             requests.stderr_has(&not_answering);
-            let found: serde_json::Value = serde_json::from_str(&requests.stdout).unwrap();
+            let found = requests.json();
             assert_eq!(found["requestId"], asked["requestId"]);
         });
         for args in [

@@ -46,8 +46,7 @@ fn the_spec_of_a_detached_run_is_kept_without_secrets() {
     again.stderr_has("give env.API_KEY to");
     let shown = about(&claude, ["runs", "show", &id, "--store", &store]);
     shown.stdout_has("Fix it please");
-    let shown = about(&claude, ["runs", "show", &id, "--json", "--store", &store]);
-    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let shown = about(&claude, ["runs", "show", &id, "--json", "--store", &store]).json();
     assert_eq!(shown["prompt"], "Fix it\nplease");
     assert_eq!(shown["title"], "Fix it");
 }

@@ -12,7 +12,7 @@ use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
 
 use super::requests::{command, detach};
 use crate::cli::chat::Agent;
-use crate::cli::{LIMIT, Running};
+use crate::cli::{LIMIT, Running, json_lines};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Victim {
@@ -118,7 +118,7 @@ fn killed(plan: &[Victim], delay: Duration) {
 
     let log = log_of(&agent, &id);
     super::assert_no_gaps(&log);
-    let entries: Vec<Value> = (log.lines().map(serde_json::from_str).map(Result::unwrap)).collect();
+    let entries = json_lines(&log);
     let dones = entries.iter().filter(|entry| entry["type"] == "done");
     assert_eq!(dones.count(), 1, "{when}: {log}");
     // What a reader was shown is there.

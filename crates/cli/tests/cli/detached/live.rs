@@ -11,7 +11,7 @@ use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
 use super::requests::command;
 use crate::cli::chat::Agent;
 use crate::cli::chat::terminal::Terminal;
-use crate::cli::{Ended, LIMIT, Running, done};
+use crate::cli::{Ended, LIMIT, Running, done, json_lines};
 
 /// Starts a session and returns its id.
 pub(super) fn detach(agent: &Agent, args: &[&str]) -> String {
@@ -45,14 +45,9 @@ pub(super) fn ended(log: &str) -> RunResult {
     done(log.split_inclusive('\n').next_back().unwrap())
 }
 
-pub(super) fn entries(log: &str) -> Vec<Value> {
-    let parse = |line| serde_json::from_str(line).unwrap();
-    log.lines().map(parse).collect()
-}
-
 /// Waits until an entry of the log is like this.
 pub(super) fn wait_for(agent: &Agent, id: &str, found: impl Fn(&Value) -> bool) {
-    let there = || entries(&log(agent, id)).iter().any(&found);
+    let there = || json_lines(&log(agent, id)).iter().any(&found);
     assert!(wait_until(LIMIT, there), "{}", log(agent, id));
 }
 
@@ -60,7 +55,7 @@ pub(super) fn wait_for(agent: &Agent, id: &str, found: impl Fn(&Value) -> bool) 
 fn live(agent: &Agent, id: &str) -> Option<Value> {
     let ended = command(agent, &["runs", "list", "--live", "--json"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    entries(&ended.stdout)
+    json_lines(&ended.stdout)
         .into_iter()
         .find(|run| run["runId"] == id)
 }
@@ -104,7 +99,7 @@ fn a_session_takes_turns_from_everybody_until_it_is_ended() {
     let second = say(&agent, &id[..8], "pid", &["--json"]);
     assert_eq!((second.code, &*second.stderr), (Some(0), ""));
     let turn = format!("{id}.2");
-    for entry in entries(&second.stdout) {
+    for entry in json_lines(&second.stdout) {
         assert_eq!(entry["runId"], *turn, "{entry}");
     }
     let result = done(&second.stdout);
@@ -132,7 +127,7 @@ fn a_session_takes_turns_from_everybody_until_it_is_ended() {
     assert!(wait_gone(process, LIMIT));
     assert!(agent.received().contains("end_session"));
     let log = log(&agent, &id);
-    let last = entries(&log).pop().unwrap();
+    let last = json_lines(&log).pop().unwrap();
     assert_eq!(
         (&last["type"], &last["runId"]),
         (&"done".into(), &(*id).into())
@@ -193,7 +188,7 @@ fn a_turn_has_a_row_in_the_history() {
     say(&agent, &id, "die", &[]);
     command(&agent, &["cancel", &id]);
     let list = command(&agent, &["runs", "list", "--json", "--store", &store]);
-    let rows: Vec<_> = entries(&list.stdout)
+    let rows: Vec<_> = json_lines(&list.stdout)
         .into_iter()
         .map(|row| (row["runId"].clone(), row["status"].clone()))
         .collect();
@@ -231,7 +226,7 @@ fn two_terminals_speak_in_turn() {
     }
     one.press("pid\r");
     let shown = |log: &str| {
-        let pid = entries(log)
+        let pid = json_lines(log)
             .into_iter()
             .find(|entry| entry["type"] == "text");
         pid.map(|entry| entry["text"].as_str().unwrap().to_owned())

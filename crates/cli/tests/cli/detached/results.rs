@@ -81,8 +81,7 @@ fn an_attached_run_has_its_workspace_in_done_and_in_the_history() {
     let wip = repository.git(&["rev-parse", &format!("refs/teamster/{id}/wip")]);
     assert_eq!(workspace["wip"], wip.trim_end());
 
-    let shown = ok(command(&repository, &["runs", "show", &id, "--json"]));
-    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let shown = ok(command(&repository, &["runs", "show", &id, "--json"])).json();
     assert_eq!(shown["workspace"], workspace);
     let shown = ok(command(&repository, &["runs", "show", &id]));
     let line = "changes       4 files in 1 commit, +4 -0, not all committed";
@@ -106,8 +105,8 @@ fn an_attached_run_has_its_workspace_in_done_and_in_the_history() {
     let json = ok(command(
         &repository,
         &["runs", "diff", &id, "--json", "--", "sub"],
-    ));
-    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    ))
+    .json();
     assert_eq!(json["files"][0]["path"], "sub/file");
     assert_eq!(json["filesChanged"], 1);
     assert_eq!(json["files"][0]["hunks"][0]["lines"][1]["kind"], "added");
@@ -137,8 +136,7 @@ fn detached_run_and_session_log_their_workspace() {
         (&workspace["commits"], &workspace["branch"]),
         (&1.into(), &"fix".into())
     );
-    let shown = ok(command(&repository, &["runs", "show", id, "--json"]));
-    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    let shown = ok(command(&repository, &["runs", "show", id, "--json"])).json();
     assert_eq!(shown["workspace"], workspace);
 
     let session = ok(command(

@@ -7,13 +7,12 @@ use teamster_testkit::proc::{wait_gone, wait_until};
 
 use super::requests::log;
 use super::worktree::Repository;
-use crate::cli::{LIMIT, Running};
+use crate::cli::{LIMIT, Running, json_lines};
 
 /// Returns the entry `error` of a log.
 fn error_of(log: &str) -> serde_json::Value {
-    let entries = log.lines().map(|line| serde_json::from_str(line).unwrap());
-    let mut errors = entries.filter(|it: &serde_json::Value| it["type"] == "error");
-    errors.next().unwrap()
+    let mut entries = json_lines(log).into_iter();
+    entries.find(|it| it["type"] == "error").unwrap()
 }
 
 #[test]

@@ -34,7 +34,7 @@ fn a_cli_of_npm_is_not_started_for_its_version() {
         let ended =
             run(teamster(args.iter().copied())
                 .env("PATH", format!("{}:/usr/bin:/bin", bin.display())));
-        let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+        let report = ended.json();
         let providers = report["providers"].as_array().unwrap();
         providers
             .iter()

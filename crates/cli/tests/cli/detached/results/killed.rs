@@ -5,7 +5,6 @@ use std::fs;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use serde_json::Value;
 use teamster_testkit::proc::{wait_gone, wait_until};
 
 use super::{command, ok};
@@ -88,11 +87,8 @@ fn killed_run_leaves_what_git_and_the_list_of_runs_show() {
     assert_eq!(next.stdout, "");
     assert_eq!(users(), before);
 
-    let listed = ok(command(&repository, &["runs", "list", "--json"])).stdout;
-    let runs: Vec<Value> = listed
-        .lines()
-        .map(|it| serde_json::from_str(it).unwrap())
-        .collect();
+    let listed = ok(command(&repository, &["runs", "list", "--json"]));
+    let (runs, listed) = (listed.json_lines(), listed.stdout);
     let run = |id: &str| runs.iter().find(|run| run["runId"] == *id);
     let mut expected = BTreeSet::new();
     for (step, id) in &steps {
