@@ -19,7 +19,7 @@ use teamster_host::{Host, LocalMachine, LocalRuns, Notice, RunOptions, state};
 use teamster_providers::Providers;
 use teamster_runner::LogLimits;
 use teamster_store::Store;
-use teamster_testkit::run_service::{CLAUDE, ScriptedClaude, contract};
+use teamster_testkit::run_service::{CLAUDE, ScriptedClaude, claude_that, contract};
 use tokio::time::timeout;
 
 use super::{is_own_process_of, is_own_process_with};
@@ -75,26 +75,14 @@ fn a_start_compares_the_kept_spec_and_checks_the_folder() {
     });
 }
 
-/// Made by hand: what Claude Code prints for a prompt, with the image that it got in the place of an answer.
-const SEES: &str = r#"#!/bin/sh
-while IFS= read -r line; do
-  case $line in
-    *'"subtype":"end_session"'*) exit 0 ;;
-    *'"type":"control_request"'*)
-      rest=${line#*'"request_id":"'}
-      printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "${rest%%\"*}" ;;
-    *)
-      case $line in *'"media_type":"image/png"'*'"data":"AQI="'* | *'"data":"AQI="'*'"media_type":"image/png"'*) saw=image ;; *) saw=nothing ;; esac
-      printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'
-      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"%s","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' "$saw" ;;
-  esac
-done
-"#;
+/// What an agent does that answers with the image that it got.
+const SEES: &str = r#"case $line in *'"media_type":"image/png"'*'"data":"AQI="'* | *'"data":"AQI="'*'"media_type":"image/png"'*) saw=image ;; *) saw=nothing ;; esac
+      init; result "$saw""#;
 
 #[test]
 fn images_go_with_the_prompt_of_a_run_and_of_a_turn() {
     const NAME: &str = "service::images_go_with_the_prompt_of_a_run_and_of_a_turn";
-    if !is_own_process_of(NAME, SEES) {
+    if !is_own_process_of(NAME, &claude_that(SEES)) {
         return;
     }
     let runs: Arc<dyn RunService> =

@@ -229,37 +229,23 @@ impl SessionControl {
             }
             Command::Clear => {
                 let notice = "the context is cleared: a new session begins";
-                let status = self.0.status.clone();
-                let clear = |session: Arc<dyn AgentSession>| {
-                    let clear: SettingFuture = Box::pin(async move {
-                        session.clear().await?;
-                        status.cleared();
-                        Ok(())
-                    });
-                    clear
+                let clear = async {
+                    let cleared = self.session().clear().await;
+                    cleared.map(|()| self.0.status.cleared())
                 };
                 self.apply_setting(clear, notice).await?
             }
             Command::SetModel { model } => {
                 let notice = format!("model from the next turn on: {model}");
-                let control = self.clone();
-                let set = |session: Arc<dyn AgentSession>| {
-                    let set: SettingFuture = Box::pin(async move {
-                        session.set_model(model.clone()).await?;
-                        control.state().model = Some(model);
-                        Ok(())
-                    });
-                    set
+                let set = async {
+                    let set = self.session().set_model(model.clone()).await;
+                    set.map(|()| self.state().model = Some(model))
                 };
                 self.apply_setting(set, &notice).await?
             }
             Command::SetPermission { mode } => {
                 let notice = format!("permission from the next turn on: {mode}");
-                let set = |session: Arc<dyn AgentSession>| {
-                    let set: SettingFuture =
-                        Box::pin(async move { session.set_permission(mode).await });
-                    set
-                };
+                let set = async { self.session().set_permission(mode).await };
                 // Who begins a turn meanwhile needs the right to the wider of both modes.
                 let is_widest = mode == PermissionMode::Bypass;
                 let before = is_widest.then(|| self.0.status.permission(Some(mode)));
@@ -357,14 +343,15 @@ impl SessionControl {
         Ok(Reply::Done)
     }
 
-    async fn apply_setting<F>(&self, setting: F, notice: &str) -> Result<Reply, AgentError>
-    where
-        F: FnOnce(Arc<dyn AgentSession>) -> SettingFuture,
-    {
+    async fn apply_setting(
+        &self,
+        setting: impl Future<Output = Result<(), AgentError>>,
+        notice: &str,
+    ) -> Result<Reply, AgentError> {
         if self.is_ending() {
             return Ok(ending());
         }
-        setting(self.session()).await?;
+        setting.await?;
         let event = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, notice);
         // The receiver lives as long as the session.
         let _ = self.0.notes.send(Note::Event(event));
@@ -374,8 +361,6 @@ impl SessionControl {
 
 /// Receives the id of the turn and the number of the entry with its prompt.
 type Acceptance = oneshot::Receiver<(String, u64)>;
-
-type SettingFuture = std::pin::Pin<Box<dyn Future<Output = Result<(), AgentError>> + Send>>;
 
 impl Turn {
     fn new(from: Option<String>) -> Self {

@@ -13,6 +13,6 @@ mod play;
 )]
 mod suite;
 
-pub use claude::{CLAUDE, ScriptedClaude};
+pub use claude::{CLAUDE, ScriptedClaude, claude_that};
 pub use memory::{MemoryService, Step};
 pub use suite::{Behavior, Subject, contract};

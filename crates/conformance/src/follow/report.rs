@@ -101,7 +101,7 @@ fn page(
     Ok(page)
 }
 
-/// Returns what is said of a version as soon as it was played.
+/// Returns what is reported of a version as soon as it was played.
 pub(super) fn of_version(
     id: &str,
     name: &str,

@@ -13,6 +13,7 @@ use teamster_api::{
 use teamster_core::{PermissionMode, RunStatus, Stopping};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use teamster_testkit::proc::wait_until;
+use teamster_testkit::run_service::claude_that;
 use tempfile::TempDir;
 use tokio::time::{Instant, timeout};
 
@@ -344,21 +345,8 @@ fn run_with_a_damaged_claim_ends_without_an_agent() {
     });
 }
 
-/// Made by hand: an agent that writes a file for which the fleet has no room.
-const WRITES: &str = r#"#!/bin/sh
-while IFS= read -r line; do
-  case $line in
-    *'"subtype":"end_session"'*) exit 0 ;;
-    *'"type":"control_request"'*)
-      rest=${line#*'"request_id":"'}
-      printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "${rest%%\"*}" ;;
-    *)
-      head -c 3000000 /dev/urandom > large
-      printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'
-      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"done","terminal_reason":"completed"}\n' ;;
-  esac
-done
-"#;
+/// What an agent does that writes a file for which the fleet has no room.
+const WRITES: &str = "head -c 3000000 /dev/urandom > large; init; result done";
 
 /// Starts a worker with these variables in a fleet that has little room for files, and a run there whose changes have none.
 async fn without_room(
@@ -372,7 +360,13 @@ async fn without_room(
     fleet.init(&limits).await.unwrap();
     let files = tempfile::tempdir().unwrap();
     let repository = repository(files.path());
-    let machine = Machine::with(server, "w1", WRITES, Some(&repository), variables);
+    let machine = Machine::with(
+        server,
+        "w1",
+        &claude_that(WRITES),
+        Some(&repository),
+        variables,
+    );
     until_workers(&fleet, 1).await;
     let mut spec = RunSpec::new("claude", "hello");
     let place = json!({ "kind": "worktree", "directory": repository });
@@ -427,7 +421,7 @@ fn log_and_record_agree_on_files_if_room_comes_after_the_end() {
         // The next process of the worker cannot see what the first one has sent.
         let logs = jetstream(&server).await.get_stream("TM_LOG").await.unwrap();
         logs.purge().await.unwrap();
-        machine.restart(WRITES);
+        machine.restart(&claude_that(WRITES));
         let view = until_ended(&run).await;
         let copy = String::from_utf8(read(&run).await).unwrap();
         assert_eq!(copy, seen);

@@ -10,6 +10,7 @@ use async_nats::jetstream::message::StreamMessage;
 use teamster_api::{LogLine, Placement, ProblemCode, RunHandle, RunService, RunSpec};
 use teamster_core::{Image, RunStatus, Stopping};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
+use teamster_testkit::run_service::claude_that;
 use tokio::time::{interval, timeout};
 
 use super::chaos::processes::most_mebibytes;
@@ -17,27 +18,14 @@ use super::machine::{
     LIMIT, Machine, Shared, block_on, jetstream, read, submit, until_workers, with_worker,
 };
 
-/// Made by hand: what Claude Code prints for a prompt. The answer is the length of the line with the prompt.
-pub(crate) const MEASURES: &str = r#"#!/bin/sh
-while IFS= read -r line; do
-  case $line in
-    *'"subtype":"end_session"'*) exit 0 ;;
-    *'"type":"control_request"'*)
-      rest=${line#*'"request_id":"'}
-      printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "${rest%%\"*}" ;;
-    *)
-      printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'
-      printf '{"type":"assistant","session_id":"s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"%s"}]}}\n' "${#line}"
-      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"%s","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' "${#line}" ;;
-  esac
-done
-"#;
+/// What an agent does that answers with the length of the line with the prompt.
+pub(crate) const MEASURES: &str = r#"init; say "${#line}""#;
 
 #[test]
 fn large_description_arrives_and_its_log_outlives_the_copy() {
     let server = server_or_skip!();
     block_on(async {
-        let (_fleet, service, machine) = with_worker(&server, MEASURES).await;
+        let (_fleet, service, machine) = with_worker(&server, &claude_that(MEASURES)).await;
         let mut spec = RunSpec::new("claude", "x".repeat(1 << 20));
         spec.images = vec![Image::bytes("image/png", vec![7; 1 << 20])];
         let start = || RunHandle::start(service.clone(), "run", spec.clone());
@@ -131,16 +119,12 @@ fn entry_of_35_mb_and_prompt_of_8_mib_arrive_byte_for_byte() {
     let mut large = noise(LARGE / 12);
     large.push_str(&noise(1000).repeat(LARGE / 1000 * 11 / 12));
     fs::write(shared.0.path().join("large"), &large).unwrap();
-    // Made by hand: as above, with a long answer. The length of the prompt's line is written down.
+    // As above, with a long answer. The length of the prompt's line is written down.
     let long = r#"printf '%s' "${#line}" > SHARED/length
-      printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'
+      init
       printf '{"type":"assistant","session_id":"s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"'; cat SHARED/large; printf '"}]}}\n'
-      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"'; cat SHARED/large; printf '","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' ;;
-  esac
-done
-"#;
-    let (before, _) = MEASURES.split_once("printf '{\"type\":\"system\"").unwrap();
-    let agent = format!("{before}{long}").replace("SHARED", shared.0.path().to_str().unwrap());
+      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"'; cat SHARED/large; printf '","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n'"#;
+    let agent = claude_that(&long.replace("SHARED", shared.0.path().to_str().unwrap()));
     block_on(async {
         let mut limits = super::contract::limits();
         (limits.log_bytes, limits.file_bytes) = (Some(256 << 20), Some(256 << 20));
@@ -195,20 +179,16 @@ fn reader_of_kept_log_waits_for_its_server_and_continues() {
     let mut server = server_or_skip!();
     let shared = Shared::new();
     fs::write(shared.0.path().join("large"), noise(20 * 100_000)).unwrap();
-    // Made by hand: as above, with twenty long messages, so that the file has more parts than are read ahead.
-    let long = r#"printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'
+    // As above, with twenty long messages, so that the file has more parts than are read ahead.
+    let long = r#"init
       n=0
       while [ "$n" -lt 20 ]; do
         printf '{"type":"assistant","session_id":"s","message":{"id":"m%s","role":"assistant","content":[{"type":"text","text":"' "$n"
         dd if=SHARED/large bs=100000 skip="$n" count=1 2>/dev/null; printf '"}]}}\n'
         n=$((n + 1))
       done
-      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"done","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' ;;
-  esac
-done
-"#;
-    let (before, _) = MEASURES.split_once("printf '{\"type\":\"system\"").unwrap();
-    let agent = format!("{before}{long}").replace("SHARED", shared.0.path().to_str().unwrap());
+      result done"#;
+    let agent = claude_that(&long.replace("SHARED", shared.0.path().to_str().unwrap()));
     block_on(async {
         let (_fleet, service, mut machine) = with_worker(&server, &agent).await;
         let run = submit(&service, "run").await;

@@ -12,6 +12,7 @@ use nix::unistd::Pid;
 use teamster_api::{RunHandle, RunService, RunSpec};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use teamster_testkit::proc::wait_until;
+use teamster_testkit::run_service::claude_that;
 use tempfile::TempDir;
 use tokio::time::timeout;
 
@@ -21,29 +22,17 @@ use super::server::Server;
 /// Time limit of what should take seconds.
 pub(crate) const LIMIT: Duration = Duration::from_mins(1);
 
-/// Made by hand: what Claude Code prints for a prompt. Each start of the agent for a prompt is counted in a file that all
-/// machines share, and the answer comes when there is a file `go`, or the test has failed.
-const COUNTS: &str = r#"#!/bin/sh
-while IFS= read -r line; do
-  case $line in
-    *'"subtype":"end_session"'*) exit 0 ;;
-    *'"type":"control_request"'*)
-      rest=${line#*'"request_id":"'}
-      printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "${rest%%\"*}" ;;
-    *)
-      echo "$$" >> SHARED/count
-      printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'
+/// What the agent does with a prompt. Each start is counted in a file that all machines share, and the answer comes when there
+/// is a file `go`, or the test has failed.
+const COUNTS: &str = r#"echo "$$" >> SHARED/count
+      init
       n=0
       while [ -d SHARED ] && [ ! -e SHARED/go ]; do
         n=$((n + 1))
-        printf '{"type":"assistant","session_id":"s","message":{"id":"m%s","role":"assistant","content":[{"type":"text","text":"step %s"}]}}\n' "$n" "$n"
+        text "step $n" "m$n"
         sleep 0.05
       done
-      printf '{"type":"assistant","session_id":"s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"done"}]}}\n'
-      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"done","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' ;;
-  esac
-done
-"#;
+      say done"#;
 
 /// File with the policy of a machine's worker.
 const POLICY: &str = "worker.toml";
@@ -60,7 +49,7 @@ impl Shared {
     }
 
     pub(crate) fn agent(&self) -> String {
-        COUNTS.replace("SHARED", self.0.path().to_str().unwrap())
+        claude_that(&COUNTS.replace("SHARED", self.0.path().to_str().unwrap()))
     }
 
     /// Returns how often an agent was started.

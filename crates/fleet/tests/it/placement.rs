@@ -13,37 +13,30 @@ use teamster_api::{
 use teamster_core::{PermissionMode, RunStatus, Stopping};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use teamster_testkit::proc::wait_until;
+use teamster_testkit::run_service::claude_that;
 use tokio::time::{interval, timeout};
 
 use super::machine::{LIMIT, Machine, Shared, block_on, jetstream, read, runs, until_workers};
 use super::server::Server;
 
-/// Made by hand: what Claude Code prints for a prompt. Its session has the id of its machine. Each start is written down with
-/// its arguments, and the answer comes when there is a file `go`.
-const TELLS: &str = r#"#!/bin/sh
-id=s$(basename "$(dirname "$XDG_STATE_HOME")" | tr -d .)
-secret=without; [ -n "$NPM_TOKEN" ] && grep -q "'$NPM_TOKEN'" SHARED/secrets.toml && secret=with
-while IFS= read -r line; do
-  case $line in
-    *'"subtype":"end_session"'*) exit 0 ;;
-    *'"type":"control_request"'*)
-      rest=${line#*'"request_id":"'}
-      printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "${rest%%\"*}" ;;
-    *)
+/// What the agent does with a prompt. Its session has the id of its machine. Each start is written down with its arguments, and
+/// the answer comes when there is a file `go`.
+const TELLS: &str = r#"id=s$(basename "$(dirname "$XDG_STATE_HOME")" | tr -d .)
+      secret=without; [ -n "$NPM_TOKEN" ] && grep -q "'$NPM_TOKEN'" SHARED/secrets.toml && secret=with
       printf '%s\n' "$*" | tr '\n' ' ' >> SHARED/count; echo >> SHARED/count
-      printf '{"type":"system","subtype":"init","session_id":"%s","model":"opus"}\n' "$id"
+      init
       while [ -d SHARED ] && [ ! -e SHARED/go ]; do sleep 0.05; done
-      printf '{"type":"assistant","session_id":"%s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"%s"}]}}\n' "$id" "$secret"
-      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"%s","num_turns":1,"result":"%s","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' "$id" "$secret" ;;
-  esac
-done
-"#;
+      say "$secret""#;
 
 /// Pause between two looks at a run.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 pub(crate) fn tells(shared: &Shared) -> String {
-    TELLS.replace("SHARED", shared.0.path().to_str().unwrap())
+    telling(shared, TELLS)
+}
+
+fn telling(shared: &Shared, does: &str) -> String {
+    claude_that(&does.replace("SHARED", shared.0.path().to_str().unwrap()))
 }
 
 /// Returns the arguments of the agents that were started.
@@ -422,8 +415,8 @@ fn limit_holds_an_agent_back_on_all_workers_with_the_login() {
         r#"[ "$(wc -l < SHARED/count)" = 1 ] && printf '{{"type":"rate_limit_event","rate_limit_info":{{"status":"rejected","resetsAt":{resets},"rateLimitType":"five_hour"}}}}\n'
       while [ -d SHARED ] && [ ! -e SHARED/go"#
     );
-    let agent = TELLS.replace("while [ -d SHARED ] && [ ! -e SHARED/go", &limit);
-    let agent = agent.replace("SHARED", shared.0.path().to_str().unwrap());
+    let does = TELLS.replace("while [ -d SHARED ] && [ ! -e SHARED/go", &limit);
+    let agent = telling(&shared, &does);
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
         let _machines =
@@ -475,8 +468,8 @@ fn earlier_limit_does_not_replace_the_one_that_holds() {
     };
     let waits = "while [ -d SHARED ] && [ ! -e SHARED/go ]; do sleep 0.05; done";
     let (week_limit, hours_limit) = (limit(week, "seven_day"), limit(hours, "five_hour"));
-    let agent = TELLS.replace(waits, &format!("{week_limit}\n{waits}\n{hours_limit}"));
-    let agent = agent.replace("SHARED", shared.0.path().to_str().unwrap());
+    let does = TELLS.replace(waits, &format!("{week_limit}\n{waits}\n{hours_limit}"));
+    let agent = telling(&shared, &does);
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
         let _machine = Machine::with_policy(&server, "w1", &agent, "");

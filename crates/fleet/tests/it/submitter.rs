@@ -14,6 +14,7 @@ use teamster_api::{
 };
 use teamster_core::RunStatus;
 use teamster_fleet::FleetRuns;
+use teamster_testkit::run_service::claude_that;
 use tokio::time::{Instant, timeout};
 
 use super::contract::limits;
@@ -128,7 +129,7 @@ fn a_large_run_that_is_resubmitted_needs_nothing_of_the_first() {
             assert_eq!(found.run_id, run, "{prefix}");
         }
         service.forget(id("run")).await.unwrap();
-        let _machine = Machine::start(&server, "w1", MEASURES);
+        let _machine = Machine::start(&server, "w1", &claude_that(MEASURES));
         let run = RunHandle::new(service, "run~2");
         let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
         assert_eq!(result.status, RunStatus::Completed);

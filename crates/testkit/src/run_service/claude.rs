@@ -38,6 +38,30 @@ while IFS= read -r line; do
 done
 "#;
 
+/// Returns a shell script in place of Claude Code, which does this with a prompt: the variable `line`. The functions `init`,
+/// `text`, `result` and `say` print what Claude Code does, with the variable `id` as the session, and a second argument of
+/// `text` as the message's id.
+pub fn claude_that(does: &str) -> String {
+    // Made by hand.
+    const SCRIPT: &str = r#"#!/bin/sh
+field() { rest=${line#*"\"$1\":\""}; printf %s "${rest%%\"*}"; }
+init() { printf '{"type":"system","subtype":"init","session_id":"%s","model":"opus"}\n' "${id:-s}"; }
+text() { printf '{"type":"assistant","session_id":"%s","message":{"id":"%s","role":"assistant","content":[{"type":"text","text":"%s"}]}}\n' "${id:-s}" "${2:-m}" "$1"; }
+result() { printf '{"type":"result","subtype":"success","is_error":false,"session_id":"%s","num_turns":1,"result":"%s","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' "${id:-s}" "$1"; }
+say() { text "$1"; result "$1"; }
+while IFS= read -r line; do
+  case $line in
+    *'"subtype":"end_session"'*) exit 0 ;;
+    *'"type":"control_request"'*)
+      printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "$(field request_id)" ;;
+    *)
+      DOES ;;
+  esac
+done
+"#;
+    SCRIPT.replace("DOES", does)
+}
+
 /// A service whose agent `claude` is the program [`CLAUDE`].
 pub struct ScriptedClaude {
     service: Arc<dyn RunService>,

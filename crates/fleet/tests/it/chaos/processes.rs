@@ -8,28 +8,21 @@ use std::sync::{Arc, Mutex};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use teamster_testkit::proc::write_program;
+use teamster_testkit::run_service::claude_that;
 
 use super::clock::Clock;
 
-/// Made by hand: what Claude Code prints for a prompt. Each start for a run, which the prompt names, is counted in a file
-/// that all machines share. Some take so long that the beginning of their log is gone before they end.
-const AGENT: &str = r#"#!/bin/sh
-while IFS= read -r line; do
-  case $line in
-    *'"subtype":"end_session"'*) exit 0 ;;
-    *'"type":"control_request"'*)
-      rest=${line#*'"request_id":"'}
-      printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "${rest%%\"*}" ;;
-    *)
-      run=${line#*run=}; run=${run%%.*}
+/// What the agent does with a prompt. Each start for a run, which the prompt names, is counted in a file that all machines
+/// share. Some take so long that the beginning of their log is gone before they end.
+const AGENT: &str = r#"run=${line#*run=}; run=${run%%.*}
       echo "$run" >> ROOT/count
-      printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'
+      init
       n=0
       steps=$(($$ % 12))
       [ $(($$ % 7)) = 0 ] && steps=60
       while [ "$n" -lt "$steps" ]; do
         n=$((n + 1))
-        printf '{"type":"assistant","session_id":"s","message":{"id":"m%s","role":"assistant","content":[{"type":"text","text":"step %s"}]}}\n' "$n" "$n"
+        text "step $n" "m$n"
         sleep 0.1
       done
       case $line in
@@ -38,11 +31,7 @@ while IFS= read -r line; do
           echo "$run" > did.txt
           git add -A && git -c user.name=a -c user.email=a@b commit -qm "$run" ;;
       esac
-      printf '{"type":"assistant","session_id":"s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"did %s"}]}}\n' "$run"
-      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"did %s","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' "$run" ;;
-  esac
-done
-"#;
+      say "did $run""#;
 
 /// The folder of the repository of all runs with files.
 pub(crate) const REPOSITORY: &str = "repository";
@@ -122,7 +111,8 @@ pub(crate) fn worker(
     let folder = root.join(&name);
     fs::create_dir_all(&folder).unwrap();
     let agent = folder.join("claude");
-    write_program(&agent, AGENT.replace("ROOT", root.to_str().unwrap())).unwrap();
+    let does = AGENT.replace("ROOT", root.to_str().unwrap());
+    write_program(&agent, claude_that(&does)).unwrap();
     let program = std::env::current_exe().unwrap();
     let program = program.ancestors().nth(2).unwrap().join("examples/worker");
     let repository = root.join(REPOSITORY);
