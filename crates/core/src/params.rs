@@ -190,44 +190,6 @@ impl fmt::Debug for ExecuteParams {
 }
 
 impl ExecuteParams {
-    /// Names of all parameters, as in [`ErrorDetail::Parameter`](crate::ErrorDetail).
-    pub const NAMES: &'static [&'static str] = &[
-        "prompt",
-        "slash_commands",
-        "session_id",
-        "new_session_id",
-        "fork",
-        "working_directory",
-        "add_dirs",
-        "skills",
-        "sub_agents",
-        "hooks",
-        "env",
-        "system_prompt",
-        "title",
-        "model",
-        "effort",
-        "fallback_model",
-        "permission",
-        "permissions",
-        "allowed_tools",
-        "denied_tools",
-        "max_turns",
-        "max_budget_usd",
-        "output_schema",
-        "images",
-        "mcp_servers",
-        "mcp_delivery",
-        "mcp_strict",
-        "cli_retries",
-        "extra_args",
-        "include_native",
-        "usage_updates",
-        "keep_background",
-        "timeouts",
-        "cancel",
-    ];
-
     /// Returns whether the CLI takes the prompt as one of its commands. Such a run may end without any output.
     pub fn is_command(&self) -> bool {
         self.commands()(&self.prompt)
@@ -256,6 +218,26 @@ impl ExecuteParams {
         self.env.insert(name.into(), value.into());
         self
     }
+}
+
+/// Lists the names of the fields. Does not compile if one is missing.
+macro_rules! names {
+    ($($name:ident),* $(,)?) => {
+        impl ExecuteParams {
+            /// Names of all parameters, as in [`ErrorDetail::Parameter`](crate::ErrorDetail).
+            pub const NAMES: &'static [&'static str] = &[$(stringify!($name)),*];
+        }
+
+        const _: fn(ExecuteParams) = |ExecuteParams { $($name: _),* }| ();
+    };
+}
+
+names! {
+    prompt, slash_commands, session_id, new_session_id, fork, working_directory, add_dirs,
+    skills, sub_agents, hooks, env, system_prompt, title, model, effort, fallback_model,
+    permission, permissions, allowed_tools, denied_tools, max_turns, max_budget_usd,
+    output_schema, images, mcp_servers, mcp_delivery, mcp_strict, cli_retries, extra_args,
+    include_native, usage_updates, keep_background, timeouts, cancel,
 }
 
 /// Setters of lists, which accept any iterator of convertible items.
@@ -322,54 +304,6 @@ pub enum PermissionMode {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_parameter_has_its_name_in_the_list() {
-        /// Expands to the names of the fields. Does not compile if one is missing.
-        macro_rules! fields {
-            ($($name:ident),*) => {{
-                let ExecuteParams { $($name: _),* } = ExecuteParams::new("");
-                [$(stringify!($name)),*]
-            }};
-        }
-        let fields = fields!(
-            prompt,
-            slash_commands,
-            session_id,
-            new_session_id,
-            fork,
-            working_directory,
-            add_dirs,
-            skills,
-            sub_agents,
-            hooks,
-            env,
-            system_prompt,
-            title,
-            model,
-            effort,
-            fallback_model,
-            permission,
-            permissions,
-            allowed_tools,
-            denied_tools,
-            max_turns,
-            max_budget_usd,
-            output_schema,
-            images,
-            mcp_servers,
-            mcp_delivery,
-            mcp_strict,
-            cli_retries,
-            extra_args,
-            include_native,
-            usage_updates,
-            keep_background,
-            timeouts,
-            cancel
-        );
-        assert_eq!(ExecuteParams::NAMES, fields);
-    }
 
     #[test]
     fn secrets_are_not_shown() {

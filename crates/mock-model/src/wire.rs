@@ -89,6 +89,26 @@ pub(crate) struct ParsedRequest {
     pub(crate) what: RequestKind,
 }
 
+impl ParsedRequest {
+    /// Decodes the parts that most protocols have in the same place.
+    fn new(protocol: Protocol, body: &Value, tools: Vec<String>, turn: usize) -> Self {
+        let stream = body["stream"].as_bool().unwrap_or(false);
+        let what = kind_of(&cli::ParsedBody {
+            protocol,
+            body,
+            stream,
+            tools: &tools,
+            turn,
+        });
+        Self {
+            model: text_of(body, "model").to_owned(),
+            stream,
+            tools,
+            what,
+        }
+    }
+}
+
 /// The kind of a request.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum RequestKind {

@@ -7,8 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use teamster_core::{
-    AgentRuntime, AgentSession, ErrorKind, EventStream, ExecuteParams, RunResult, RunStatus,
-    SessionOptions, Turn,
+    AgentSession, ErrorKind, EventStream, ExecuteParams, RunResult, RunStatus, SessionOptions, Turn,
 };
 use teamster_process::RuntimeConfig;
 use teamster_testkit::proc;
@@ -290,29 +289,4 @@ async fn chance_is_the_same_each_time() {
     let first = acts().await;
     assert!((4..14).contains(&first.len()), "{first:?}");
     assert_eq!(acts().await, first);
-}
-
-#[tokio::test]
-async fn a_process_for_one_turn_ends_with_it_and_the_next_resumes() {
-    let scratch = Scratch::new(|plan| plan.turn([Act::DidWork]));
-    let runtime = teamster::create_cli_runtime("claude", Scratch::config()).unwrap();
-    let first = end(runtime.execute(scratch.params(FULL))).await;
-    let mut params = scratch.params(LIGHT);
-    params.session_id = first.session_id.as_deref().map(str::to_owned);
-    let second = end(runtime.execute(params)).await;
-    for (result, turn) in [&first, &second].into_iter().zip(&scratch.turns()) {
-        assert_eq!(result.status, RunStatus::Completed, "{:?}", result.errors);
-        let (reported, true_ones) = figures(result, turn);
-        assert_eq!(reported, true_ones);
-    }
-    assert_eq!(first.text, "Turn 0: I do it.Turn 0 is done.");
-    assert_eq!(first.session_id, second.session_id);
-    let kinds: Vec<_> = (scratch.seen().iter())
-        .filter_map(|what| match what {
-            What::Message { kind, .. } => Some(*kind),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(kinds, [Kind::Full, Kind::Light]);
-    assert_eq!(scratch.starts(), 2);
 }

@@ -128,16 +128,6 @@ fn bytes_that_are_text_stay_text() {
 }
 
 #[test]
-fn an_unknown_step_is_named_with_its_place() {
-    let message = error("[[step]]\nline = { text = 'a' }\n[[step]]\nexplode = {}\n");
-    assert!(message.contains("line 4, column 1"), "{message}");
-    assert!(
-        message.contains("unknown variant `explode`, expected one of `line`"),
-        "{message}"
-    );
-}
-
-#[test]
 fn an_unknown_option_is_named_with_its_place() {
     let message = error("[[step]]\nline = { text = 'a', times = 3 }\n");
     assert!(message.contains("line 2, column 22"), "{message}");
@@ -171,19 +161,4 @@ fn wrong_values_are_explained() {
         assert!(message.contains("line 2"), "{message}");
         assert!(message.contains(expected), "{message}");
     }
-}
-
-#[test]
-fn a_script_variable_may_name_a_file() {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), "[[step]]\nforever = {}\n").unwrap();
-    let mut value = OsString::from("@");
-    value.push(file.path());
-    assert_eq!(script_of(&value).unwrap(), Script::new().forever());
-
-    let message = script_of(OsStr::new("@/no/such")).unwrap_err().to_string();
-    assert!(
-        message.starts_with("cannot read the script /no/such: "),
-        "{message}"
-    );
 }

@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use super::{
     Failure, Frame, Frames, ParsedRequest, Reply, RequestKind, Say, Speaker, Wire, breaks_off,
-    kind_of, pieces, turn,
+    pieces, turn,
 };
-use crate::cli::{self, ParsedBody};
+use crate::cli;
 use crate::json::{items, text_of};
 use crate::protocol::Protocol;
 use crate::{ErrorKind, Stop, Tokens};
@@ -18,27 +18,15 @@ pub(crate) struct Anthropic;
 
 impl Wire for Anthropic {
     fn asked(&self, path: &str, body: &Value) -> ParsedRequest {
-        let stream = body["stream"].as_bool().unwrap_or(false);
         let tools = items(body, "tools").iter();
-        let tools: Vec<_> = tools.map(|tool| text_of(tool, "name").to_owned()).collect();
-        let what = if path.ends_with("/count_tokens") {
+        let tools = tools.map(|tool| text_of(tool, "name").to_owned());
+        let turn = turn(items(body, "messages").iter().map(speaker));
+        let mut asked = ParsedRequest::new(Protocol::Anthropic, body, tools.collect(), turn);
+        if path.ends_with("/count_tokens") {
             // A token has about four bytes.
-            RequestKind::Body(json!({"input_tokens": body.to_string().len() / 4}))
-        } else {
-            kind_of(&ParsedBody {
-                protocol: Protocol::Anthropic,
-                body,
-                stream,
-                tools: &tools,
-                turn: turn(items(body, "messages").iter().map(speaker)),
-            })
-        };
-        ParsedRequest {
-            model: text_of(body, "model").to_owned(),
-            stream,
-            tools,
-            what,
+            asked.what = RequestKind::Body(json!({"input_tokens": body.to_string().len() / 4}));
         }
+        asked
     }
 
     fn stream(&self, reply: &Reply) -> Vec<Frame> {

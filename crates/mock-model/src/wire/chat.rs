@@ -2,10 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    Failure, Frame, Frames, ParsedRequest, Reply, Say, Speaker, Wire, kind_of, pieces, turn,
-};
-use crate::cli::{self, Call, ParsedBody};
+use super::{Failure, Frame, Frames, ParsedRequest, Reply, Say, Speaker, Wire, pieces, turn};
+use crate::cli::{self, Call};
 use crate::json::{items, text_of};
 use crate::protocol::Protocol;
 use crate::{ErrorKind, Stop, Tokens};
@@ -17,26 +15,13 @@ pub(crate) struct Chat;
 
 impl Wire for Chat {
     fn asked(&self, _path: &str, body: &Value) -> ParsedRequest {
-        let stream = body["stream"].as_bool().unwrap_or(false);
         let tools = items(body, "tools").iter().map(|tool| {
             // The field is named after the type: `function` or `custom`.
             let kind = text_of(tool, "type");
             text_of(&tool[kind], "name").to_owned()
         });
-        let tools: Vec<_> = tools.collect();
-        let what = kind_of(&ParsedBody {
-            protocol: Protocol::Chat,
-            body,
-            stream,
-            tools: &tools,
-            turn: turn(items(body, "messages").iter().map(speaker)),
-        });
-        ParsedRequest {
-            model: text_of(body, "model").to_owned(),
-            stream,
-            tools,
-            what,
-        }
+        let turn = turn(items(body, "messages").iter().map(speaker));
+        ParsedRequest::new(Protocol::Chat, body, tools.collect(), turn)
     }
 
     fn stream(&self, reply: &Reply) -> Vec<Frame> {

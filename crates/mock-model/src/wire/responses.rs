@@ -5,10 +5,9 @@ mod items;
 use serde_json::{Value, json};
 
 use super::{
-    Failure, Frame, Frames, ParsedRequest, Reply, Say, Speaker, Wire, breaks_off, kind_of, pieces,
-    turn,
+    Failure, Frame, Frames, ParsedRequest, Reply, Say, Speaker, Wire, breaks_off, pieces, turn,
 };
-use crate::cli::{self, ParsedBody};
+use crate::cli;
 use crate::json::{items as items_of, text_of};
 use crate::protocol::Protocol;
 use crate::{ErrorKind, Stop, Tokens};
@@ -18,21 +17,7 @@ pub(crate) struct Responses;
 
 impl Wire for Responses {
     fn asked(&self, _path: &str, body: &Value) -> ParsedRequest {
-        let stream = body["stream"].as_bool().unwrap_or(false);
-        let tools = tools(body);
-        let what = kind_of(&ParsedBody {
-            protocol: Protocol::Responses,
-            body,
-            stream,
-            tools: &tools,
-            turn: turn_of(body),
-        });
-        ParsedRequest {
-            model: text_of(body, "model").to_owned(),
-            stream,
-            tools,
-            what,
-        }
+        ParsedRequest::new(Protocol::Responses, body, tools(body), turn_of(body))
     }
 
     fn stream(&self, reply: &Reply) -> Vec<Frame> {

@@ -207,28 +207,18 @@ impl Understood {
         fn text(value: &impl std::fmt::Debug) -> String {
             format!("{value:?}")
         }
-        [
-            ("prompt", text(&self.prompt)),
-            ("slash_command", text(&self.slash_command)),
-            ("session_id", text(&self.session_id)),
-            ("new_session_id", text(&self.new_session_id)),
-            ("fork", text(&self.fork)),
-            ("working_directory", text(&self.working_directory)),
-            ("add_dirs", text(&self.add_dirs)),
-            ("skills", text(&self.skills)),
-            ("sub_agents", text(&self.sub_agents)),
-            ("hooks", text(&self.hooks)),
-            ("system_prompt", text(&self.system_prompt)),
-            ("model", text(&self.model)),
-            ("effort", text(&self.effort)),
-            ("allowed_tools", text(&self.allowed_tools)),
-            ("denied_tools", text(&self.denied_tools)),
-            ("max_turns", text(&self.max_turns)),
-            ("max_budget_usd", text(&self.max_budget_usd)),
-            ("output_schema", text(&self.output_schema)),
-            ("images", text(&self.images)),
-            ("cli_retries", text(&self.cli_retries)),
-        ]
+        /// Does not compile if a field is missing.
+        macro_rules! fields {
+            ($($name:ident),* $(,)?) => {{
+                let Self { $($name),* } = self;
+                [$((stringify!($name), text($name))),*]
+            }};
+        }
+        fields! {
+            prompt, slash_command, session_id, new_session_id, fork, working_directory, add_dirs,
+            skills, sub_agents, hooks, system_prompt, model, effort, allowed_tools, denied_tools,
+            max_turns, max_budget_usd, output_schema, images, cli_retries,
+        }
     }
 }
 

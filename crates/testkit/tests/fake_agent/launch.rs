@@ -1,9 +1,9 @@
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
 
-use teamster_testkit::fake_agent::{Report, SCRIPT_ENV, Script, Signal, Spawn, SpawnKind};
+use teamster_testkit::fake_agent::{SCRIPT_ENV, Script, Signal, Spawn, SpawnKind};
 
-use crate::fake_agent::{Files, command, run, text};
+use crate::fake_agent::{Files, run, text};
 
 /// Runs the program without a script in the environment.
 fn by_hand(args: &[&str]) -> Output {
@@ -25,35 +25,6 @@ fn assert_refused(output: &Output, message: &str) {
 }
 
 #[test]
-fn a_report_has_the_launch() {
-    let files = Files::new();
-    let file = files.path("report.json");
-    let script = Script::new().report(&file);
-    let mut child = command(&script)
-        .args(["-p", "--help", "--model=x y"])
-        .env_clear()
-        .envs(script.env().unwrap())
-        .env("SOME", "value")
-        .current_dir(file.parent().unwrap())
-        .process_group(0)
-        .spawn()
-        .unwrap();
-    assert!(child.wait().unwrap().success());
-
-    let report = Report::read(&file).unwrap();
-    assert_eq!(report.argv[1..], ["-p", "--help", "--model=x y"]);
-    assert_eq!(report.env.keys().collect::<Vec<_>>(), ["SOME", SCRIPT_ENV]);
-    assert_eq!(report.env["SOME"], "value");
-    let cwd = file.parent().unwrap().canonicalize().unwrap();
-    assert_eq!(report.cwd, cwd.to_str().unwrap());
-    assert_eq!(report.pid, child.id());
-    assert_eq!(report.ppid, std::process::id());
-    assert_eq!(report.pgid, child.id());
-    let session = nix::unistd::getsid(None).unwrap().as_raw();
-    assert_eq!(report.sid, session.cast_unsigned());
-}
-
-#[test]
 fn a_script_may_be_in_a_file() {
     let files = Files::new();
     let toml = Script::new().line("hello").exit(3).to_toml().unwrap();
@@ -69,13 +40,6 @@ fn a_script_may_be_in_a_file() {
         assert_eq!(text(&output.stdout), "hello\n");
         assert_eq!(output.status.code(), Some(3));
     }
-}
-
-#[test]
-fn an_empty_script_succeeds_in_silence() {
-    let output = run(&Script::new());
-    assert!(output.status.success());
-    assert_eq!((output.stdout, output.stderr), (Vec::new(), Vec::new()));
 }
 
 #[test]

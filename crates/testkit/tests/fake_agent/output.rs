@@ -8,29 +8,6 @@ use crate::fake_agent::{Files, run, start, text};
 const PIPE: usize = 64 * 1024;
 
 #[test]
-fn lines_half_lines_and_broken_bytes_are_exact() {
-    let output = run(&Script::new()
-        .line(r#"{"n":"{n}"}"#)
-        .raw("half")
-        .raw(b"\xff\x00")
-        .line("")
-        .line(Text::from("oops").to(Stream::Stderr)));
-    assert_eq!(output.stdout, b"{\"n\":\"{n}\"}\nhalf\xff\x00\n");
-    assert_eq!(output.stderr, b"oops\n");
-    assert_eq!(output.status.code(), Some(0));
-}
-
-#[test]
-fn repeats_are_counted_and_complete() {
-    let line = Text::from(r#"{"n":{n},"again":{n}}"#).repeat(300_000);
-    let output = run(&Script::new().line(line));
-    let lines: Vec<&str> = text(&output.stdout).lines().collect();
-    assert_eq!(lines.len(), 300_000);
-    assert_eq!(lines[0], r#"{"n":0,"again":0}"#);
-    assert_eq!(lines[299_999], r#"{"n":299999,"again":299999}"#);
-}
-
-#[test]
 fn a_flood_goes_to_stderr_and_has_its_size() {
     let output = run(&Script::new()
         .flood(200_001)

@@ -5,25 +5,6 @@ use teamster_testkit::fake_agent::{Script, Signal};
 
 use crate::fake_agent::{Files, run, start};
 
-const TERM: Option<i32> = Some(15);
-
-#[test]
-fn a_signal_ends_it_unless_the_script_handles_it() {
-    let files = Files::new();
-    for script in [
-        Script::new().line("up").forever(),
-        Script::new()
-            .line("up")
-            .wait_for_file(files.path("go"))
-            .ignore([Signal::Term]),
-    ] {
-        let mut agent = start(&script);
-        assert_eq!(agent.read_stdout(3), "up\n");
-        agent.signal(Signal::Term);
-        assert_eq!(agent.end().signal(), TERM);
-    }
-}
-
 #[test]
 fn an_ignored_signal_does_not_protect_from_another() {
     let mut agent = start(&Script::new().ignore([Signal::Term]).line("up").forever());
