@@ -12,7 +12,6 @@ use teamster_core::text::{excerpt, one_line};
 pub(crate) struct Message {
     #[serde(default, deserialize_with = "present")]
     pub(crate) id: Option<RequestId>,
-    #[serde(default)]
     pub(crate) method: Option<String>,
     #[serde(default)]
     pub(crate) params: Value,

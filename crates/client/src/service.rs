@@ -316,11 +316,7 @@ impl MachineService for Client {
     }
 
     async fn fleet(&self) -> Result<Option<FleetStatus>, ServiceError> {
-        match Self::fleet(self).await {
-            // A server of an earlier version.
-            Err(error) if error.code == Some(ProblemCode::NotFound) => Ok(None),
-            status => Ok(status?),
-        }
+        Ok(Self::fleet(self).await?)
     }
 
     async fn usage(&self, query: UsageQuery) -> Result<UsageSummary, ServiceError> {

@@ -114,17 +114,13 @@ mod tests {
     struct Input {
         /// Needed.
         name: String,
-        #[serde(default)]
         names: Option<Vec<String>>,
         /// A number.
-        #[serde(default)]
         most: Option<u64>,
         #[serde(default)]
         usd: f64,
         /// How.
-        #[serde(default)]
         mode: Option<Mode>,
-        #[serde(default)]
         any: Option<Value>,
     }
 

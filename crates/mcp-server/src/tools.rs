@@ -29,34 +29,24 @@ pub(crate) struct RunInput {
     /// The task. The agent does not see this conversation: include everything that it needs.
     pub(crate) prompt: String,
     /// The agent's working directory, an absolute path. Default: that of this server, or of the server that carries out its runs.
-    #[serde(default)]
     pub(crate) working_directory: Option<PathBuf>,
     /// The model, by the agent's own name for it.
-    #[serde(default)]
     pub(crate) model: Option<String>,
     /// Reasoning effort, such as `low` or `high`.
-    #[serde(default)]
     pub(crate) effort: Option<String>,
     /// The permission mode: what the agent may do without approval. Default and maximum: that of this server.
-    #[serde(default)]
     pub(crate) permission: Option<Permission>,
     /// The session of the agent to resume: `sessionId` of an earlier run.
-    #[serde(default)]
     pub(crate) session_id: Option<String>,
     /// Text that is appended to the agent's system prompt.
-    #[serde(default)]
     pub(crate) append_system_prompt: Option<String>,
     /// The JSON Schema of the answer, if the agent supports one.
-    #[serde(default)]
     pub(crate) output_schema: Option<Value>,
     /// Stop the run when it has cost this much, in US dollars.
-    #[serde(default, rename = "maxBudgetUsd")]
     pub(crate) max_budget_usd: Option<f64>,
     /// Stop the run when it has used this many tokens.
-    #[serde(default)]
     pub(crate) max_tokens: Option<u64>,
     /// Stop the run after this many milliseconds.
-    #[serde(default)]
     pub(crate) max_time_ms: Option<u64>,
 }
 
@@ -80,7 +70,6 @@ pub(crate) struct WaitInput {
     /// The runs. Waiting ends when one of them ends or needs an answer.
     pub(crate) run_ids: Vec<String>,
     /// The maximum wait in milliseconds. Default: 45000.
-    #[serde(default)]
     pub(crate) timeout_ms: Option<u64>,
 }
 
@@ -93,7 +82,6 @@ pub(crate) struct EventsInput {
     #[serde(default)]
     pub(crate) after: u64,
     /// The maximum number of events, up to 1000. Default: 100.
-    #[serde(default)]
     pub(crate) limit: Option<usize>,
 }
 
@@ -105,10 +93,8 @@ pub(crate) struct AnswerInput {
     /// Allow or deny the request.
     pub(crate) decision: Decision,
     /// The reason for a denial, for the agent.
-    #[serde(default)]
     pub(crate) reason: Option<String>,
     /// The answer to a question, by its `schema`.
-    #[serde(default)]
     pub(crate) input: Option<Value>,
 }
 
@@ -137,10 +123,8 @@ pub(crate) struct NoInput {}
 #[serde(deny_unknown_fields)]
 pub(crate) struct UsageInput {
     /// The grouping: day, model, agent and others. Default: day.
-    #[serde(default)]
     pub(crate) by: Option<String>,
     /// Start of the period: a date, or a duration such as 7d. Default: 1d.
-    #[serde(default)]
     pub(crate) since: Option<String>,
 }
 
