@@ -73,24 +73,6 @@ mod tests {
     }
 
     #[test]
-    fn the_same_call_in_a_row_is_reported_and_then_is_enough() {
-        let mut guard = LoopGuard::default();
-        for _ in 0..2 {
-            assert_eq!(note(&mut guard, 1, "a"), Advice::None);
-        }
-        for _ in 0..3 {
-            assert!(matches!(note(&mut guard, 1, "a"), Advice::Hint(_)));
-        }
-        let Advice::Enough(error) = note(&mut guard, 1, "a") else {
-            panic!("no end of the loop")
-        };
-        assert!(
-            error.message.contains("6 times in a row") && !error.retryable,
-            "{error}"
-        );
-    }
-
-    #[test]
     fn another_call_or_another_result_is_progress() {
         let mut guard = LoopGuard::default();
         for round in 0..20 {

@@ -49,17 +49,22 @@ async fn while_the_model_writes_and_the_session_keeps_its_text() {
 /// A command that starts a process in another process session, and writes its id to a file.
 const STRAY: &str = "setsid sleep 300 & echo $! > pid; sleep 300";
 
+/// Waits for the process of [`STRAY`].
+fn stray_of(stage: &Stage) -> ProcessIdentity {
+    wait_for("the command", || {
+        stage.file("pid").is_some_and(|it| it.ends_with('\n'))
+    });
+    let stray = stage.file("pid").unwrap().trim().parse().unwrap();
+    ProcessIdentity::of(stray).unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn while_a_command_runs_and_none_of_its_processes_is_left() {
     let stage = Stage::new(&format!("[[turn]]\nparts = [{{ shell = \"{STRAY}\" }}]")).await;
     let stream = stage.runtime.execute(stage.params(MODELS[1], "Wait."));
     let handle = stream.abort_handle();
     let reading = tokio::spawn(read(stream));
-    wait_for("the command", || {
-        stage.file("pid").is_some_and(|it| it.ends_with('\n'))
-    });
-    let stray = stage.file("pid").unwrap().trim().parse().unwrap();
-    let stray = ProcessIdentity::of(stray).unwrap();
+    let stray = stray_of(&stage);
     handle.abort();
     let (result, _) = reading.await.unwrap();
     assert!(!stray.is_running());
@@ -72,11 +77,7 @@ async fn by_dropping_the_stream() {
     let stage = Stage::new(&format!("[[turn]]\nparts = [{{ shell = \"{STRAY}\" }}]")).await;
     let mut stream = stage.runtime.execute(stage.params(MODELS[1], "Wait."));
     let reading = tokio::spawn(async move { while stream.next().await.is_some() {} });
-    wait_for("the command", || {
-        stage.file("pid").is_some_and(|it| it.ends_with('\n'))
-    });
-    let stray = stage.file("pid").unwrap().trim().parse().unwrap();
-    let stray = ProcessIdentity::of(stray).unwrap();
+    let stray = stray_of(&stage);
     reading.abort();
     wait_for("the end of the command", || !stray.is_running());
 }

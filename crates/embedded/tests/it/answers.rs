@@ -3,7 +3,7 @@
 use serde_json::json;
 use teamster_core::{AgentEvent, CostSource, Image, RunStatus, SystemPrompt, ToolKind};
 
-use crate::stage::{MODELS, Stage, results, types};
+use crate::stage::{MODELS, Stage, assert_completed, results, types};
 
 const TOOLS: &str = r#"
 [[turn]]
@@ -24,12 +24,7 @@ async fn text_tools_and_figures_are_the_same_over_every_protocol() {
     for model in MODELS {
         let stage = Stage::new(TOOLS).await;
         let (result, events) = stage.play(stage.params(model, "What is there?")).await;
-        assert_eq!(
-            result.status,
-            RunStatus::Completed,
-            "{model}: {:?}",
-            result.errors
-        );
+        assert_completed(&result, model);
         assert_eq!(result.text, "I look first.It is done.", "{model}");
         assert_eq!(
             result.final_message.as_deref(),

@@ -5,10 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
-use teamster_core::{
-    AgentEvent, AgentRuntime, ErrorKind, Image, PermissionMode, RunStatus, SessionOptions,
-    SessionRuntime, Turn,
-};
+use teamster_core::{AgentEvent, AgentRuntime, ErrorKind, Image, PermissionMode, RunStatus, Turn};
 
 use crate::stage::{MODELS, Stage, read, read_with, wait_for};
 
@@ -33,7 +30,10 @@ async fn a_session_is_resumed_by_any_protocol() {
             .await;
         let id = begun.session_id.clone().unwrap();
         let file = stage.state().join(format!("{id}.ndjson"));
-        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        for (path, expected) in [(&file, 0o600), (&stage.state(), 0o700)] {
+            let mode = path.metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, expected, "{}", path.display());
+        }
         let mut params = stage.params(MODELS[second], "Which is it?");
         params.session_id = Some(id.to_string());
         let (result, _) = stage.play(params).await;
@@ -85,7 +85,11 @@ async fn a_fork_leaves_the_session_as_it_is_and_ids_can_be_given() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_missing_session_is_reported_without_a_request() {
     let stage = Stage::new(COLOUR).await;
-    for id in ["0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000", "../../etc/passwd"] {
+    for id in [
+        "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000",
+        "latest",
+        "../../etc/passwd",
+    ] {
         let mut params = stage.params(MODELS[1], "Go on.");
         params.session_id = Some(id.into());
         let (result, _) = stage.play(params).await;
@@ -115,10 +119,7 @@ async fn neither_an_abort_nor_a_close_waits_for_an_image_file() {
     abort.abort();
     assert_eq!(run.await.unwrap().0.status, RunStatus::Aborted);
 
-    let session = stage
-        .runtime
-        .open(SessionOptions::new(stage.params(MODELS[1], "")))
-        .unwrap();
+    let session = stage.session();
     let mut turn = Turn::new("Look.");
     turn.images = images;
     let turn = tokio::spawn(read(session.send(turn)));
@@ -140,10 +141,7 @@ async fn neither_an_abort_nor_a_close_waits_for_an_image_file() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_live_session_plays_many_turns_and_one_at_a_time() {
     let stage = Stage::new(COLOUR).await;
-    let session = stage
-        .runtime
-        .open(SessionOptions::new(stage.params(MODELS[1], "")))
-        .unwrap();
+    let session = stage.session();
     assert_eq!((session.id(), session.is_live()), (None, false));
     let mut turn = Turn::new("My colour is blue.");
     turn.images = vec![Image::bytes("image/png", *b"\x00\x01\x02")];
@@ -212,10 +210,7 @@ parts = [{ text = ["This continues "] }, "stall"]
 parts = [{ text = "I am." }]
 "#;
     let stage = Stage::new(script).await;
-    let session = stage
-        .runtime
-        .open(SessionOptions::new(stage.params(MODELS[1], "")))
-        .unwrap();
+    let session = stage.session();
     assert!(session.steer("x".into()).await.is_err());
     let stream = session.send(Turn::new("Begin."));
     let playing = read_with(stream, |event| {

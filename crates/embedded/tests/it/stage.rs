@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use teamster_core::provider::grammar::Checker;
 use teamster_core::{
-    AgentEvent, AgentRuntime, EventStream, ExecuteParams, PermissionMode, RunResult, Usage,
+    AgentEvent, AgentRuntime, AgentSession, EventStream, ExecuteParams, PermissionMode, RunResult,
+    RunStatus, SessionOptions, SessionRuntime, Usage,
 };
 use teamster_embedded::{Embedded, EmbeddedConfig};
 use teamster_mock_model::{Cli, MockModel, MockModelSettings};
@@ -89,6 +90,12 @@ impl Stage {
         read(self.runtime.execute(params)).await
     }
 
+    /// Opens a session with the default model.
+    pub(crate) fn session(&self) -> Box<dyn AgentSession> {
+        let options = SessionOptions::new(self.params(MODELS[1], ""));
+        self.runtime.open(options).unwrap()
+    }
+
     /// Returns a request to the model. `number` counts from 0.
     pub(crate) fn request(&self, number: usize) -> serde_json::Value {
         self.model.requests()[number].body.clone()
@@ -127,6 +134,12 @@ pub(crate) async fn read_with(
         panic!("there is no end");
     };
     ((*done.result).clone(), events)
+}
+
+#[track_caller]
+pub(crate) fn assert_completed(result: &RunResult, of: &str) {
+    let errors = &result.errors;
+    assert_eq!(result.status, RunStatus::Completed, "{of}: {errors:?}");
 }
 
 /// Waits until a condition is true, for 20 s at most.

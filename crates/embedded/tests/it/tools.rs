@@ -2,7 +2,7 @@
 
 use teamster_core::{AgentEvent, McpServer, RunStatus};
 
-use crate::stage::{MODELS, Stage, results};
+use crate::stage::{MODELS, Stage, assert_completed, results};
 
 fn call(tool: &str, input: &str) -> String {
     format!("[[turn]]\nparts = [{{ tool = {{ name = \"{tool}\", input = {input} }} }}]\n")
@@ -29,12 +29,7 @@ async fn unknown_tools_and_invalid_arguments_are_errors_for_the_model() {
         std::fs::write(outside.path().join("secret"), "s3cret").unwrap();
         std::os::unix::fs::symlink(outside.path(), stage.work().join("out")).unwrap();
         let (result, events) = stage.play(stage.params(model, "Go.")).await;
-        assert_eq!(
-            result.status,
-            RunStatus::Completed,
-            "{model}: {:?}",
-            result.errors
-        );
+        assert_completed(&result, model);
         let results = results(&events);
         let expected = [
             "unknown tool `launch_rocket`; available: read, write, edit, bash, grep, glob, update_plan",
