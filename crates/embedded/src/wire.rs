@@ -13,6 +13,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use teamster_core::provider::json_line::readable;
 use teamster_core::{ErrorKind, Usage};
 
 use crate::conversation::{Answer, Block, Message};
@@ -220,7 +221,10 @@ impl AnswerReader {
             self.decoder.done();
             return Ok(());
         }
-        match serde_json::from_str(data) {
+        // JavaScript writes halves of characters, which Rust strings cannot hold.
+        let parsed = serde_json::from_str(data)
+            .or_else(|error| readable(data).map_or(Err(error), |data| serde_json::from_str(&data)));
+        match parsed {
             Ok(data) if event.is_error => Err(error::of_body(None, &data)),
             Ok(data) => self.value(&data, out),
             Err(_) if event.is_error => Err(error::of_text(data)),
@@ -381,7 +385,14 @@ fn arguments(text: &str) -> Value {
         },
         Ok(Value::Null) => Value::Object(serde_json::Map::new()),
         Ok(other) => other,
-        Err(_) => Value::String(text.to_owned()),
+        Err(_) => {
+            // Gateways to Claude put the empty input of a call's first event before its arguments.
+            let rest = text.trim_start().strip_prefix("{}");
+            match rest.map(serde_json::from_str) {
+                Some(Ok(Value::Object(input))) => Value::Object(input),
+                _ => Value::String(text.to_owned()),
+            }
+        }
     }
 }
 

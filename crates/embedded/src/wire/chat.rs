@@ -6,7 +6,7 @@ use teamster_core::ErrorKind;
 use super::anthropic::{push, usage_of};
 use super::{
     AnswerDecoder, Completed, Delta, Failure, ModelRequest, StopReason, Wire, arguments,
-    arguments_piece, piece, text,
+    arguments_piece, count, piece, text,
 };
 use crate::conversation::{Answer, Block, Call, Input, Message};
 
@@ -224,17 +224,25 @@ fn one_or_many(value: &Value) -> &[Value] {
 
 impl AnswerDecoder for Decoder {
     fn event(&mut self, data: &Value, out: &mut Vec<Delta>) -> Result<(), Failure> {
-        if data["usage"].is_object() {
-            self.usage = data["usage"].clone();
-        }
         let choice = &data["choices"][0];
+        // Kimi and Groq have places of their own for it.
+        let usages = [&data["usage"], &choice["usage"], &data["x_groq"]["usage"]];
+        if let Some(usage) = usages.into_iter().find(|usage| usage.is_object()) {
+            self.usage = usage.clone();
+        }
         // An answer that is not streamed has a message.
         let delta = match &choice["delta"] {
             Value::Null => &choice["message"],
             delta => delta,
         };
         // Services use different names for reasoning, and some use several at once.
-        let reasoning = ["reasoning_content", "reasoning", "thinking"];
+        let reasoning = [
+            "reasoning_content",
+            "reasoning",
+            "thinking",
+            "reasoning_text",
+            "reasoning_details",
+        ];
         let reasoning = reasoning.iter().map(|field| piece(&delta[*field]));
         let reasoning = reasoning.into_iter().find(|piece| !piece.is_empty());
         self.reason(&reasoning.unwrap_or_default(), out);
@@ -306,15 +314,24 @@ impl AnswerDecoder for Decoder {
             })
         };
         blocks.extend(self.calls.into_iter().map(call));
+        // OpenAI's place, DeepSeek's, Kimi's.
+        let cached = [
+            "/prompt_tokens_details/cached_tokens",
+            "/prompt_cache_hit_tokens",
+            "/cached_tokens",
+        ];
+        let usage = &self.usage;
+        let is_there = |pointer: &&str| count(usage, pointer).is_some();
+        let cached = cached.into_iter().find(is_there).unwrap_or(cached[0]);
         Completed {
             answer: Answer::new(blocks),
             stop: self.stop.unwrap_or_default(),
             usage: usage_of(
-                &self.usage,
+                usage,
                 [
                     "/prompt_tokens",
                     "/completion_tokens",
-                    "/prompt_tokens_details/cached_tokens",
+                    cached,
                     "/prompt_tokens_details/cache_write_tokens",
                     "/completion_tokens_details/reasoning_tokens",
                 ],

@@ -409,3 +409,117 @@ fn a_service_that_gives_up_is_no_end() {
         (ErrorKind::Network, "the service answered with nothing")
     );
 }
+
+#[test]
+fn usage_of_chat_completions_is_where_the_service_has_it() {
+    let usage = |more: Value| {
+        let mut usage = json!({"prompt_tokens": 10, "completion_tokens": 5});
+        for (name, figure) in more.as_object().unwrap() {
+            usage[name] = figure.clone();
+        }
+        usage
+    };
+    let plain = || usage(json!({}));
+    let end = |more: Value| {
+        let mut end = chat_end("stop");
+        for (name, value) in more.as_object().unwrap() {
+            end[name] = value.clone();
+        }
+        end
+    };
+    let mut of_choice = chat_end("stop");
+    of_choice["choices"][0]["usage"] = plain();
+    let cached = |more: Value| end(json!({"usage": usage(more)}));
+    for (end, input, cache_read) in [
+        (end(json!({"usage": plain()})), 10, None),
+        (of_choice, 10, None),
+        (
+            end(json!({"x_groq": {"id": "r", "usage": plain()}})),
+            10,
+            None,
+        ),
+        // What all services have is preferred.
+        (
+            end(json!({"usage": plain(), "x_groq": {"usage": {"prompt_tokens": 1}}})),
+            10,
+            None,
+        ),
+        (
+            cached(json!({"prompt_cache_hit_tokens": 4, "prompt_cache_miss_tokens": 6})),
+            6,
+            Some(4),
+        ),
+        (cached(json!({"cached_tokens": 4})), 6, Some(4)),
+        (
+            cached(json!({"prompt_tokens_details": {"cached_tokens": 3}, "cached_tokens": 4})),
+            7,
+            Some(3),
+        ),
+        (
+            cached(json!({"prompt_tokens_details": null, "cached_tokens": null})),
+            10,
+            None,
+        ),
+    ] {
+        let stream = [chat(&json!({"content": "Hi"})), end];
+        let usage = events(WireKind::Chat, &stream).1.unwrap().usage;
+        assert_eq!(
+            (usage.input_tokens, usage.cache_read_tokens),
+            (Some(input), cache_read),
+            "{stream:?}"
+        );
+        assert_eq!(usage.output_tokens, Some(5), "{stream:?}");
+    }
+}
+
+#[test]
+fn reasoning_of_chat_completions_has_several_names() {
+    let details = || json!([{"type": "reasoning.text", "text": "Hm."}]);
+    for delta in [
+        json!({"reasoning_text": "Hm."}),
+        json!({"reasoning_details": details()}),
+        json!({"reasoning": "Hm.", "reasoning_details": details()}),
+        json!({"reasoning_content": "Hm.", "reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}]}),
+    ] {
+        let stream = [
+            chat(&delta),
+            chat(&json!({"content": "Hi"})),
+            chat_end("stop"),
+        ];
+        let (blocks, _) = answer(WireKind::Chat, &stream);
+        assert_eq!(blocks, ["reasoning Hm.", "text Hi"], "{delta}");
+    }
+}
+
+#[test]
+fn an_empty_object_before_the_arguments_of_a_call_is_none() {
+    let bash = Some("bash");
+    let end = || chat_end("tool_calls");
+    let whole = json!("{}{\"command\": \"ls\"}");
+    for stream in [
+        vec![call(0, "a", bash, &whole), end()],
+        vec![
+            call(0, "a", bash, &json!("{}")),
+            call(0, "", None, &json!("{\"command\": ")),
+            call(0, "", None, &json!("\"ls\"}")),
+            end(),
+        ],
+    ] {
+        let (blocks, _) = answer(WireKind::Chat, &stream);
+        assert_eq!(blocks, [r#"call bash {"command":"ls"}"#], "{stream:?}");
+    }
+    // Other texts stay what they are.
+    for text in ["{}{\"command\": ", "{} []", "{\"a\": 1}{\"b\": 2}"] {
+        let input = arguments(text);
+        assert_eq!(input, json!(text));
+    }
+    assert_eq!(arguments(" {} "), json!({}));
+}
+
+#[test]
+fn half_of_a_character_is_no_broken_answer() {
+    let stream = "data: {\"choices\": [{\"delta\": {\"content\": \"Hi \\ud83d\"}}]}\n\n\
+        data: {\"choices\": [{\"delta\": {\"content\": \"\\ude00\"}, \"finish_reason\": \"stop\"}]}\n\n";
+    let (_, completed) = read(WireKind::Chat, &[stream.as_bytes()]);
+    assert_eq!(blocks(&completed.unwrap()), ["text Hi \u{fffd}\u{fffd}"]);
+}
