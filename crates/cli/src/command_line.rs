@@ -109,7 +109,9 @@ impl Cli {
             Some("chat") => Self::read_command(&args, index, Command::Chat)
                 .map_or_else(|| Self::try_parse_from(args), Ok)
                 .map_err(suggest::flag),
-            _ => Self::try_parse_from(args).map_err(suggest::command),
+            _ => {
+                Self::try_parse_from(args).map_err(|error| suggest::command(suggest::option(error)))
+            }
         };
         read.map_err(suggest::missing).map_err(suggest::agent)
     }

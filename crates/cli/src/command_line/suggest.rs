@@ -146,10 +146,26 @@ pub(super) fn missing(error: clap::Error) -> clap::Error {
         Some("say" | "wait" | "cancel") if is_id => {
             "`teamster runs list --live` lists those in progress".to_owned()
         }
-        Some("answer") => "`teamster requests` lists the requests".to_owned(),
+        Some("answer") if is_missing("<RUN>") => {
+            "`teamster requests` lists the requests".to_owned()
+        }
         _ => return error,
     };
     with_tip(error, tip)
+}
+
+/// Removes clap's tip to give an unknown option as the value of an argument that takes ids.
+pub(super) fn option(mut error: clap::Error) -> clap::Error {
+    let usage = error.get(ContextKind::Usage).map(ToString::to_string);
+    let takes_text = usage.is_some_and(|usage| {
+        ["<PROMPT>", "[TITLE]", "[-- "]
+            .iter()
+            .any(|it| usage.contains(it))
+    });
+    if error.kind() == ErrorKind::UnknownArgument && !takes_text {
+        error.remove(ContextKind::Suggested);
+    }
+    error
 }
 
 /// Names how an agent that has no name here is given.

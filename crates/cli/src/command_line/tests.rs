@@ -29,6 +29,7 @@ fn a_missing_argument_says_where_its_value_is() {
         ),
         (&["cancel"], "tip: `teamster runs list --live` lists those"),
         (&["answer"], "tip: `teamster requests` lists the requests"),
+        (&["answer", "0199d1c2"], "not provided:\n  <ANSWER>..."),
     ] {
         let args = std::iter::once(&"teamster").chain(args);
         let error = Cli::read(args.map(OsString::from)).unwrap_err();
@@ -47,6 +48,23 @@ fn a_missing_argument_says_where_its_value_is() {
         "tip: `teamster doctor` lists the agents",
     ];
     assert!(agents.iter().any(|tip| error.contains(tip)), "{error}");
+}
+
+#[test]
+fn unknown_option_is_no_id() {
+    let error = |args: &str| {
+        let args = args.split(' ').map(OsString::from);
+        Cli::read(args).unwrap_err().to_string()
+    };
+    let tip = "tip: to pass '--foo' as a value";
+    for args in ["runs again x --foo", "mcp check --foo", "loop . --foo"] {
+        let shown = error(&format!("teamster {args}"));
+        assert!(!shown.contains("tip:"), "{shown}");
+    }
+    for args in ["say x --foo", "acp claude --foo"] {
+        let shown = error(&format!("teamster {args}"));
+        assert!(shown.contains(tip), "{shown}");
+    }
 }
 
 #[test]

@@ -13,10 +13,11 @@ use args::AnswerArgs;
 
 /// Answers the request and returns the exit code.
 pub(crate) fn main(args: &AnswerArgs, machine: &Machine) -> anyhow::Result<u8> {
-    let (id, number, word) = match &*args.words {
-        [id, word] => (&**id, None, word),
-        [id, number, word] => (&**id, Some(&**number), word),
-        _ => bail!("expected a request and its answer"),
+    let id = &*args.id;
+    let (number, word) = match &*args.words {
+        [word] => (None, word),
+        [number, word] => (Some(&**number), word),
+        _ => bail!("expected an answer"),
     };
     // A request's id is RUN/NUMBER. The run's id may be a prefix.
     let (run, own) = match id.rsplit_once('/') {

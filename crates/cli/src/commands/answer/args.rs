@@ -21,8 +21,11 @@ Examples:
     override_usage = "teamster answer [OPTIONS] <RUN> [REQUEST] <allow|always|deny|TEXT>"
 )]
 pub(crate) struct AnswerArgs {
-    /// The request and its answer
-    #[arg(value_name = "REQUEST> <ANSWER", num_args = 2..=3, required = true)]
+    /// The run, or the whole id of the request
+    #[arg(value_name = "RUN")]
+    pub(crate) id: String,
+    /// The number of the request, if the run has several, and the answer
+    #[arg(value_name = "ANSWER", num_args = 1..=2, required = true)]
     pub(crate) words: Vec<String>,
     /// With deny: the reason, which is sent to the agent
     #[arg(long, value_name = "TEXT")]
