@@ -3,11 +3,10 @@
 //! Here it has its owner in its id, so that two owners and the user of this machine can have runs with one id. What leaves
 //! this machine has the id that the fleet knows.
 
-use std::fmt;
 use std::sync::Arc;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
+use serde_with::{DeserializeAs, Map, Same};
 use teamster_api::{
     Command, LiveStatus, LogLine, PendingRequest, Reply, RunSummary, RunView, ServiceError,
 };
@@ -254,7 +253,7 @@ impl Outside {
 
     /// Returns an object with the ids as they are outside; `None` if it is none.
     fn object(&self, json: &str, location: Location) -> Option<String> {
-        let Fields(fields) = serde_json::from_str(json).ok()?;
+        let fields = fields(json)?;
         let is_end = fields.iter().any(|(name, value)| {
             name == "type" && matches!(value.get(), r#""done""# | r#""run:end""#)
         });
@@ -301,31 +300,12 @@ fn replaced(id: &str, from: &str, to: &str) -> Option<String> {
     is_part.then(|| format!("{to}{rest}"))
 }
 
-/// The fields of an object in their order, with their texts as they are.
-struct Fields<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct InOrder;
-
-        impl<'de> Visitor<'de> for InOrder {
-            type Value = Vec<(String, &'de RawValue)>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = Vec::new();
-                while let Some(field) = map.next_entry()? {
-                    fields.push(field);
-                }
-                Ok(fields)
-            }
-        }
-
-        deserializer.deserialize_map(InOrder).map(Fields)
-    }
+/// Returns the fields of an object in their order, with their texts as they are; `None` if it is none.
+fn fields(json: &str) -> Option<Vec<(String, &RawValue)>> {
+    let mut json = serde_json::Deserializer::from_str(json);
+    let fields = Map::<Same, Same>::deserialize_as(&mut json).ok()?;
+    json.end().ok()?;
+    Some(fields)
 }
 
 #[cfg(test)]
