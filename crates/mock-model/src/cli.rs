@@ -306,7 +306,7 @@ pub(crate) fn summarized_turns(body: &Value) -> usize {
 }
 
 /// The context that a tool call depends on.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CallContext<'a> {
     /// Working directory of the agent, if known.
     pub(crate) directory: Option<&'a Path>,

@@ -28,11 +28,7 @@ impl Protocol {
     /// assert!(bytes.ends_with(b"data: [DONE]\n\n"));
     /// ```
     pub fn stream(self, turn: &Turn) -> Option<Vec<u8>> {
-        let context = CallContext {
-            directory: None,
-            tools: &[],
-            offers: &[],
-        };
+        let context = CallContext::default();
         let say = turn
             .parts
             .iter()
@@ -368,6 +364,31 @@ pub(crate) fn pieces(text: &str, length: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    pub(super) fn reply(say: Vec<Say>, stop: Stop) -> Reply {
+        Reply {
+            id: "mock_0_0".into(),
+            model: "m".into(),
+            say,
+            stop,
+            usage: Tokens {
+                input: 100,
+                output: 20,
+                cache_read: 30,
+                cache_write: 4,
+                reasoning: 5,
+            },
+        }
+    }
+
+    /// Returns a stream as one text, with frames that are not sent in brackets.
+    pub(super) fn written(frames: &[Frame]) -> String {
+        let texts = frames.iter().map(|frame| match frame {
+            Frame::Bytes(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
+            other => format!("[{other:?}]\n"),
+        });
+        texts.collect()
+    }
 
     #[test]
     fn a_turn_is_text_of_the_model_and_its_successor() {

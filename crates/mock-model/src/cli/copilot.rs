@@ -157,8 +157,7 @@ mod tests {
     fn calls_have_the_form_of_its_tools() {
         let context = CallContext {
             directory: Some(Path::new("/home/me")),
-            tools: &[],
-            offers: &[],
+            ..CallContext::default()
         };
         let call = |part: &Part| call(part, &context).map(|call| (call.name, call.input));
         assert_eq!(

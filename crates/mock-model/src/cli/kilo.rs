@@ -55,9 +55,8 @@ mod tests {
             let schema = json!({"type": "object", "properties": properties, "required": required});
             let body = json!({"tools": [{"name": "bash", "input_schema": schema}]});
             let context = CallContext {
-                directory: None,
-                tools: &[],
                 offers: &offered::offers(&body),
+                ..CallContext::default()
             };
             call(&Part::Shell("ls".into()), &context).unwrap().input
         };

@@ -59,11 +59,7 @@ mod tests {
 
     #[test]
     fn questions_and_background_commands_have_their_own_form() {
-        let context = CallContext {
-            directory: None,
-            tools: &[],
-            offers: &[],
-        };
+        let context = CallContext::default();
         let started = call(&Part::BackgroundShell("ls".to_owned()), &context).unwrap();
         assert_eq!(started.input["run_in_background"], true);
         let asked = call(&Part::Ask("Which?".to_owned()), &context).unwrap();

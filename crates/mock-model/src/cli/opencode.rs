@@ -252,8 +252,7 @@ mod tests {
     fn calls_have_the_form_of_its_tools() {
         let context = CallContext {
             directory: Some(Path::new("/w")),
-            tools: &[],
-            offers: &[],
+            ..CallContext::default()
         };
         for (part, name, input) in [
             (Part::Shell("ls".into()), "bash", json!({"command": "ls"})),

@@ -177,11 +177,7 @@ mod tests {
 
     #[test]
     fn calls_have_the_form_of_its_tools() {
-        let context = CallContext {
-            directory: None,
-            tools: &[],
-            offers: &[],
-        };
+        let context = CallContext::default();
         for (part, name, input) in [
             (Part::Shell("ls".into()), "bash", json!({"command": "ls"})),
             (Part::ReadFile("a".into()), "read", json!({"path": "a"})),

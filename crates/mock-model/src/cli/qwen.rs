@@ -111,9 +111,8 @@ mod tests {
         let tools = |names: &[&str]| names.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
         let called = |part: Part, tools: &[String]| {
             let context = CallContext {
-                directory: None,
                 tools,
-                offers: &[],
+                ..CallContext::default()
             };
             call(&part, &context).map(|call| (call.name, call.input))
         };

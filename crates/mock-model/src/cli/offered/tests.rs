@@ -11,8 +11,8 @@ fn called(tools: &Value, part: &Part) -> Option<(String, Value)> {
     let offers = offers(&json!({"tools": tools}));
     let context = CallContext {
         directory: Some(Path::new("/w")),
-        tools: &[],
         offers: &offers,
+        ..CallContext::default()
     };
     call(part, &context).map(|call| (call.name, call.input))
 }

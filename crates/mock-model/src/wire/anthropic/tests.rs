@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::super::tests::{reply, written};
 use super::*;
 use crate::cli::Call;
 
@@ -13,43 +14,22 @@ fn turn_of(body: &Value) -> RequestKind {
 
 /// Returns a reply with every part that has an end.
 fn everything() -> Reply {
-    Reply {
-        id: "mock_0_0".into(),
-        model: "m".into(),
-        say: vec![
-            Say::Thinking(vec!["Hm".into(), ".".into()]),
-            Say::Pause(Duration::from_millis(7)),
-            Say::Text(vec!["a".into(), "ü\n".into()]),
-            Say::Raw(": note\n\n".into()),
-            Say::Call(Call::new("Bash", json!({"command": "echo hello"}))),
-            Say::Call(Call::new("Read", json!({}))),
-        ],
-        stop: Stop::ToolUse,
-        usage: Tokens {
-            input: 11,
-            output: 77,
-            cache_read: 2048,
-            cache_write: 512,
-            reasoning: 5,
-        },
-    }
-}
-
-fn written(frames: &[Frame]) -> String {
-    frames
-        .iter()
-        .map(|frame| match frame {
-            Frame::Bytes(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
-            other => format!("<{other:?}>\n"),
-        })
-        .collect()
+    let say = vec![
+        Say::Thinking(vec!["Hm".into(), ".".into()]),
+        Say::Pause(Duration::from_millis(7)),
+        Say::Text(vec!["a".into(), "ü\n".into()]),
+        Say::Raw(": note\n\n".into()),
+        Say::Call(Call::new("Bash", json!({"command": "echo hello"}))),
+        Say::Call(Call::new("Read", json!({}))),
+    ];
+    reply(say, Stop::ToolUse)
 }
 
 #[test]
 fn everything_is_streamed_as_the_service_streams_it() {
     let text = written(&Anthropic.stream(&everything()));
     let expected = r#"event: message_start
-data: {"type":"message_start","message":{"id":"msg_mock_0_0","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":11,"cache_creation_input_tokens":512,"cache_read_input_tokens":2048,"cache_creation":{"ephemeral_5m_input_tokens":512,"ephemeral_1h_input_tokens":0},"output_tokens":1,"service_tier":"standard"}}}
+data: {"type":"message_start","message":{"id":"msg_mock_0_0","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":100,"cache_creation_input_tokens":4,"cache_read_input_tokens":30,"cache_creation":{"ephemeral_5m_input_tokens":4,"ephemeral_1h_input_tokens":0},"output_tokens":1,"service_tier":"standard"}}}
 
 event: ping
 data: {"type":"ping"}
@@ -60,29 +40,29 @@ data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking"
 event: content_block_delta
 data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"Hm"}}
 
-<Pace>
+[Pace]
 event: content_block_delta
 data: {"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"."}}
 
-<Pace>
+[Pace]
 event: content_block_delta
 data: {"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"c2lnbmF0dXJl"}}
 
 event: content_block_stop
 data: {"type":"content_block_stop","index":0}
 
-<Pause(7ms)>
+[Pause(7ms)]
 event: content_block_start
 data: {"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}
 
 event: content_block_delta
 data: {"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"a"}}
 
-<Pace>
+[Pace]
 event: content_block_delta
 data: {"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"ü\n"}}
 
-<Pace>
+[Pace]
 event: content_block_stop
 data: {"type":"content_block_stop","index":1}
 
@@ -110,7 +90,7 @@ event: content_block_stop
 data: {"type":"content_block_stop","index":3}
 
 event: message_delta
-data: {"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"input_tokens":11,"cache_creation_input_tokens":512,"cache_read_input_tokens":2048,"cache_creation":{"ephemeral_5m_input_tokens":512,"ephemeral_1h_input_tokens":0},"output_tokens":77,"service_tier":"standard"}}
+data: {"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"input_tokens":100,"cache_creation_input_tokens":4,"cache_read_input_tokens":30,"cache_creation":{"ephemeral_5m_input_tokens":4,"ephemeral_1h_input_tokens":0},"output_tokens":20,"service_tier":"standard"}}
 
 event: message_stop
 data: {"type":"message_stop"}
@@ -137,11 +117,11 @@ fn without_a_stream_it_is_the_same_answer_with_the_same_ids() {
             "stop_reason": "tool_use",
             "stop_sequence": null,
             "usage": {
-                "input_tokens": 11,
-                "cache_creation_input_tokens": 512,
-                "cache_read_input_tokens": 2048,
-                "cache_creation": {"ephemeral_5m_input_tokens": 512, "ephemeral_1h_input_tokens": 0},
-                "output_tokens": 77,
+                "input_tokens": 100,
+                "cache_creation_input_tokens": 4,
+                "cache_read_input_tokens": 30,
+                "cache_creation": {"ephemeral_5m_input_tokens": 4, "ephemeral_1h_input_tokens": 0},
+                "output_tokens": 20,
                 "service_tier": "standard",
             },
         })
@@ -150,12 +130,11 @@ fn without_a_stream_it_is_the_same_answer_with_the_same_ids() {
 
 #[test]
 fn an_error_in_the_stream_is_its_end() {
-    let mut reply = everything();
-    reply.say = vec![
+    let say = vec![
         Say::Text(vec!["half".into()]),
         Say::Error(ErrorKind::Overloaded),
     ];
-    let text = written(&Anthropic.stream(&reply));
+    let text = written(&Anthropic.stream(&reply(say, Stop::End)));
     let end = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n";
     assert!(text.ends_with(end), "{text}");
     assert!(!text.contains("message_stop"), "{text}");
@@ -168,10 +147,7 @@ fn a_text_is_left_open_where_the_stream_breaks() {
     let call = || Say::Call(Call::new("Bash", json!({})));
     let pause = || Say::Pause(Duration::from_millis(1));
     let stops = |say: Vec<Say>| {
-        let mut reply = everything();
-        reply.say = say;
-        let frames = Anthropic.stream(&reply);
-        let text = written(&frames);
+        let text = written(&Anthropic.stream(&reply(say, Stop::End)));
         assert!(!text.contains("message_delta"), "{text}");
         text.matches("event: content_block_stop").count() + text.matches("signature_delta").count()
     };
@@ -195,9 +171,8 @@ fn a_text_is_left_open_where_the_stream_breaks() {
 #[test]
 fn a_cut_and_a_stall_are_the_last_step() {
     for (say, frame) in [(Say::Cut, Frame::Cut), (Say::Stall, Frame::Stall)] {
-        let mut reply = everything();
-        reply.say = vec![say];
-        assert_eq!(Anthropic.stream(&reply).last(), Some(&frame));
+        let frames = Anthropic.stream(&reply(vec![say], Stop::End));
+        assert_eq!(frames.last(), Some(&frame));
     }
 }
 
@@ -280,8 +255,8 @@ fn a_search_by_the_service_has_blocks_for_query_and_results() {
     let mut prompt = ask;
     prompt["tools"] = json!([{"name": "WebSearch"}]);
     assert_eq!(turn_of(&prompt), RequestKind::Answer { turn: 0 });
-    let mut reply = everything();
-    reply.say = vec![Say::Search("cats".into()), Say::Text(vec!["found".into()])];
+    let say = vec![Say::Search("cats".into()), Say::Text(vec!["found".into()])];
+    let reply = reply(say, Stop::End);
     let message = Anthropic.complete(&reply);
     let kinds: Vec<_> = items(&message, "content")
         .iter()

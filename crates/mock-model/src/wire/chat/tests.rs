@@ -4,19 +4,7 @@ use super::super::RequestKind;
 use super::*;
 
 fn reply(say: Vec<Say>) -> Reply {
-    Reply {
-        id: "mock_0_0".into(),
-        model: "m".into(),
-        say,
-        stop: Stop::ToolUse,
-        usage: Tokens {
-            input: 10,
-            output: 30,
-            cache_read: 500,
-            cache_write: 70,
-            reasoning: 8,
-        },
-    }
+    super::super::tests::reply(say, Stop::ToolUse)
 }
 
 fn everything() -> Reply {
@@ -88,9 +76,9 @@ fn a_stream_has_a_chunk_for_each_piece_and_the_usage_last() {
         "id": "chatcmpl-mock_0_0", "object": "chat.completion.chunk",
         "created": 1_750_000_000, "model": "m", "choices": [],
         "usage": {
-            "prompt_tokens": 580, "completion_tokens": 30, "total_tokens": 610,
-            "prompt_tokens_details": {"cached_tokens": 500},
-            "completion_tokens_details": {"reasoning_tokens": 8},
+            "prompt_tokens": 134, "completion_tokens": 20, "total_tokens": 154,
+            "prompt_tokens_details": {"cached_tokens": 30},
+            "completion_tokens_details": {"reasoning_tokens": 5},
         },
     }));
     expected.push(json!("[DONE]"));
@@ -129,9 +117,9 @@ fn a_complete_answer_equals_the_stream() {
                 "logprobs": null, "finish_reason": "tool_calls",
             }],
             "usage": {
-                "prompt_tokens": 580, "completion_tokens": 30, "total_tokens": 610,
-                "prompt_tokens_details": {"cached_tokens": 500},
-                "completion_tokens_details": {"reasoning_tokens": 8},
+                "prompt_tokens": 134, "completion_tokens": 20, "total_tokens": 154,
+                "prompt_tokens_details": {"cached_tokens": 30},
+                "completion_tokens_details": {"reasoning_tokens": 5},
             },
         })
     );
@@ -186,66 +174,47 @@ fn an_answer_ends_where_it_breaks() {
 
 #[test]
 fn errors_have_the_bodies_of_the_service() {
+    let invalid = "invalid_request_error";
     for (kind, status, name, param, code) in [
         (
             ErrorKind::Authentication,
             401,
-            "invalid_request_error",
-            None,
-            Some("invalid_api_key"),
+            invalid,
+            "",
+            "invalid_api_key",
         ),
-        (
-            ErrorKind::Permission,
-            403,
-            "invalid_request_error",
-            None,
-            None,
-        ),
+        (ErrorKind::Permission, 403, invalid, "", ""),
         (
             ErrorKind::RateLimit,
             429,
             "tokens",
-            None,
-            Some("rate_limit_exceeded"),
+            "",
+            "rate_limit_exceeded",
         ),
         (
             ErrorKind::Quota,
             429,
             "insufficient_quota",
-            None,
-            Some("insufficient_quota"),
+            "",
+            "insufficient_quota",
         ),
-        (ErrorKind::Server, 500, "server_error", None, None),
-        (ErrorKind::Overloaded, 503, "server_error", None, None),
-        (
-            ErrorKind::UnknownModel,
-            404,
-            "invalid_request_error",
-            None,
-            Some("model_not_found"),
-        ),
+        (ErrorKind::Server, 500, "server_error", "", ""),
+        (ErrorKind::Overloaded, 503, "server_error", "", ""),
+        (ErrorKind::UnknownModel, 404, invalid, "", "model_not_found"),
         (
             ErrorKind::ContextTooLong,
             400,
-            "invalid_request_error",
-            Some("messages"),
-            Some("context_length_exceeded"),
+            invalid,
+            "messages",
+            "context_length_exceeded",
         ),
-        (
-            ErrorKind::InvalidRequest,
-            400,
-            "invalid_request_error",
-            None,
-            None,
-        ),
+        (ErrorKind::InvalidRequest, 400, invalid, "", ""),
     ] {
-        let Failure {
-            status: found,
-            body,
-        } = Chat.error(kind, Some("why"));
-        assert_eq!(found, status, "{kind:?}");
+        let [param, code] = [param, code].map(|it| (!it.is_empty()).then_some(it));
+        let failure = Chat.error(kind, Some("why"));
+        assert_eq!(failure.status, status, "{kind:?}");
         assert_eq!(
-            body,
+            failure.body,
             json!({"error": {"message": "why", "type": name, "param": param, "code": code}})
         );
         let usual = Chat.error(kind, None).body["error"]["message"].to_string();

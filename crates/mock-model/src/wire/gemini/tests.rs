@@ -1,26 +1,11 @@
 use bytes::Bytes;
 
+use super::super::tests::{reply, written};
 use super::*;
 use crate::cli::Call;
 
 const PATH: &str = "/v1beta/models/gemini-2.5-flash:streamGenerateContent";
 const UNSTREAMED: &str = "/v1beta/models/gemini-2.5-flash-lite:generateContent";
-
-fn reply(say: Vec<Say>, stop: Stop) -> Reply {
-    Reply {
-        id: "mock_1_0".into(),
-        model: "m".into(),
-        say,
-        stop,
-        usage: Tokens {
-            input: 100,
-            output: 50,
-            cache_read: 30,
-            cache_write: 7,
-            reasoning: 20,
-        },
-    }
-}
 
 fn everything() -> Vec<Say> {
     vec![
@@ -35,22 +20,14 @@ fn event(data: &Value) -> Frame {
     Frame::Bytes(Bytes::from(format!("data: {data}\n\n")))
 }
 
-fn texts(frames: &[Frame]) -> String {
-    let bytes = frames.iter().filter_map(|frame| match frame {
-        Frame::Bytes(bytes) => Some(String::from_utf8(bytes.to_vec()).unwrap()),
-        _ => None,
-    });
-    bytes.collect()
-}
-
 #[test]
 fn an_answer_with_everything_is_these_events() {
     let chunk = |part: Value| {
         event(&json!({
             "candidates": [{"content": {"parts": [part], "role": "model"}, "index": 0}],
-            "usageMetadata": {"promptTokenCount": 137, "totalTokenCount": 137},
+            "usageMetadata": {"promptTokenCount": 134, "totalTokenCount": 134},
             "modelVersion": "m",
-            "responseId": "mock_1_0",
+            "responseId": "mock_0_0",
         }))
     };
     let expected = [
@@ -64,14 +41,14 @@ fn an_answer_with_everything_is_these_events() {
         Frame::Pace,
         chunk(json!({
             "functionCall": {
-                "id": "call_mock_1_0_0",
+                "id": "call_mock_0_0_0",
                 "name": "run_shell_command",
                 "args": {"command": "ls"},
             },
             "thoughtSignature": SIGNATURE,
         })),
         chunk(json!({"functionCall": {
-            "id": "call_mock_1_0_1",
+            "id": "call_mock_0_0_1",
             "name": "read_file",
             "args": {"file_path": "x"},
         }})),
@@ -82,14 +59,14 @@ fn an_answer_with_everything_is_these_events() {
                 "finishReason": "STOP",
             }],
             "usageMetadata": {
-                "promptTokenCount": 137,
-                "candidatesTokenCount": 30,
-                "totalTokenCount": 187,
+                "promptTokenCount": 134,
+                "candidatesTokenCount": 15,
+                "totalTokenCount": 154,
                 "cachedContentTokenCount": 30,
-                "thoughtsTokenCount": 20,
+                "thoughtsTokenCount": 5,
             },
             "modelVersion": "m",
-            "responseId": "mock_1_0",
+            "responseId": "mock_0_0",
         })),
     ];
     let frames = Gemini.stream(&reply(everything(), Stop::ToolUse));
@@ -105,8 +82,8 @@ fn an_answer_in_one_body_has_all_its_parts() {
     assert_eq!(parts.len(), 4);
     assert_eq!(parts[0], json!({"text": "hmm", "thought": true}));
     assert_eq!(parts[1], json!({"text": "aé"}));
-    assert_eq!(parts[3]["functionCall"]["id"], "call_mock_1_0_1");
-    assert_eq!(complete["usageMetadata"]["thoughtsTokenCount"], 20);
+    assert_eq!(parts[3]["functionCall"]["id"], "call_mock_0_0_1");
+    assert_eq!(complete["usageMetadata"]["thoughtsTokenCount"], 5);
 }
 
 #[test]
@@ -131,7 +108,7 @@ fn a_cut_or_refused_answer_has_its_reason_at_the_end() {
         ),
     ] {
         let reply = reply(say, stop);
-        let text = texts(&Gemini.stream(&reply));
+        let text = written(&Gemini.stream(&reply));
         let last = text.trim_end().rsplit("\n\n").next().unwrap();
         assert!(last.contains(reason), "{last}");
         assert!(Gemini.complete(&reply).to_string().contains(reason));

@@ -1,25 +1,9 @@
-use std::fmt::Write;
 use std::time::Duration;
 
 use super::super::RequestKind;
+use super::super::tests::{reply, written};
 use super::*;
 use crate::cli::Call;
-
-fn reply(say: Vec<Say>, stop: Stop) -> Reply {
-    Reply {
-        id: "mock_0_0".into(),
-        model: "m".into(),
-        say,
-        stop,
-        usage: Tokens {
-            input: 100,
-            output: 20,
-            cache_read: 30,
-            cache_write: 4,
-            reasoning: 5,
-        },
-    }
-}
 
 fn everything() -> Reply {
     reply(
@@ -38,18 +22,6 @@ fn everything() -> Reply {
         ],
         Stop::ToolUse,
     )
-}
-
-/// Returns a stream as one text, with frames that are not sent in brackets.
-fn written(frames: &[Frame]) -> String {
-    let mut text = String::new();
-    for frame in frames {
-        match frame {
-            Frame::Bytes(bytes) => text.push_str(std::str::from_utf8(bytes).unwrap()),
-            other => writeln!(text, "[{other:?}]").unwrap(),
-        }
-    }
-    text
 }
 
 /// Returns the data of all events.
