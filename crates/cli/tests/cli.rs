@@ -95,6 +95,34 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
+    /// It has succeeded.
+    #[track_caller]
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.code, Some(0), "{}{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// It has succeeded, and said nothing on stderr.
+    #[track_caller]
+    pub(crate) fn quiet(self) -> Self {
+        assert_eq!((self.code, &*self.stderr), (Some(0), ""));
+        self
+    }
+
+    /// It has ended with this code, and has this on stderr.
+    #[track_caller]
+    pub(crate) fn fails(&self, code: i32, text: &str) {
+        assert_eq!(self.code, Some(code), "{}{}", self.stdout, self.stderr);
+        self.stderr_has(text);
+    }
+
+    /// It has ended with this code and without any output, and has this on stderr.
+    #[track_caller]
+    pub(crate) fn only_says(&self, code: i32, text: &str) {
+        self.fails(code, text);
+        assert_eq!(self.stdout, "");
+    }
+
     /// Returns the only value of stdout.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {

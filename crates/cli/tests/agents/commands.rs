@@ -123,17 +123,16 @@ fn status_without_a_supervisor_reads_files_and_commands_fail() {
     }
     for args in [["status", "x"], ["logs", "x"]] {
         let ended = company.run(["agents", args[0], args[1]]);
-        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
-        ended.stderr_has("unknown agent \"x\"; ");
+        ended.only_says(2, "unknown agent \"x\"; ");
         assert!(
             ended.stderr.ends_with("; available: a, b\n"),
             "{}",
             ended.stderr
         );
     }
-    let ended = company.run(["agents", "logs", "a"]);
-    assert_eq!(ended.code, Some(1));
-    ended.stderr_has("no log of a yet");
+    company
+        .run(["agents", "logs", "a"])
+        .fails(1, "no log of a yet");
 }
 
 #[test]
@@ -183,9 +182,9 @@ fn another_configuration_in_the_same_folder_is_refused() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
     let supervisor = company.supervise([]);
     fs::write(company.path("other.json"), r#"{"agents": [{"id": "a"}]}"#).unwrap();
-    let ended = company.run(["agents", "--config", "other.json", "stop", "a"]);
-    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
-    ended.stderr_has("has the configuration ");
+    company
+        .run(["agents", "--config", "other.json", "stop", "a"])
+        .only_says(2, "has the configuration ");
     let mut command = company.teamster(["agents", "status", "--json"]);
     command.env("AGENTS_CONFIG", "other.json");
     assert_eq!(command.output().unwrap().status.code(), Some(2));

@@ -86,13 +86,12 @@ fn agents_are_controlled_from_elsewhere() {
     let supervisor = company.supervise([]);
     company.asleep("first");
     company.asleep("other");
-    assert_eq!(same(&["agents", "status"]).code, Some(0));
+    same(&["agents", "status"]).ok();
     assert_eq!(same(&["agents", "stop", "unknown"]).code, Some(2));
-    assert_eq!(same(&["agents", "logs", "first", "-n", "3"]).code, Some(0));
+    same(&["agents", "logs", "first", "-n", "3"]).ok();
     assert_eq!(same(&["agents", "logs", "unknown"]).code, Some(2));
     let remote = |args: &[&str]| {
-        let ended = server.run(&company, args);
-        assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+        let ended = server.run(&company, args).ok();
         ended.stdout
     };
     assert_eq!(remote(&["agents", "wake", "first"]), "first: woken\n");

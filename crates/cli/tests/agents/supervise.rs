@@ -103,9 +103,9 @@ fn a_broken_configuration_does_not_prevent_a_stop() {
     let supervisor = company.supervise([]);
     let loop_pid = company.asleep("a");
     fs::write(company.config(), "{").unwrap();
-    let ended = company.run(["agents", "reload"]);
-    assert_eq!(ended.code, Some(2));
-    ended.stderr_has("agents.config.json:1: invalid JSON");
+    company
+        .run(["agents", "reload"])
+        .fails(2, "agents.config.json:1: invalid JSON");
     assert_eq!(pid(&company.agent("a")), Some(loop_pid));
     assert!(
         company
@@ -135,8 +135,6 @@ fn an_unusable_configuration_or_folder_is_refused() {
     assert_eq!(supervisor.end(), Some(0));
 
     fs::write(company.config(), "{\"agents\": [\n").unwrap();
-    let ended = company.run(["supervise"]);
-    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
-    ended.stderr_has(":2: invalid JSON");
+    company.run(["supervise"]).only_says(2, ":2: invalid JSON");
     assert_eq!(company.run(["agents", "status"]).code, Some(2));
 }

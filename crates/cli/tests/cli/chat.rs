@@ -230,8 +230,7 @@ fn results(stdout: &str) -> Vec<RunResult> {
 #[test]
 fn two_turns_share_a_process_that_ends_with_the_chat() {
     let agent = Agent::new();
-    let ended = agent.run_chat("pid\n\npid\n", &[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = agent.run_chat("pid\n\npid\n", &[]).ok();
     let pids: Vec<u32> = (ended.stdout.split_whitespace())
         .map(|pid| pid.parse().unwrap())
         .collect();
@@ -290,8 +289,7 @@ fn commands_reach_the_agent() {
 #[test]
 fn the_events_of_every_turn_as_json() {
     let agent = Agent::new();
-    let ended = agent.run_chat("one\ndie\npid\n", &["--json"]);
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let ended = agent.run_chat("one\ndie\npid\n", &["--json"]).quiet();
     let results = results(&ended.stdout);
     let statuses: Vec<_> = results.iter().map(|result| result.status).collect();
     assert_eq!(
@@ -326,8 +324,7 @@ fn the_events_of_every_turn_as_json() {
 #[test]
 fn native_lines_keep_all_but_half_a_character() {
     let agent = Agent::new();
-    let ended = agent.run_chat("odd\n", &["--json", "--native"]);
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let ended = agent.run_chat("odd\n", &["--json", "--native"]).quiet();
     let odd = r#"{"type":"odd","a":  "\ufffd"}"#;
     ended.stdout_has(odd);
     for (line, seq) in ended.stdout.lines().zip(1..) {
@@ -347,8 +344,7 @@ fn sigint_interrupts_a_turn_and_keeps_the_process() {
     assert_eq!(chat.done().status, RunStatus::Aborted);
     chat.send("pid");
     assert_eq!(chat.done().text, pid);
-    let ended = chat.end();
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    chat.end().quiet();
     assert!(wait_gone(pid.parse().unwrap(), LIMIT));
 }
 
@@ -371,7 +367,7 @@ fn a_second_sigint_ends_a_deaf_process_and_the_chat_continues() {
     let next = chat.done();
     assert_eq!(next.status, RunStatus::Completed);
     assert_ne!(next.text, pid);
-    assert_eq!(chat.end().code, Some(0));
+    chat.end().ok();
 }
 
 #[test]
@@ -411,8 +407,7 @@ fn a_reader_that_goes_away_ends_the_chat() {
 #[test]
 fn without_a_terminal_requests_are_denied() {
     let agent = Agent::new();
-    let ended = agent.run_chat("write\n", &[]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = agent.run_chat("write\n", &[]).ok();
     ended.stdout_has("no request");
     assert!(!agent.path("asked").exists());
 }

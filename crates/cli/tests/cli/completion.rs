@@ -13,8 +13,7 @@ fn completed(words: &[&str], env: &[(&str, &str)]) -> Vec<String> {
         .env("TEAMSTER_COMPLETE", "fish")
         .args(words)
         .envs(env.iter().copied());
-    let ended = run(command);
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let ended = run(command).quiet();
     ended.stdout.lines().map(str::to_owned).collect()
 }
 
@@ -68,7 +67,7 @@ fn runs_sessions_and_models_are_those_of_the_history() {
     assert!(!claude.path("store.db").exists());
 
     let mut command = claude.run(["hi", "--run-id=first"]);
-    assert_eq!(run(command.envs(env)).code, Some(0));
+    run(command.envs(env)).ok();
     let shown = run(teamster(["runs", "show", "first", "--json"]).envs(env)).stdout;
     let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
     let text = |field: &str| shown[field].as_str().unwrap().to_owned();

@@ -50,8 +50,7 @@ fn run_in_a_container_has_an_answer_and_leaves_no_container() {
         "--env=A_KEY=a-secret",
         "--json",
     ];
-    let ended = run(&mut contained(&claude, &args));
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let ended = run(&mut contained(&claude, &args)).quiet();
     assert_eq!(done(&ended.stdout).status, RunStatus::Completed);
     assert_eq!(claude.report().env["A_KEY"], "a-secret");
     let calls = calls(&claude);
@@ -73,11 +72,11 @@ fn container_of_the_owner_is_that_of_every_run() {
     engine(&claude);
     let mut command = contained(&claude, &["x", "--json"]);
     let login = claude.path("work");
-    let ended = run(command.env(
+    run(command.env(
         "TEAMSTER_IN",
         format!("docker:agents:1 {}:/login:ro", login.display()),
-    ));
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    ))
+    .quiet();
     let calls = calls(&claude);
     assert!(calls.contains(",target=/login,readonly\n"), "{calls}");
 
@@ -95,8 +94,7 @@ fn container_of_the_owner_is_that_of_every_run() {
 
     let mut command = contained(&claude, &["x"]);
     let ended = run(command.env("TEAMSTER_IN", "agents:1"));
-    assert_eq!(ended.code, Some(2));
-    ended.stderr_has("TEAMSTER_IN: ");
+    ended.fails(2, "TEAMSTER_IN: ");
     ended.stderr_has("expected docker:IMAGE or podman:IMAGE");
 }
 
@@ -107,9 +105,8 @@ fn loop_in_a_container_without_a_mount_is_refused() {
     let work = claude.path("work");
     fs::write(work.join("CLAUDE.md"), "x").unwrap();
     let mut command = teamster(["loop", work.to_str().unwrap()]);
-    let ended = run(command.env("TEAMSTER_IN", "docker:agents:1"));
-    assert_eq!(ended.code, Some(2));
-    ended.stderr_has("TEAMSTER_IN: a loop resumes its session");
+    run(command.env("TEAMSTER_IN", "docker:agents:1"))
+        .fails(2, "TEAMSTER_IN: a loop resumes its session");
     assert!(!claude.path("engine/calls").exists());
 }
 
@@ -137,8 +134,7 @@ fn killed_runner_leaves_no_container() {
     engine(&claude);
     let args = ["x", "--in=docker:agents:1", "--detach", "--ask-timeout=0"];
     let mut command = contained(&claude, &args);
-    let started = run(command.env("XDG_STATE_HOME", claude.path("state")));
-    assert_eq!((started.code, &*started.stderr), (Some(0), ""));
+    run(command.env("XDG_STATE_HOME", claude.path("state"))).quiet();
     let agent = KillOnDrop::new(claude.report().pid);
     let runner = fs::read_to_string(claude.path("engine/owner")).unwrap();
     let runner = Pid::from_raw(runner.trim_end().parse().unwrap());
@@ -153,23 +149,18 @@ fn missing_engine_is_an_error_with_the_next_step() {
     let claude = Claude::plays("text", 0);
     let mut command = claude.run(["x", "--in=docker:agents:1"]);
     let ended = run(command.env("PATH", claude.dir.path()));
-    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
-    ended.stderr_has("--in: the program `docker` was not found");
+    ended.only_says(2, "--in: the program `docker` was not found");
     ended.stderr_has("install Docker, or run the agent without a container");
     assert!(!claude.path("report.json").exists());
 
-    let ended = run(&mut claude.run(["x", "--in=agents:1"]));
-    assert_eq!(ended.code, Some(2));
-    ended.stderr_has("expected docker:IMAGE or podman:IMAGE, got \"agents:1\"");
-    let ended = run(&mut claude.run(["x", "--in-mount=/a:/b"]));
-    assert_eq!(ended.code, Some(2));
-    ended.stderr_has("--in <ENGINE:IMAGE>");
-    let ended = run(&mut teamster([
+    run(&mut claude.run(["x", "--in=agents:1"]))
+        .fails(2, "expected docker:IMAGE or podman:IMAGE, got \"agents:1\"");
+    run(&mut claude.run(["x", "--in-mount=/a:/b"])).fails(2, "--in <ENGINE:IMAGE>");
+    run(&mut teamster([
         "run",
         "embedded",
         "x",
         "--in=docker:agents:1",
-    ]));
-    assert_eq!(ended.code, Some(2));
-    ended.stderr_has("--in: ");
+    ]))
+    .fails(2, "--in: ");
 }

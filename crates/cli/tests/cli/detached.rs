@@ -40,8 +40,8 @@ fn runs_folder(claude: &Claude) -> PathBuf {
 /// Starts a detached run that never asks; its id.
 fn detach<'a>(claude: &Claude, args: impl IntoIterator<Item = &'a str>) -> String {
     let mut command = claude.run(args);
-    let ended = run(with_state(&mut command, claude).args(["--detach", "--ask-timeout", "0"]));
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let ended =
+        run(with_state(&mut command, claude).args(["--detach", "--ask-timeout", "0"])).quiet();
     let id = ended.stdout.strip_suffix('\n').unwrap();
     assert!(!id.contains('\n'), "{id}");
     id.to_owned()
@@ -75,10 +75,9 @@ fn the_log_is_the_run_for_every_reader() {
     assert!(last(&shown.stderr).contains("--resume"), "{}", shown.stderr);
     shown.stderr_begins("> x\n");
 
-    assert_eq!(about(&claude, ["wait", &id]).code, Some(0));
+    about(&claude, ["wait", &id]).ok();
     // By the beginning of its id, which is enough as long as it is the only one.
-    let log = about(&claude, ["attach", &id[..8], "--json"]);
-    assert_eq!((log.code, &*log.stderr), (Some(0), ""));
+    let log = about(&claude, ["attach", &id[..8], "--json"]).quiet();
     assert_no_gaps(&log.stdout);
     assert!(
         log.stdout
@@ -114,10 +113,9 @@ fn directory_without_utf8_name_takes_runs() {
         run(with_state(command, &claude).env("TEAMSTER_STORE", claude.path("history.db")))
     };
     let mut command = claude.run(["x", "--detach", "--ask-timeout", "0"]);
-    let started = with_history(command.current_dir(&odd));
-    assert_eq!((started.code, &*started.stderr), (Some(0), ""));
+    let started = with_history(command.current_dir(&odd)).quiet();
     let id = started.stdout.trim_end();
-    assert_eq!(with_history(&mut teamster(["wait", id])).code, Some(0));
+    with_history(&mut teamster(["wait", id])).ok();
     let log = with_history(&mut teamster(["attach", id, "--json"])).stdout;
     assert_eq!(done(&log).status, RunStatus::Completed);
     let listed = with_history(&mut teamster(["runs", "list", "--json"])).json();
@@ -144,7 +142,7 @@ fn log_has_every_event_of_a_burst() {
     // More come at once than the log takes at once.
     for _ in 0..3 {
         let id = detach(&claude, ["x"]);
-        assert_eq!(about(&claude, ["wait", &id]).code, Some(0));
+        about(&claude, ["wait", &id]).ok();
         let log = fs::read_to_string(log_file(&claude, &id)).unwrap();
         assert_no_gaps(&log);
         assert_eq!(done(&log).text, expected);
@@ -171,7 +169,7 @@ fn a_lock_of_the_caller_is_not_held_by_the_run() {
     let id = detach(&claude, ["x"]);
     drop(held);
     assert!(lock().try_lock().is_ok(), "the runner of {id} holds it");
-    assert_eq!(about(&claude, ["cancel", &id]).code, Some(0));
+    about(&claude, ["cancel", &id]).ok();
 }
 
 #[test]
@@ -187,7 +185,7 @@ fn only_the_user_can_read_it() {
         let path = file.unwrap().path();
         assert_eq!(mode(&path), 0o600, "{}", path.display());
     }
-    assert_eq!(about(&claude, ["cancel", &id]).code, Some(0));
+    about(&claude, ["cancel", &id]).ok();
 }
 
 #[test]
@@ -210,7 +208,7 @@ fn runner_has_its_own_session_and_no_prompt_in_its_arguments() {
         let own = file.starts_with(runs_folder(&claude)) || file == Path::new("/dev/null");
         assert!(own, "{}", file.display());
     }
-    assert_eq!(about(&claude, ["cancel", &id]).code, Some(0));
+    about(&claude, ["cancel", &id]).ok();
     assert!(wait_gone(agent.pid(), LIMIT));
 }
 
@@ -233,7 +231,7 @@ fn attach_follows_and_ctrl_c_ends_only_the_view() {
     let mut view = Running::start(with_state(&mut view, &claude));
     view.line();
     let mut waiting = Running::start(with_state(&mut teamster(["wait", &id]), &claude));
-    assert_eq!(about(&claude, ["cancel", &id]).code, Some(0));
+    about(&claude, ["cancel", &id]).ok();
     let ended = view.end();
     assert_eq!(ended.code, Some(130));
     assert_eq!(done(&ended.stdout).status, RunStatus::Aborted);
@@ -244,34 +242,23 @@ fn attach_follows_and_ctrl_c_ends_only_the_view() {
 #[test]
 fn runs_that_are_not_there_or_not_meant() {
     let claude = Claude::plays("text", 0);
-    let none = about(&claude, ["attach", "nope"]);
-    assert_eq!((none.code, &*none.stdout), (Some(1), ""));
-    none.stderr_has("no run \"nope\" has a log");
+    about(&claude, ["attach", "nope"]).only_says(1, "no run \"nope\" has a log");
     for id in ["..", "a/b", ""] {
         assert_eq!(about(&claude, ["wait", id]).code, Some(1), "{id}");
     }
     detach(&claude, ["x", "--run-id", "nightly-1"]);
     detach(&claude, ["x", "--run-id", "nightly-2"]);
-    let two = about(&claude, ["wait", "night"]);
-    assert_eq!(two.code, Some(1));
-    two.stderr_has("nightly-1, nightly-2");
-    assert_eq!(
-        about(&claude, ["wait", "nightly-1", "nightly-2"]).code,
-        Some(0)
-    );
-    let ended = about(&claude, ["cancel", "nightly-1"]);
-    assert_eq!(ended.code, Some(1));
-    ended.stderr_has("has ended");
+    about(&claude, ["wait", "night"]).fails(1, "nightly-1, nightly-2");
+    about(&claude, ["wait", "nightly-1", "nightly-2"]).ok();
+    about(&claude, ["cancel", "nightly-1"]).fails(1, "has ended");
 }
 
 #[test]
 fn a_run_that_has_ended_does_not_keep_cancel_from_the_next_one() {
     let claude = Claude::silent();
     let ids = [(); 2].map(|()| detach(&claude, ["x"]));
-    assert_eq!(about(&claude, ["cancel", &ids[0]]).code, Some(0));
-    let both = about(&claude, ["cancel", &ids[0], &ids[1]]);
-    assert_eq!(both.code, Some(1));
-    both.stderr_has("has ended");
+    about(&claude, ["cancel", &ids[0]]).ok();
+    about(&claude, ["cancel", &ids[0], &ids[1]]).fails(1, "has ended");
     assert_eq!(about(&claude, ["wait", &ids[1]]).code, Some(130));
 }
 
@@ -318,9 +305,7 @@ fn run_that_cannot_begin_is_an_error_of_the_command() {
     assert!(error.contains("exists already"), "{error}");
 
     let mut nowhere = claude.run(["x", "--detach"]);
-    let ended = run(nowhere.env_remove("HOME").env_remove("XDG_STATE_HOME"));
-    assert_eq!(ended.code, Some(2));
-    ended.stderr_has("XDG_STATE_HOME");
+    run(nowhere.env_remove("HOME").env_remove("XDG_STATE_HOME")).fails(2, "XDG_STATE_HOME");
 }
 
 #[test]
@@ -328,8 +313,7 @@ fn an_incomplete_history_is_reported_also_to_a_quiet_user() {
     let claude = Claude::plays("text", 0);
     let store = "/proc/none/store.db";
     let mut command = claude.run(["x", "--detach", "--quiet", "--store", store]);
-    let ended = run(with_state(&mut command, &claude));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = run(with_state(&mut command, &claude)).ok();
     let warning = "warning: the history of this run is incomplete: ";
     ended.stderr_begins(warning);
     assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
@@ -338,9 +322,7 @@ fn an_incomplete_history_is_reported_also_to_a_quiet_user() {
 #[test]
 fn running_runs_are_listed_until_they_end() {
     let claude = Claude::silent();
-    let none = about(&claude, ["runs", "list", "--live"]);
-    assert_eq!((none.code, &*none.stdout), (Some(0), ""));
-    none.stderr_has("no detached run");
+    about(&claude, ["runs", "list", "--live"]).only_says(0, "no detached run");
 
     let id = detach(&claude, ["x"]);
     let agent = KillOnDrop::new(claude.report().pid);
@@ -358,7 +340,7 @@ fn running_runs_are_listed_until_they_end() {
     // The state of a run is known a moment before its first entries are in the log.
     assert!(wait_until(LIMIT, || live()["seq"].as_u64() > Some(0)));
 
-    assert_eq!(about(&claude, ["cancel", &id]).code, Some(0));
+    about(&claude, ["cancel", &id]).ok();
     assert!(wait_gone(agent.pid(), LIMIT));
     assert_eq!(about(&claude, ["runs", "list", "--live"]).stdout, "");
 }
@@ -368,7 +350,7 @@ fn logs_of_ended_runs_are_deleted_by_id_age_and_size() {
     let claude = Claude::plays("text", 0);
     for id in ["one", "two", "three", "four"] {
         detach(&claude, ["x", "--run-id", id]);
-        assert_eq!(about(&claude, ["wait", id]).code, Some(0));
+        about(&claude, ["wait", id]).ok();
         // Its runner cleans up for a moment after the end of the log.
         assert!(wait_until(LIMIT, || !runs_folder(&claude)
             .join(id)
@@ -384,8 +366,7 @@ fn logs_of_ended_runs_are_deleted_by_id_age_and_size() {
         ids.filter(|id| log_file(&claude, id).exists())
             .collect::<Vec<_>>()
     };
-    let ended = forget(&["one"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = forget(&["one"]).ok();
     ended.stdout_has("1 log deleted");
     assert_eq!(left(), ["two", "three", "four"]);
     assert_eq!(about(&claude, ["attach", "one"]).code, Some(1));
@@ -398,7 +379,7 @@ fn logs_of_ended_runs_are_deleted_by_id_age_and_size() {
     assert_eq!(left(), ["four"]);
     assert_eq!(forget(&["--logs-over", "much"]).code, Some(2));
 
-    assert_eq!(forget(&["--older-than", "1d"]).code, Some(0));
+    forget(&["--older-than", "1d"]).ok();
     assert_eq!(left(), ["four"]);
     let ended = forget(&["--older-than", "0"]);
     ended.stdout_has("1 log deleted");

@@ -48,8 +48,8 @@ fn a_link_and_an_unknown_version() {
     std::os::unix::fs::symlink(claude.path("claude"), claude.path("link")).unwrap();
     let ended = run(teamster(["doctor"])
         .env("PATH", claude.dir.path())
-        .env("TEAMSTER_CLAUDE_BIN", claude.path("link")));
-    assert_eq!(ended.code, Some(0));
+        .env("TEAMSTER_CLAUDE_BIN", claude.path("link")))
+    .ok();
     assert_data_eq!(
         about_claude(&ended.stdout).replace(claude.dir.path().to_str().unwrap(), "DIR"),
         str![[r#"
@@ -324,9 +324,7 @@ fn non_acp_program_is_distinct_from_a_hanging_or_missing_one() {
         "{output}"
     );
 
-    let ended = run(&mut teamster(["doctor", "--try", "claude"]));
-    assert_eq!(ended.code, Some(2));
-    ended.stderr_has("by its command, after `acp:`");
+    run(&mut teamster(["doctor", "--try", "claude"])).fails(2, "by its command, after `acp:`");
 }
 
 #[test]

@@ -70,8 +70,8 @@ fn embedded_agent_answers_with_a_tool_and_an_estimated_cost() {
         "--model=openai/gpt-5.1",
         "--permission=bypass",
         "--json",
-    ]));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    ]))
+    .ok();
     let result = done(&ended.stdout);
     assert_eq!(result.status, RunStatus::Completed);
     assert_eq!(result.answer(), Some("It says hi."));
@@ -82,9 +82,8 @@ fn embedded_agent_answers_with_a_tool_and_an_estimated_cost() {
 
     // The session is resumed; the mock model has no more turns.
     let id = result.session_id.unwrap();
-    let ended = run(&mut workspace.command(["run", "embedded", "Again?", "--resume", &id]));
-    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    ended.stderr_has("no more turns");
+    run(&mut workspace.command(["run", "embedded", "Again?", "--resume", &id]))
+        .fails(1, "no more turns");
 }
 
 #[test]
@@ -144,8 +143,8 @@ fn the_demo_plays_with_it() {
     let ended = run(
         teamster(["demo", "--provider=embedded", "--speed=100", "--json"])
             .env("TMPDIR", empty.path()),
-    );
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    )
+    .ok();
     assert_eq!(done(&ended.stdout).status, RunStatus::Completed);
     assert_eq!(fs::read_dir(empty.path()).unwrap().count(), 0);
 }
@@ -161,8 +160,7 @@ fn embedded_agent_runs_the_ticks_of_a_loop() {
     command
         .env("RUNTIME", "embedded")
         .env("EMBEDDED_MODEL", "openai/gpt-5.1");
-    let ended = run(&mut command);
-    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    let ended = run(&mut command).ok();
     let record = |name: &str| {
         let text = fs::read_to_string(agent.join(".orchestrator").join(name)).unwrap();
         serde_json::from_str::<Value>(text.lines().last().unwrap()).unwrap()
@@ -172,8 +170,7 @@ fn embedded_agent_runs_the_ticks_of_a_loop() {
     assert!(tick["output_tokens"].as_u64() > Some(0), "{tick}");
     assert_eq!(tick["cost_source"], "estimated", "{tick}");
     assert!(tick["cost_usd"].as_f64() > Some(0.0), "{tick}");
-    let shown = run(&mut workspace.command(["attach", "agent"]));
-    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    let shown = run(&mut workspace.command(["attach", "agent"])).ok();
     shown.stdout_has("It says hi.");
 }
 
@@ -207,8 +204,7 @@ fn a_command_cannot_read_the_key_of_its_parent() {
         "--json",
     ]);
     // A key of its own: tests at the same time have the other one.
-    let ended = run(command.env("OPENAI_API_KEY", "sk-look-456"));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    run(command.env("OPENAI_API_KEY", "sk-look-456")).ok();
     let read = |file: &str| fs::read_to_string(workspace.path().join(file)).unwrap_or_default();
     let environ = read("environ");
     // Of another user than root, the file cannot be read at all. The entry is renamed and empty.

@@ -43,8 +43,7 @@ impl Codex {
 fn the_cost_of_a_run_is_estimated_and_kept_as_an_estimate() {
     let codex = Codex::new();
     let mut command = codex.command(&["run", "codex", "x", "--model", "gpt-5.5"]);
-    let ended = run(&mut command);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = run(&mut command).ok();
     ended.stderr_has("~$5.00");
     for (args, shown) in [
         (&["runs", "show", "last"][..], "~$5.00"),
@@ -83,11 +82,7 @@ fn a_budget_in_usd_holds_for_an_agent_without_one() {
         "--max-budget-usd",
         "2",
     ]);
-    let ended = run(&mut command);
-    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    ended.stderr_has("budget of 2 USD is spent");
+    run(&mut command).fails(1, "budget of 2 USD is spent");
     let mut command = codex.command(&["run", "codex", "x", "--max-budget-usd", "2"]);
-    let ended = run(&mut command);
-    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    ended.stderr_has("there is no price for the model of codex");
+    run(&mut command).fails(1, "there is no price for the model of codex");
 }

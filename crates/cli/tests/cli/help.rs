@@ -8,8 +8,7 @@ macro_rules! help {
     ($name:ident, $args:expr, $file:tt) => {
         #[test]
         fn $name() {
-            let ended = run(&mut teamster($args));
-            assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+            let ended = run(&mut teamster($args)).quiet();
             assert_data_eq!(ended.stdout, file![$file]);
         }
     };
@@ -92,15 +91,13 @@ help!(
 
 #[test]
 fn the_fake_agent_explains_its_language() {
-    let ended = run(&mut teamster(["fake-agent", "--help"]));
-    assert_eq!(ended.code, Some(0));
+    let ended = run(&mut teamster(["fake-agent", "--help"])).ok();
     ended.stdout_has("[[step]]");
 }
 
 #[test]
 fn the_version() {
-    let ended = run(&mut teamster(["--version"]));
-    assert_eq!(ended.code, Some(0));
+    let ended = run(&mut teamster(["--version"])).ok();
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(ended.stdout, format!("teamster {version}\n"));
 }

@@ -47,8 +47,7 @@ read -r line; read -r line"#;
 
 #[test]
 fn a_good_server_reports_its_tools() {
-    let ended = check([&*fake("good", "")]);
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let ended = check([&*fake("good", "")]).quiet();
     assert_data_eq!(
         timeless(&ended.stdout),
         str![[r#"
@@ -61,8 +60,7 @@ fn a_good_server_reports_its_tools() {
 
 "#]]
     );
-    let ended = check([&*fake("none", "--no-tools")]);
-    assert_eq!(ended.code, Some(0));
+    let ended = check([&*fake("none", "--no-tools")]).ok();
     assert!(
         timeless(&ended.stdout).ends_with("  0 tools\n"),
         "{}",
@@ -309,11 +307,11 @@ fn server_elsewhere_is_not_bound_to_the_repository_of_a_hook() {
             server["cwd"] = cwd.to_str().into();
         }
         let config = serde_json::json!({"a": server});
-        let ended = run(
+        run(
             teamster(["mcp", "check", "--mcp-config", &config.to_string()])
                 .env("GIT_INDEX_FILE", "/of/a/hook"),
-        );
-        assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+        )
+        .ok();
         fs::read_to_string(seen).unwrap()
     };
     assert_eq!(seen(None), "</of/a/hook>");

@@ -44,8 +44,8 @@ fn servers_are_listed_without_what_may_be_secret() {
     let ended = run(teamster(["mcp", "list"])
         .current_dir(dir.path())
         .env("TRACKER_TOKEN", "sk-env")
-        .env("HOST", "example.com"));
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+        .env("HOST", "example.com"))
+    .quiet();
     assert_data_eq!(
         without_agents(&ended.stdout),
         str![[r#"
@@ -111,8 +111,8 @@ fn the_same_as_json() {
         "docs=https://example.com/mcp",
         "--mcp",
         "tracker=TOKEN=x tracker-mcp --read-only",
-    ]));
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    ]))
+    .quiet();
     let report = ended.json();
     let [docs, tracker] = &**report["servers"].as_array().unwrap() else {
         panic!("{report}");
@@ -154,8 +154,8 @@ fn name_that_a_cli_would_mix_with_a_users_server_is_reported() {
         teamster(["mcp", "list", "--mcp=tracker=x", "--mcp=other=x"])
             .current_dir(home.path())
             .env("HOME", home.path()),
-    );
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    )
+    .ok();
     let (tracker, other) = ended.stdout.split_once("\nother ").unwrap();
     let reason = "opencode.json has a server of this name too, and the two would be merged";
     assert!(

@@ -53,8 +53,7 @@ fn problem(peer: &mut Peer, name: &str, arguments: &Value) -> String {
 
 /// The answer of the recorded run.
 fn recorded_answer(claude: &Claude) -> String {
-    let ended = run(claude.run(["x"]).arg("--quiet"));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = run(claude.run(["x"]).arg("--quiet")).ok();
     ended.stdout.trim_end().to_owned()
 }
 
@@ -134,8 +133,7 @@ fn mcp_check_speaks_the_newest_version_and_the_older_ones() {
         .args(["--mcp", &format!("new={program} mcp serve")])
         .args(["--mcp", &format!("old={program} fake-mcp")])
         .env("XDG_STATE_HOME", claude.path("state"));
-    let ended = run(&mut check);
-    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    let ended = run(&mut check).ok();
     let report = ended.json();
     let servers = report["servers"].as_array().unwrap();
     let of = |name: &str| servers.iter().find(|it| it["name"] == name).unwrap();

@@ -15,8 +15,8 @@ fn a_recorded_run_can_be_replayed() {
     let record = dir.to_str().unwrap();
     let ended = run(claude
         .run(["hello", "--json", "--record", record, "--env=MY_TOKEN"])
-        .env("MY_TOKEN", "secret-1"));
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+        .env("MY_TOKEN", "secret-1"))
+    .quiet();
     let printed = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../../fixtures/claude/2.1.197/tool_parallel/stdout.ndjson"

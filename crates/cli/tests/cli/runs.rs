@@ -30,8 +30,7 @@ fn runs(claude: &Claude, args: &[&str]) -> Ended {
 }
 
 fn listed(claude: &Claude) -> Vec<Value> {
-    let ended = runs(claude, &["list", "--json"]);
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let ended = runs(claude, &["list", "--json"]).quiet();
     ended.json_lines()
 }
 
@@ -40,8 +39,7 @@ fn every_run_is_in_the_history() {
     let claude = Claude::plays("tool_shell_ok", 0);
     let mut first = claude.run(["a question\nand a private matter", "--run-id=first"]);
     let first = with_store(&claude, &mut first);
-    let ended = run(first.env("TEAMSTER_KEEP_PROMPTS", "off"));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    run(first.env("TEAMSTER_KEEP_PROMPTS", "off")).ok();
     let failed = Claude::plays("conformance_unauthorized", 1);
     let ended = run(with_store(&claude, &mut failed.run(["again"])));
     assert_eq!(ended.code, Some(1));
@@ -56,8 +54,7 @@ fn every_run_is_in_the_history() {
     assert!(list[1]["usage"]["outputTokens"].as_u64().unwrap() > 0);
     assert!(list[1]["costUsd"].as_f64().unwrap() > 0.0);
 
-    let table = runs(&claude, &["list"]);
-    assert_eq!(table.code, Some(0));
+    let table = runs(&claude, &["list"]).ok();
     assert!(table.stdout.starts_with("RUN "), "{}", table.stdout);
     assert_eq!(table.stdout.lines().count(), 3, "{}", table.stdout);
     for status in ["completed", "success"] {
@@ -66,8 +63,7 @@ fn every_run_is_in_the_history() {
         only.stdout_has("  completed  ");
     }
 
-    let shown = runs(&claude, &["show", "fir"]);
-    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    let shown = runs(&claude, &["show", "fir"]).ok();
     shown.stdout_has("completed");
     shown.stdout_has("prompt        not kept (sha256 ");
     let store = fs::read(claude.path("state/store.db")).unwrap();
@@ -88,8 +84,7 @@ fn every_run_is_in_the_history() {
 #[test]
 fn prompt_of_an_attached_run_is_shown() {
     let claude = Claude::plays("text", 0);
-    let ended = agent(&claude, &["Fix it\nplease", "--run-id=attached"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    agent(&claude, &["Fix it\nplease", "--run-id=attached"]).ok();
     let shown = runs(&claude, &["show", "attached"]);
     shown.stdout_has("prompt        Fix it please\n");
     let shown = runs(&claude, &["show", "attached", "--json"]).json();
@@ -116,28 +111,20 @@ fn missing_runs_and_stores_are_reported() {
         run(command.env_remove("TEAMSTER_STORE"))
     };
     let list = ours("list");
-    assert_eq!((list.code, &*list.stdout), (Some(0), ""));
-    list.stderr_has("no store");
+    list.only_says(0, "no store");
     // Listing does not create the store.
     assert!(!claude.path("state").exists());
 
     agent(&claude, &["x"]);
-    let empty = runs(&claude, &["list", "--status=error"]);
-    assert_eq!((empty.code, &*empty.stdout), (Some(0), ""));
-    empty.stderr_has("no such runs");
-    let missing = runs(&claude, &["show", "nothing"]);
-    assert_eq!(missing.code, Some(1));
-    missing.stderr_has("teamster runs list");
-    let nowhere = run(&mut teamster(["runs", "list"]));
-    assert_eq!(nowhere.code, Some(1));
-    nowhere.stderr_has("TEAMSTER_STORE");
+    runs(&claude, &["list", "--status=error"]).only_says(0, "no such runs");
+    runs(&claude, &["show", "nothing"]).fails(1, "teamster runs list");
+    run(&mut teamster(["runs", "list"])).fails(1, "TEAMSTER_STORE");
 }
 
 #[test]
 fn a_key_resumes_its_session() {
     let claude = Claude::plays("text", 0);
-    let first = agent(&claude, &["x", "--session-key=slack:U42"]);
-    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    agent(&claude, &["x", "--session-key=slack:U42"]).ok();
     let argv = claude.report().argv;
     assert!(
         !argv.iter().any(|arg| arg.starts_with("--resume")),
@@ -146,30 +133,25 @@ fn a_key_resumes_its_session() {
     let session = listed(&claude)[0]["sessionId"].as_str().unwrap().to_owned();
 
     fs::remove_file(claude.path("report.json")).unwrap();
-    let second = agent(&claude, &["x", "--session-key=slack:U42"]);
-    assert_eq!(second.code, Some(0), "{}", second.stderr);
+    agent(&claude, &["x", "--session-key=slack:U42"]).ok();
     let argv = claude.report().argv.join(" ");
     assert!(argv.contains(&format!("--resume={session}")), "{argv}");
 
     fs::remove_file(claude.path("report.json")).unwrap();
-    let other = agent(&claude, &["x", "--session-key=slack:U43"]);
-    assert_eq!(other.code, Some(0), "{}", other.stderr);
+    agent(&claude, &["x", "--session-key=slack:U43"]).ok();
     let argv = claude.report().argv.join(" ");
     assert!(!argv.contains("--resume"), "{argv}");
 
-    let elsewhere = agent(&claude, &["x", "--session-key=slack:U42", "--cwd=/"]);
-    assert_eq!((elsewhere.code, &*elsewhere.stdout), (Some(2), ""));
-    elsewhere.stderr_has("belongs to");
+    agent(&claude, &["x", "--session-key=slack:U42", "--cwd=/"]).only_says(2, "belongs to");
 }
 
 #[test]
 fn a_key_needs_a_store() {
     let claude = Claude::plays("text", 0);
-    let off = run(claude
+    run(claude
         .run(["x", "--session-key=slack"])
-        .env("TEAMSTER_STORE", "off"));
-    assert_eq!(off.code, Some(2));
-    off.stderr_has("--session-key");
+        .env("TEAMSTER_STORE", "off"))
+    .fails(2, "--session-key");
     let empty = agent(&claude, &["x", "--session-key=_"]);
     assert_eq!(empty.code, Some(2));
     assert!(!claude.path("report.json").exists());
@@ -180,9 +162,8 @@ fn a_session_that_is_gone_is_forgotten() {
     let claude = Claude::plays("text", 0);
     agent(&claude, &["x", "--session-key=k"]);
     let gone = Claude::plays("conformance_unknown_session", 1);
-    let ended = run(with_store(&claude, &mut gone.run(["x", "--session-key=k"])));
-    assert_eq!(ended.code, Some(1));
-    ended.stderr_has("to start a new one");
+    run(with_store(&claude, &mut gone.run(["x", "--session-key=k"])))
+        .fails(1, "to start a new one");
     fs::remove_file(claude.path("report.json")).unwrap();
     agent(&claude, &["x", "--session-key=k"]);
     let argv = claude.report().argv.join(" ");
@@ -193,18 +174,16 @@ fn a_session_that_is_gone_is_forgotten() {
 fn a_store_that_cannot_be_used_costs_only_the_history() {
     let claude = Claude::plays("text", 0);
     fs::write(claude.path("state"), "a file").unwrap();
-    let ended = agent(&claude, &["x"]);
-    assert_eq!(ended.code, Some(0));
+    let ended = agent(&claude, &["x"]).ok();
     ended.stdout_has("Hello");
     ended.stderr_has("TEAMSTER_STORE=off");
     // The user named the store, so the failure is reported also with -q.
-    let quiet = agent(&claude, &["x", "-q"]);
-    assert_eq!(quiet.code, Some(0));
+    let quiet = agent(&claude, &["x", "-q"]).ok();
     quiet.stderr_has("TEAMSTER_STORE=off");
-    let ours = run(claude
+    run(claude
         .run(["x", "-q"])
-        .env("XDG_STATE_HOME", claude.path("state")));
-    assert_eq!((ours.code, &*ours.stderr), (Some(0), ""));
+        .env("XDG_STATE_HOME", claude.path("state")))
+    .quiet();
     for args in [
         &["x", "--session-key=k"][..],
         &["x", "--session-key=k", "--json"],
@@ -259,8 +238,7 @@ fn a_conversation_that_cannot_be_stored_is_not_started() {
     ended.stderr_has(expected);
     assert!(!claude.path("report.json").exists());
     drop(lock);
-    let ended = agent(&claude, &["x", "--session-key=k"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    agent(&claude, &["x", "--session-key=k"]).ok();
     running.signal(Signal::SIGKILL);
     running.wait();
 }
@@ -269,8 +247,7 @@ fn a_conversation_that_cannot_be_stored_is_not_started() {
 fn a_run_without_a_store_warns() {
     let claude = Claude::plays("text", 0);
     let lost = |command: &mut Command| {
-        let ended = run(command);
-        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let ended = run(command).ok();
         ended
             .stderr
             .contains("warning: this run is not in the history")
@@ -312,19 +289,16 @@ fn an_invalid_run_id_is_refused_before_the_start() {
     }
     assert!(!claude.path("report.json").exists());
 
-    let first = agent(&claude, &["x", "--run-id=once"]);
-    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    agent(&claude, &["x", "--run-id=once"]).ok();
     fs::remove_file(claude.path("report.json")).unwrap();
     for args in [
         &["x", "--run-id=once"][..],
         &["x", "--run-id=once", "--json"],
     ] {
-        let again = agent(&claude, args);
-        assert_eq!((again.code, &*again.stdout), (Some(2), ""));
-        again.stderr_has("--run-id");
+        agent(&claude, args).only_says(2, "--run-id");
     }
     assert!(!claude.path("report.json").exists());
-    assert_eq!(agent(&claude, &["x", "--run-id=onc"]).code, Some(0));
+    agent(&claude, &["x", "--run-id=onc"]).ok();
 }
 
 #[test]
@@ -348,12 +322,10 @@ fn a_run_is_forgotten_by_its_id() {
     let claude = Claude::plays("text", 0);
     for id in ["one", "two", "three"] {
         let id = format!("--run-id={id}");
-        assert_eq!(agent(&claude, &["x", "-q", &id]).code, Some(0));
+        agent(&claude, &["x", "-q", &id]).ok();
     }
     // An unknown id deletes nothing.
-    let ended = runs(&claude, &["forget", "one", "four"]);
-    assert_eq!((ended.code, &*ended.stdout), (Some(1), ""));
-    ended.stderr_has("no run \"four\"");
+    runs(&claude, &["forget", "one", "four"]).only_says(1, "no run \"four\"");
     assert_eq!(listed(&claude).len(), 3);
     let ended = runs(&claude, &["forget", "one", "tw"]);
     assert_eq!(
@@ -378,7 +350,7 @@ fn control_characters_in_the_history_are_removed() {
     command
         .env("TEAMSTER_STORE", &store)
         .current_dir(&directory);
-    assert_eq!(run(&mut command).code, Some(0));
+    run(&mut command).ok();
     let hidden = |c: char| matches!(c, '\u{202e}' | '\u{9b}' | '\u{1b}');
     for args in [
         &["list"][..],
@@ -397,7 +369,7 @@ fn control_characters_in_the_history_are_removed() {
 fn a_run_leaves_its_journal_to_the_next_command() {
     let claude = Claude::plays("text", 0);
     for _ in 0..2 {
-        assert_eq!(agent(&claude, &["x"]).code, Some(0));
+        agent(&claude, &["x"]).ok();
         assert!(claude.path("state/store.db-wal").exists());
     }
     let listed = runs(&claude, &["list"]);

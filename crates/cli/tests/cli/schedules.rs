@@ -67,9 +67,8 @@ fn schedule_that_is_wrong_is_refused_with_its_line() {
     let text = "{\"agents\": [],\n\"schedules\": [\n{\"id\": \"a\", \"cron\": \"61 * * * *\", \
                 \"run\": {\"provider\": \"claude\", \"prompt\": \"x\"}}]}";
     fs::write(&config, text).unwrap();
-    let ended = run(&mut teamster(["supervise", config.to_str().unwrap()]));
-    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    ended.stderr_has("agents.config.json:3: schedule \"a\": cron: ");
+    run(&mut teamster(["supervise", config.to_str().unwrap()]))
+        .fails(2, "agents.config.json:3: schedule \"a\": cron: ");
 }
 
 #[test]

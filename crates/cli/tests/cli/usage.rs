@@ -56,8 +56,7 @@ pub(crate) fn command<'a>(home: &Path, args: impl IntoIterator<Item = &'a str>) 
 }
 
 fn json<'a>(home: &Path, args: impl IntoIterator<Item = &'a str>) -> Value {
-    let ended = usage(home, ["--json"].into_iter().chain(args));
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let ended = usage(home, ["--json"].into_iter().chain(args)).quiet();
     ended.json()
 }
 
@@ -70,8 +69,7 @@ const ALL: [&str; 4] = [
 
 #[test]
 fn by_model() {
-    let ended = usage(home(&ALL).path(), ["--by", "model"]);
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let ended = usage(home(&ALL).path(), ["--by", "model"]).quiet();
     assert_data_eq!(
         ended.stdout,
         str![[r#"
@@ -223,8 +221,7 @@ fn files_that_are_broken_are_reported_and_the_rest_counts() {
     let home = home(&ALL[..1]);
     let projects = home.path().join(".claude/projects/-tmp-box-ws");
     fs::write(projects.join("broken.jsonl"), "{\"usage\":{broken\n").unwrap();
-    let ended = usage(home.path(), []);
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let ended = usage(home.path(), []).quiet();
     let reported = "Not counted: 1 line that could not be parsed.\n";
     assert!(ended.stdout.ends_with(reported), "{}", ended.stdout);
     let report = json(home.path(), []);
@@ -300,8 +297,7 @@ fn run_of_the_history_counts_once_with_and_without_files() {
     let result = done(&ran.stdout);
     let report = |args: &[&str]| -> Value {
         let args = ["--json"].iter().chain(args).copied();
-        let ended = run(command(home.path(), args).env("TEAMSTER_STORE", &store));
-        assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+        let ended = run(command(home.path(), args).env("TEAMSTER_STORE", &store)).quiet();
         ended.json()
     };
     let cost = result.total_cost_usd.unwrap();
@@ -356,16 +352,15 @@ fn each_attempt_of_a_run_counts_for_its_own_agent() {
     let print = lines.map(|line| format!("echo '{line}'\n")).concat();
     program(&agents.path("claude"), &format!("{print}exit 1"));
     let store = agents.path("store.db");
-    let ran = run(agents
+    run(agents
         .run(["hi", "--fallback=codex"])
-        .env("TEAMSTER_STORE", &store));
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        .env("TEAMSTER_STORE", &store))
+    .ok();
 
     let home = tempfile::tempdir().unwrap();
     let report = || -> Value {
         let args = ["--json", "--by=provider"];
-        let ended = run(command(home.path(), args).env("TEAMSTER_STORE", &store));
-        assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+        let ended = run(command(home.path(), args).env("TEAMSTER_STORE", &store)).quiet();
         ended.json()
     };
     let reported = |report: &Value| -> Vec<Value> {

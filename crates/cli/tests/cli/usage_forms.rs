@@ -19,8 +19,7 @@ const TWO: [&str; 2] = ["claude/2.1.197/fork", "gemini/0.61.0/resume"];
 #[test]
 fn comma_separated_values_have_all_figures() {
     let home = home(&TWO);
-    let by_week = usage(home.path(), ["--by=week", "--csv"]);
-    assert_eq!((by_week.code, &*by_week.stderr), (Some(0), ""));
+    let by_week = usage(home.path(), ["--by=week", "--csv"]).quiet();
     assert_data_eq!(
         by_week.stdout,
         str![[r#"
@@ -93,8 +92,7 @@ fn limits_are_those_that_were_reported_last() {
     ];
     let name = "rollout-2026-11-22T19-01-26-01a204a2-7b20-7431-91d8-958fb1143826.jsonl";
     fs::write(folder.join(name), lines.join("\n") + "\n").unwrap();
-    let table = usage(home.path(), ["--limits"]);
-    assert_eq!((table.code, &*table.stderr), (Some(0), ""));
+    let table = usage(home.path(), ["--limits"]).quiet();
     let rows: Vec<Vec<_>> = (table.stdout.lines())
         .map(|line| line.split_whitespace().take(3).collect())
         .collect();
@@ -126,13 +124,10 @@ fn a_status_line_is_made_of_what_claude_writes() {
     let input = json!({"model": {"display_name": "Opus 5.5"}, "workspace": {"current_dir": "/w/app"},
                        "cost": {"total_cost_usd": 0.5}, "context_window": {"used_percentage": 12.3},
                        "rate_limits": {"five_hour": {"used_percentage": 41}}});
-    let shown = line(&input.to_string());
-    assert_eq!((shown.code, &*shown.stderr), (Some(0), ""));
+    let shown = line(&input.to_string()).quiet();
     assert_eq!(
         shown.stdout,
         "Opus 5.5 | app | context 12% | $0.5000 | 5h 41%\n"
     );
-    let refused = line("no JSON");
-    assert_eq!((refused.code, &*refused.stdout), (Some(2), ""));
-    refused.stderr_has("teamster usage --statusline");
+    line("no JSON").only_says(2, "teamster usage --statusline");
 }

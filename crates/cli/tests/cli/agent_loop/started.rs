@@ -38,9 +38,7 @@ fn the_log_has_the_process_of_the_cli_and_why_the_loop_ended() {
 fn a_file_without_an_end_is_not_read_for_ever() {
     let agent = Agent::new(|plan| plan);
     std::os::unix::fs::symlink("/dev/zero", agent.directory().join(".env")).unwrap();
-    let ended = run(&mut agent.command());
-    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
-    ended.stderr_has("neither a file nor a pipe");
+    run(&mut agent.command()).fails(2, "neither a file nor a pipe");
 }
 
 #[test]

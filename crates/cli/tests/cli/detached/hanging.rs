@@ -37,8 +37,7 @@ fn stopped_runner_is_shown_and_killed_and_blocks_no_command() {
     let not_answering = format!("run {id} does not answer (pid {runner}): the process is stopped");
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let live = command(&agent, &["runs", "list", "--live"]);
-            assert_eq!((live.code, &*live.stderr), (Some(0), ""));
+            let live = command(&agent, &["runs", "list", "--live"]).quiet();
             let line = |id: &str| live.stdout.lines().find(|line| line.starts_with(&id[..13]));
             let state = format!("does not answer (pid {runner})");
             assert!(line(&id).unwrap().contains(&state), "{}", live.stdout);
@@ -49,8 +48,7 @@ fn stopped_runner_is_shown_and_killed_and_blocks_no_command() {
             );
         });
         scope.spawn(|| {
-            let requests = command(&agent, &["requests", "--json"]);
-            assert_eq!(requests.code, Some(0), "{}", requests.stderr);
+            let requests = command(&agent, &["requests", "--json"]).ok();
             requests.stderr_has(&not_answering);
             let found = requests.json();
             assert_eq!(found["requestId"], asked["requestId"]);
@@ -74,8 +72,7 @@ fn stopped_runner_is_shown_and_killed_and_blocks_no_command() {
         }
     });
 
-    let killed = command(&agent, &["cancel", "--kill", &id, &other]);
-    assert_eq!((killed.code, &*killed.stderr), (Some(0), ""));
+    command(&agent, &["cancel", "--kill", &id, &other]).quiet();
     assert!(wait_gone(runner, LIMIT));
     assert_eq!(command(&agent, &["wait", &id]).code, Some(5));
     let log = super::requests::log(&agent, &id);

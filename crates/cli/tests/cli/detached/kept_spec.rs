@@ -24,7 +24,7 @@ fn the_spec_of_a_detached_run_is_kept_without_secrets() {
             &store,
         ],
     );
-    assert_eq!(about(&claude, ["wait", &id]).code, Some(0));
+    about(&claude, ["wait", &id]).ok();
     let file = runs_folder(&claude).join(&id).join("spec.json");
     assert_eq!(
         fs::metadata(&file).unwrap().permissions().mode() & 0o777,
@@ -57,9 +57,8 @@ fn a_run_is_found_by_its_title_which_a_person_may_change() {
     let store = claude.path("store.db").display().to_string();
     let id = detach(&claude, ["Fix it\nplease", "--store", &store]);
     let attached = ["Look\nat it", "--run-id=attached", "--store", &store];
-    let attached = run(with_state(&mut claude.run(attached), &claude));
-    assert_eq!(attached.code, Some(0), "{}", attached.stderr);
-    assert_eq!(about(&claude, ["wait", &id]).code, Some(0));
+    let attached = run(with_state(&mut claude.run(attached), &claude)).ok();
+    about(&claude, ["wait", &id]).ok();
     let folder = runs_folder(&claude).join(&id);
     let described = fs::read(folder.join("run.json")).unwrap();
     let found = |words: &str| {
@@ -81,16 +80,13 @@ fn a_run_is_found_by_its_title_which_a_person_may_change() {
         about(&claude, arguments.chain(title.iter().copied()))
     };
     for id in [&*id, "attached"] {
-        let renamed = rename(&id[..8], &["The login"]);
-        assert_eq!((renamed.code, &*renamed.stderr), (Some(0), ""));
+        rename(&id[..8], &["The login"]).quiet();
     }
     assert_eq!(found("login").len(), 2);
     assert_eq!(fs::read(folder.join("run.json")).unwrap(), described);
-    assert_eq!(rename(&id, &[]).code, Some(0));
+    rename(&id, &[]).ok();
     assert_eq!(found("fix"), [(id.clone(), "Fix it".to_owned())]);
-    let refused = rename(&id, &[" "]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    refused.stderr_has("title");
+    rename(&id, &[" "]).fails(2, "title");
 
     let mut again = teamster(["runs", "again", &id]);
     again.env("TEAMSTER_CLAUDE_BIN", claude.path("claude"));
@@ -118,7 +114,7 @@ fn prompts_are_not_kept_if_the_environment_says_so() {
         run(command.env("TEAMSTER_KEEP_PROMPTS", value))
     };
     let id = start("off").stdout.trim_end().to_owned();
-    assert_eq!(about(&claude, ["wait", &id]).code, Some(0));
+    about(&claude, ["wait", &id]).ok();
     let text = fs::read_to_string(runs_folder(&claude).join(&id).join("spec.json")).unwrap();
     let spec: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(spec["withheld"], json!(["prompt", "systemPrompt"]));
@@ -135,7 +131,7 @@ fn prompts_are_not_kept_if_the_environment_says_so() {
     assert!(!listed.stdout.contains("private"), "{}", listed.stdout);
     // Where it is kept, the folder is its only place.
     let id = start("on").stdout.trim_end().to_owned();
-    assert_eq!(about(&claude, ["wait", &id]).code, Some(0));
+    about(&claude, ["wait", &id]).ok();
     let shown = about(&claude, ["runs", "show", &id, "--store", &store]);
     shown.stdout_has("prompt        a private matter\n");
     fs::remove_file(runs_folder(&claude).join(&id).join("spec.json")).unwrap();
@@ -146,7 +142,7 @@ fn prompts_are_not_kept_if_the_environment_says_so() {
     let command = with_state(&mut command, &claude).args(["--detach", "--store", &store]);
     let id = run(command.env("TEAMSTER_KEEP_PROMPTS", "off"));
     let id = id.stdout.trim_end();
-    assert_eq!(about(&claude, ["wait", id]).code, Some(0));
+    about(&claude, ["wait", id]).ok();
     let listed = about(&claude, ["runs", "list", "--json", "--store", &store]);
     let newest: Value = serde_json::from_str(listed.stdout.lines().next().unwrap()).unwrap();
     assert_eq!(

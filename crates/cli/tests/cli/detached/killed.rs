@@ -174,8 +174,7 @@ fn a_runner_whose_folder_is_removed_ends_with_its_agent() {
     ];
     for start in starts {
         let agent = Agent::new();
-        let started = command(&agent, start);
-        assert_eq!(started.code, Some(0), "{}", started.stderr);
+        let started = command(&agent, start).ok();
         let runs = agent.path("state").join("teamster/runs");
         let run = runs.join(started.stdout.trim_end());
         let holder: Value = serde_json::from_slice(&fs::read(run.join("lock")).unwrap()).unwrap();

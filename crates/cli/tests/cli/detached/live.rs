@@ -15,8 +15,7 @@ use crate::cli::{Ended, LIMIT, Running, done, json_lines};
 
 /// Starts a session and returns its id.
 pub(super) fn detach(agent: &Agent, args: &[&str]) -> String {
-    let ended = command(agent, &[&["chat", "--detach", "claude"], args].concat());
-    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let ended = command(agent, &[&["chat", "--detach", "claude"], args].concat()).quiet();
     let id = ended.stdout.strip_suffix('\n').unwrap();
     assert!(!id.contains('\n'), "{id}");
     id.to_owned()
@@ -53,8 +52,7 @@ pub(super) fn wait_for(agent: &Agent, id: &str, found: impl Fn(&Value) -> bool) 
 
 /// The session in the list of what is running.
 fn live(agent: &Agent, id: &str) -> Option<Value> {
-    let ended = command(agent, &["runs", "list", "--live", "--json"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = command(agent, &["runs", "list", "--live", "--json"]).ok();
     json_lines(&ended.stdout)
         .into_iter()
         .find(|run| run["runId"] == id)
@@ -69,7 +67,7 @@ pub(super) fn is_state(agent: &Agent, id: &str, state: &str) -> bool {
 fn a_session_at_rest_releases_the_pages_of_its_program() {
     let agent = Agent::new();
     let id = detach(&agent, &[]);
-    assert_eq!(say(&agent, &id, "one", &[]).code, Some(0));
+    say(&agent, &id, "one", &[]).ok();
     let status = format!("/proc/{}/status", agent.parent());
     let kib = |name: &str| -> u64 {
         let status = fs::read_to_string(&status).unwrap();
@@ -82,7 +80,7 @@ fn a_session_at_rest_releases_the_pages_of_its_program() {
     // They are mapped again as they are needed.
     let second = say(&agent, &id, "two", &[]);
     assert_eq!((second.code, &*second.stdout), (Some(0), "two\n"));
-    assert_eq!(command(&agent, &["cancel", &id]).code, Some(0));
+    command(&agent, &["cancel", &id]).ok();
 }
 
 #[test]
@@ -93,11 +91,9 @@ fn a_session_takes_turns_from_everybody_until_it_is_ended() {
     assert_eq!(agent.starts().len(), 0);
     assert!(is_state(&agent, &id, "idle"));
 
-    let first = say(&agent, &id, "pid", &[]);
-    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    let first = say(&agent, &id, "pid", &[]).ok();
     let process: u32 = first.stdout.trim_end().parse().unwrap();
-    let second = say(&agent, &id[..8], "pid", &["--json"]);
-    assert_eq!((second.code, &*second.stderr), (Some(0), ""));
+    let second = say(&agent, &id[..8], "pid", &["--json"]).quiet();
     let turn = format!("{id}.2");
     for entry in json_lines(&second.stdout) {
         assert_eq!(entry["runId"], *turn, "{entry}");
@@ -121,9 +117,9 @@ fn a_session_takes_turns_from_everybody_until_it_is_ended() {
     }
 
     let mut waiting = Running::start(&mut agent.command(["wait", &id]));
-    assert_eq!(command(&agent, &["cancel", &id]).code, Some(0));
+    command(&agent, &["cancel", &id]).ok();
     // It was ended in order, between two turns.
-    assert_eq!(waiting.end().code, Some(0));
+    waiting.end().ok();
     assert!(wait_gone(process, LIMIT));
     assert!(agent.received().contains("end_session"));
     let log = log(&agent, &id);
@@ -142,9 +138,7 @@ fn a_session_takes_turns_from_everybody_until_it_is_ended() {
         result.session_id.as_deref(),
         Some(&*format!("session-{process}"))
     );
-    let late = say(&agent, &id, "more", &[]);
-    assert_eq!((late.code, &*late.stdout), (Some(1), ""));
-    late.stderr_has("has ended");
+    say(&agent, &id, "more", &[]).only_says(1, "has ended");
     assert_eq!(live(&agent, &id), None);
 }
 
@@ -167,15 +161,15 @@ fn second_speaker_is_refused_during_a_turn() {
     let ended = queued.end();
     assert_eq!((ended.code, &*ended.stdout), (Some(0), "more\n"));
     assert_eq!(agent.starts().len(), 1);
-    assert_eq!(command(&agent, &["cancel", &id]).code, Some(0));
+    command(&agent, &["cancel", &id]).ok();
 }
 
 #[test]
 fn a_session_ends_by_itself_when_nothing_is_said() {
     let agent = Agent::new();
     let id = detach(&agent, &["--end-idle", "1s"]);
-    assert_eq!(say(&agent, &id, "more", &[]).code, Some(0));
-    assert_eq!(command(&agent, &["wait", &id]).code, Some(0));
+    say(&agent, &id, "more", &[]).ok();
+    command(&agent, &["wait", &id]).ok();
     assert!(log(&agent, &id).contains("it had no turn for 1s"));
 }
 
@@ -205,11 +199,9 @@ fn a_turn_has_a_row_in_the_history() {
     let shown = command(&agent, &["runs", "show", &turn(2), "--store", &store]);
     shown.stdout_has(&format!("{id}.2"));
     shown.stdout_has("prompt        die\n");
-    assert_eq!(command(&agent, &["wait", &turn(1)]).code, Some(0));
+    command(&agent, &["wait", &turn(1)]).ok();
     assert_eq!(command(&agent, &["wait", &turn(2)]).code, Some(1));
-    let missing = command(&agent, &["wait", &turn(3)]);
-    assert_eq!(missing.code, Some(1));
-    missing.stderr_has("ended without a turn");
+    command(&agent, &["wait", &turn(3)]).fails(1, "ended without a turn");
     let whole = command(&agent, &["attach", &turn(1), "--json"]);
     assert_eq!(whole.stdout, log(&agent, &id));
 }
@@ -335,7 +327,7 @@ fn a_turn_that_waits_for_an_answer_is_shown_so() {
     assert!(shown(2).contains("prompt        write\n"), "{}", shown(2));
     assert!(!shown(1).contains("waits"), "{}", shown(1));
     command(&agent, &["answer", &id, "allow"]);
-    assert_eq!(command(&agent, &["wait", &format!("{id}.2")]).code, Some(0));
+    command(&agent, &["wait", &format!("{id}.2")]).ok();
     assert!(shown(2).contains("completed"), "{}", shown(2));
     command(&agent, &["cancel", &id]);
 }
@@ -353,7 +345,7 @@ fn a_spent_time_budget_has_the_exit_code_of_a_time_limit() {
             .contains("budget of this session is spent (time)")
     };
     assert!(wait_until(LIMIT, is_spent));
-    assert_eq!(command(&agent, &["cancel", &id]).code, Some(0));
+    command(&agent, &["cancel", &id]).ok();
 }
 
 #[test]
@@ -362,7 +354,7 @@ fn a_session_in_the_history_is_its_turns() {
     let store = agent.path("store.db").display().to_string();
     let id = detach(&agent, &["--store", &store]);
     for prompt in ["one", "two"] {
-        assert_eq!(say(&agent, &id, prompt, &[]).code, Some(0));
+        say(&agent, &id, prompt, &[]).ok();
     }
     let runs = |args: &[&str]| {
         let args = [&["runs"], args, &["--store", &store]].concat();
@@ -373,18 +365,16 @@ fn a_session_in_the_history_is_its_turns() {
     let expected =
         format!("error: {id} is a session, whose turns are runs: name one of {id}.2, {id}.1\n");
     assert_eq!(shown.stderr, expected);
-    assert_eq!(runs(&["show", &format!("{id}.2")]).code, Some(0));
+    runs(&["show", &format!("{id}.2")]).ok();
 
     // A live one is in the way of all that are named, also of those before it.
     let other = detach(&agent, &["--store", &store]);
-    assert_eq!(say(&agent, &other, "three", &[]).code, Some(0));
+    say(&agent, &other, "three", &[]).ok();
     command(&agent, &["cancel", &other]);
     command(&agent, &["wait", &other]);
-    let both = runs(&["forget", &other, &id]);
-    assert_eq!(both.code, Some(1), "{}", both.stdout);
-    both.stderr_has("is live: stop it");
+    runs(&["forget", &other, &id]).fails(1, "is live: stop it");
     assert!(log_file(&agent, &other).exists());
-    assert_eq!(runs(&["show", &format!("{other}.1")]).code, Some(0));
+    runs(&["show", &format!("{other}.1")]).ok();
 
     command(&agent, &["cancel", &id]);
     command(&agent, &["wait", &id]);

@@ -37,11 +37,6 @@ fn command_with(repository: &Repository, args: &[&str], variables: &[(&str, &Pat
     repository.command_with(args, &all)
 }
 
-fn ok(ended: Ended) -> Ended {
-    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
-    ended
-}
-
 /// Returns the result in the `done` of a run's events.
 fn done(events: &str) -> Value {
     let last = events.lines().last().unwrap();
@@ -54,7 +49,7 @@ fn done(events: &str) -> Value {
 fn attached(repository: &Repository, args: &[&str]) -> (String, Value) {
     let worker = worker(repository);
     let run = ["run", &*worker, "x", "--json", "--worktree"];
-    let ended = ok(command(repository, &[&run[..], args].concat()));
+    let ended = command(repository, &[&run[..], args].concat()).ok();
     (
         run_id(&ended.stdout),
         done(&ended.stdout)["workspace"].clone(),
@@ -81,37 +76,37 @@ fn an_attached_run_has_its_workspace_in_done_and_in_the_history() {
     let wip = repository.git(&["rev-parse", &format!("refs/teamster/{id}/wip")]);
     assert_eq!(workspace["wip"], wip.trim_end());
 
-    let shown = ok(command(&repository, &["runs", "show", &id, "--json"])).json();
+    let shown = command(&repository, &["runs", "show", &id, "--json"])
+        .ok()
+        .json();
     assert_eq!(shown["workspace"], workspace);
-    let shown = ok(command(&repository, &["runs", "show", &id]));
+    let shown = command(&repository, &["runs", "show", &id]).ok();
     let line = "changes       4 files in 1 commit, +4 -0, not all committed";
     shown.stdout_has(line);
 
-    let open = ok(command(&repository, &["runs", "open", &id]));
+    let open = command(&repository, &["runs", "open", &id]).ok();
     assert_eq!(open.stdout.trim_end(), workspace["directory"]);
-    let patch = ok(command(&repository, &["runs", "diff", &id]));
+    let patch = command(&repository, &["runs", "diff", &id]).ok();
     assert!(
         patch.stdout.starts_with("diff --git a/new.txt b/new.txt\n"),
         "{}",
         patch.stdout
     );
-    let stat = ok(command(&repository, &["runs", "diff", &id, "--stat"]));
+    let stat = command(&repository, &["runs", "diff", &id, "--stat"]).ok();
     assert!(
         stat.stdout
             .ends_with(" 4 files changed, 4 insertions, 0 deletions\n"),
         "{}",
         stat.stdout
     );
-    let json = ok(command(
-        &repository,
-        &["runs", "diff", &id, "--json", "--", "sub"],
-    ))
-    .json();
+    let json = command(&repository, &["runs", "diff", &id, "--json", "--", "sub"])
+        .ok()
+        .json();
     assert_eq!(json["files"][0]["path"], "sub/file");
     assert_eq!(json["filesChanged"], 1);
     assert_eq!(json["files"][0]["hunks"][0]["lines"][1]["kind"], "added");
 
-    ok(command(&repository, &["runs", "forget", &id]));
+    command(&repository, &["runs", "forget", &id]).ok();
     assert_eq!(repository.git(&["for-each-ref", "refs/teamster"]), "");
     assert!(
         PathBuf::from(workspace["directory"].as_str().unwrap())
@@ -124,36 +119,34 @@ fn an_attached_run_has_its_workspace_in_done_and_in_the_history() {
 fn detached_run_and_session_log_their_workspace() {
     let repository = Repository::new();
     let worker = worker(&repository);
-    let id = ok(command(
-        &repository,
-        &["run", "-d", &worker, "x", "--worktree=fix"],
-    ))
-    .stdout;
+    let id = command(&repository, &["run", "-d", &worker, "x", "--worktree=fix"])
+        .ok()
+        .stdout;
     let id = id.trim_end();
-    ok(command(&repository, &["wait", id]));
+    command(&repository, &["wait", id]).ok();
     let workspace = done(&log(&repository.agent, id))["workspace"].clone();
     assert_eq!(
         (&workspace["commits"], &workspace["branch"]),
         (&1.into(), &"fix".into())
     );
-    let shown = ok(command(&repository, &["runs", "show", id, "--json"])).json();
+    let shown = command(&repository, &["runs", "show", id, "--json"])
+        .ok()
+        .json();
     assert_eq!(shown["workspace"], workspace);
 
-    let session = ok(command(
-        &repository,
-        &["chat", "--detach", "claude", "--worktree"],
-    ))
-    .stdout;
+    let session = command(&repository, &["chat", "--detach", "claude", "--worktree"])
+        .ok()
+        .stdout;
     let session = session.trim_end();
-    ok(command(&repository, &["say", session, "touch"]));
-    ok(command(&repository, &["cancel", session]));
-    ok(command(&repository, &["wait", session]));
+    command(&repository, &["say", session, "touch"]).ok();
+    command(&repository, &["cancel", session]).ok();
+    command(&repository, &["wait", session]).ok();
     let workspace = done(&log(&repository.agent, session))["workspace"].clone();
     assert_eq!(
         (&workspace["filesChanged"], &workspace["dirty"]),
         (&1.into(), &true.into())
     );
-    let stat = ok(command(&repository, &["runs", "diff", session, "--stat"]));
+    let stat = command(&repository, &["runs", "diff", session, "--stat"]).ok();
     stat.stdout_has("touched");
 }
 
@@ -170,10 +163,11 @@ fn a_run_that_fails_or_is_stopped_keeps_what_it_has_done() {
     assert_eq!(result["workspace"]["filesChanged"], 1);
     assert!(result["workspace"]["wip"].is_string(), "{result}");
 
-    let id = ok(command(
+    let id = command(
         &repository,
         &["run", "-d", "claude", "touch-and-wait", "--worktree"],
-    ))
+    )
+    .ok()
     .stdout;
     let id = id.trim_end();
     assert!(teamster_testkit::proc::wait_until(
@@ -183,10 +177,8 @@ fn a_run_that_fails_or_is_stopped_keeps_what_it_has_done() {
             so_far.stdout.contains("touched")
         }
     ));
-    let live = command(&repository, &["runs", "apply", id]);
-    assert_eq!(live.code, Some(1));
-    live.stderr_has("has not ended: `teamster wait");
-    ok(command(&repository, &["cancel", id]));
+    command(&repository, &["runs", "apply", id]).fails(1, "has not ended: `teamster wait");
+    command(&repository, &["cancel", id]).ok();
     assert_eq!(command(&repository, &["wait", id]).code, Some(130));
     let result = done(&log(&repository.agent, id));
     assert_eq!(result["workspace"]["filesChanged"], 1, "{result}");
@@ -197,12 +189,13 @@ fn changes_are_applied_here_or_not_at_all() {
     let repository = Repository::new();
     let (id, _) = attached(&repository, &[]);
     fs::write(repository.path().join("sub/file"), "mine\n").unwrap();
-    let refused = command(&repository, &["runs", "apply", &id]);
-    assert_eq!(refused.code, Some(1));
-    refused.stderr_has("nothing was changed:\n  sub/file: patch does not apply\n");
+    command(&repository, &["runs", "apply", &id]).fails(
+        1,
+        "nothing was changed:\n  sub/file: patch does not apply\n",
+    );
     assert!(!repository.path().join("new.txt").exists());
     fs::write(repository.path().join("sub/file"), "one\n").unwrap();
-    let applied = ok(command(&repository, &["runs", "apply", &id]));
+    let applied = command(&repository, &["runs", "apply", &id]).ok();
     assert_eq!(applied.stderr, "applied the changes to 4 files\n");
     assert_eq!(
         fs::read_to_string(repository.path().join("sub/file")).unwrap(),
@@ -229,13 +222,11 @@ fn changes_apply_where_large_files_cannot_be_read() {
         ),
     );
     let agent = format!("cmd:{}", path.display());
-    let id = ok(command(
-        &repository,
-        &["run", "-d", &agent, "x", "--worktree"],
-    ))
-    .stdout;
+    let id = command(&repository, &["run", "-d", &agent, "x", "--worktree"])
+        .ok()
+        .stdout;
     let id = id.trim_end();
-    ok(command(&repository, &["wait", id]));
+    command(&repository, &["wait", id]).ok();
     // The same files with another history.
     let other = repository.agent.path("other");
     let git = |args: &[&str]| repository.git(&[&["-C", other.to_str().unwrap()], args].concat());
@@ -245,7 +236,7 @@ fn changes_apply_where_large_files_cannot_be_read() {
     git(&["add", "."]);
     git(&["commit", "-q", "-m", "Another"]);
     let mut apply = repository.prepare(&["runs", "apply", id]);
-    let applied = ok(run(apply.current_dir(&other)));
+    let applied = run(apply.current_dir(&other)).ok();
     applied.stderr_has("large files of Git LFS stay pointers: ");
     let last = "applied the changes to 1 file\n";
     assert!(applied.stderr.ends_with(last), "{}", applied.stderr);
@@ -257,8 +248,8 @@ fn commits_become_a_branch_here() {
     let repository = Repository::new();
     let (id, workspace) = attached(&repository, &[]);
     // That of the run is there already, and checked out in its worktree.
-    ok(command(&repository, &["runs", "fetch", &id]));
-    let fetched = ok(command(&repository, &["runs", "fetch", &id, "fix"]));
+    command(&repository, &["runs", "fetch", &id]).ok();
+    let fetched = command(&repository, &["runs", "fetch", &id, "fix"]).ok();
     fetched.stderr_has("branch fix: 1 commit of run");
     fetched.stderr_has("git cherry-pick --no-commit");
     assert_eq!(
@@ -266,15 +257,12 @@ fn commits_become_a_branch_here() {
         workspace["head"]
     );
     let main = command(&repository, &["runs", "fetch", &id, "main"]);
-    assert_eq!(main.code, Some(1));
-    main.stderr_has("the branch main is checked out in");
+    main.fails(1, "the branch main is checked out in");
     repository.git(&["branch", "other", "HEAD"]);
     repository.git(&["checkout", "-q", "other"]);
     repository.git(&["commit", "-q", "--allow-empty", "-m", "Mine"]);
     repository.git(&["checkout", "-q", "main"]);
-    let other = command(&repository, &["runs", "fetch", &id, "other"]);
-    assert_eq!(other.code, Some(1));
-    other.stderr_has("name another branch");
+    command(&repository, &["runs", "fetch", &id, "other"]).fails(1, "name another branch");
 }
 
 #[test]
@@ -285,7 +273,7 @@ fn a_run_without_a_worktree_or_without_changes_says_so() {
     let idle = format!("cmd:{}", path.display());
     for (args, refused) in [(&[][..], true), (&["--worktree"], false)] {
         let args = [&["run", &*idle, "x", "--json"], args].concat();
-        let ended = ok(command(&repository, &args));
+        let ended = command(&repository, &args).ok();
         let id = run_id(&ended.stdout);
         let diff = command(&repository, &["runs", "diff", &id]);
         assert_eq!(
@@ -347,29 +335,27 @@ fn files_are_collected_at_the_end_before_a_worktree_is_removed() {
             "out/*.html",
         ];
         args.push(if detach { "--detach" } else { "--json" });
-        let ended = ok(command(&repository, &args));
+        let ended = command(&repository, &args).ok();
         let id = if detach {
-            ok(command(&repository, &["wait", ended.stdout.trim_end()]));
+            command(&repository, &["wait", ended.stdout.trim_end()]).ok();
             ended.stdout.trim_end().to_owned()
         } else {
             run_id(&ended.stdout)
         };
-        let listed = ok(command(&repository, &["runs", "files", &id]));
+        let listed = command(&repository, &["runs", "files", &id]).ok();
         listed.stdout_has("out/report.html");
         assert!(!listed.stdout.contains("passwd"), "{}", listed.stdout);
         listed.stderr_has("out/passwd.html: it is a symbolic link");
         let folder = repository.agent.path(&format!("copies-{detach}"));
         let output = folder.display().to_string();
         let copy = ["runs", "files", &id, "--output", &output];
-        ok(command(&repository, &copy));
+        command(&repository, &copy).ok();
         assert_eq!(
             fs::read_to_string(folder.join("out/report.html")).unwrap(),
             "report\n"
         );
-        let again = command(&repository, &copy);
-        assert_eq!(again.code, Some(1));
-        again.stderr_has("exists already");
-        ok(command(&repository, &["runs", "forget", &id]));
+        command(&repository, &copy).fails(1, "exists already");
+        command(&repository, &["runs", "forget", &id]).ok();
         let results = repository
             .agent
             .path("state")
@@ -377,7 +363,5 @@ fn files_are_collected_at_the_end_before_a_worktree_is_removed() {
             .join(&id);
         assert!(!results.exists());
     }
-    let refused = command(&repository, &["run", &reporter, "x", "--artifact", "../*"]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    refused.stderr_has("--artifact");
+    command(&repository, &["run", &reporter, "x", "--artifact", "../*"]).fails(2, "--artifact");
 }

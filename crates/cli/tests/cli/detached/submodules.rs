@@ -41,8 +41,7 @@ fn submodules_are_checked_out_from_present_repositories() {
     }
 
     let list = "cmd:sh -c 'cat libs/*/outer.txt libs/*/inner/inner.txt; git -C libs/a remote get-url origin'";
-    let ended = repository.command(&["run", list, "x", "--worktree"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = repository.command(&["run", list, "x", "--worktree"]).ok();
     assert_eq!(ended.stdout, format!("1\n1\n1\n1\n{outer}\n"));
     assert!(!ended.stderr.contains("warning"), "{}", ended.stderr);
     assert!(repository.left().is_empty(), "{}", ended.stderr);

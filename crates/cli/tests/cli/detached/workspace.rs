@@ -35,8 +35,7 @@ printf '{"type":"result","subtype":"success","is_error":false,"session_id":"%s",
         let run = ["run", "claude", "x", "--session-key=slack:U42", &store];
         repository.command(&[&run[..], args].concat())
     };
-    let first = keyed(&["--worktree"]);
-    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    let first = keyed(&["--worktree"]).ok();
     let kept = "1 changed file not committed, for the next run with the session key";
     first.stderr_has(kept);
     let (session, directory) = first.stdout.trim_end().split_once(' ').unwrap();
@@ -50,8 +49,7 @@ printf '{"type":"result","subtype":"success","is_error":false,"session_id":"%s",
     let there = keyed(&["--cwd", directory]);
     assert_eq!(there.stdout, first.stdout, "{}", there.stderr);
 
-    let over = keyed(&["--worktree", "--new"]);
-    assert_eq!(over.code, Some(0), "{}", over.stderr);
+    let over = keyed(&["--worktree", "--new"]).ok();
     let (other_session, other) = over.stdout.trim_end().split_once(' ').unwrap();
     assert_ne!((other_session, other), (session, directory));
     assert_eq!(keyed(&["--worktree"]).stdout, over.stdout);
@@ -61,10 +59,9 @@ printf '{"type":"result","subtype":"success","is_error":false,"session_id":"%s",
     // A folder that is gone is not advised.
     fs::remove_dir_all(other).unwrap();
     let refused = keyed(&["--worktree"]);
-    assert_eq!(refused.code, Some(2));
-    refused.stderr_has("is gone");
+    refused.fails(2, "is gone");
     refused.stderr_has("--new");
-    assert_eq!(keyed(&["--worktree", "--new"]).code, Some(0));
+    keyed(&["--worktree", "--new"]).ok();
 }
 
 #[test]

@@ -116,7 +116,7 @@ fn end_of_an_attached_session_shows_how_to_resume_it() {
     let ended = |args: &[&str]| {
         let started = repository.command(&[&["chat", "--detach", "claude"], args].concat());
         let id = started.stdout.trim_end();
-        assert_eq!(repository.command(&["say", id, "more"]).code, Some(0));
+        repository.command(&["say", id, "more"]).ok();
         repository.command(&["cancel", id]);
         repository.command(&["wait", id]);
         repository.command(&["attach", id]).stderr
@@ -137,8 +137,7 @@ fn end_of_an_attached_session_shows_how_to_resume_it() {
 #[test]
 fn unchanged_worktree_is_removed() {
     let repository = Repository::new();
-    let ended = repository.chat("more", &["-C", "sub", "--worktree"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = repository.chat("more", &["-C", "sub", "--worktree"]).ok();
     ended.stderr_has("worktree without changes removed");
     assert!(here(&repository).ends_with("repository/sub"));
     assert!(here(&repository).starts_with(repository.worktrees()));
@@ -151,8 +150,7 @@ fn unchanged_worktree_is_removed() {
 fn changed_worktree_is_kept_and_reported() {
     let repository = Repository::new();
     fs::write(repository.path().join("mine"), "not committed").unwrap();
-    let ended = repository.chat("touch", &["--worktree=fix/it"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let ended = repository.chat("touch", &["--worktree=fix/it"]).ok();
     ended.stderr_has("without the uncommitted changes to 1 file");
     let place = here(&repository);
     let expected = format!(
@@ -162,9 +160,9 @@ fn changed_worktree_is_kept_and_reported() {
     ended.stderr_has(&expected);
     assert!(place.join("touched").exists() && !place.join("mine").exists());
 
-    let again = repository.chat("touch", &["--worktree=fix/it"]);
-    assert_eq!((again.code, &*again.stdout), (Some(2), ""));
-    again.stderr_has("a branch \"fix/it\" exists already");
+    repository
+        .chat("touch", &["--worktree=fix/it"])
+        .only_says(2, "a branch \"fix/it\" exists already");
     // It is kept by the next one too.
     repository.chat("more", &["--worktree"]);
     assert!(place.join("touched").exists());
@@ -225,8 +223,9 @@ printf '{"type":"assistant","session_id":"session-1","message":{"id":"m","role":
 printf '{"type":"result","subtype":"success","is_error":false,"session_id":"session-1","num_turns":1,"result":"Hello.","usage":{"input_tokens":10,"output_tokens":5}}\n'
 "#,
     );
-    let gone = repository.command(&["run", "claude", "look", "--worktree"]);
-    assert_eq!(gone.code, Some(0), "{}", gone.stderr);
+    let gone = repository
+        .command(&["run", "claude", "look", "--worktree"])
+        .ok();
     gone.stderr_has("worktree without changes removed");
     assert!(!gone.stderr.contains("resume with"), "{}", gone.stderr);
     let kept = repository.command(&["run", "claude", "touch", "--worktree"]);
@@ -270,7 +269,7 @@ fn a_session_collects_its_files_and_is_pushed_at_its_end() {
     assert!(log.contains("so nothing was pushed"), "{log}");
 
     // There is nothing to push from the user's own directory.
-    let refused = repository.command(&["chat", "claude", "--push", "origin"]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    refused.stderr_has("--worktree");
+    repository
+        .command(&["chat", "claude", "--push", "origin"])
+        .fails(2, "--worktree");
 }

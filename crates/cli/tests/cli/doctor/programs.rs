@@ -95,8 +95,7 @@ fn a_cli_that_needs_a_newer_node_says_so() {
     );
     assert!(!report.contains("install"), "{report}");
     let ended = with(&["run", "claude", "hi"]);
-    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    ended.stderr_has(&problem);
+    ended.fails(3, &problem);
     ended.stderr_has("install a newer Node.js");
     let ended = with(&["run", "claude", "hi", "--fallback", "cmd:echo ok"]);
     assert_eq!(
@@ -117,9 +116,7 @@ fn a_cli_that_needs_a_newer_node_says_so() {
         report.contains("SyntaxError: no export named a"),
         "{report}"
     );
-    let ended = with(&["run", "claude", "hi"]);
-    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    ended.stderr_has("error: SyntaxError: no export named a\n");
+    with(&["run", "claude", "hi"]).fails(1, "error: SyntaxError: no export named a\n");
 }
 
 /// Made by hand, after the messages of version managers and shells.
@@ -137,8 +134,7 @@ fn shim_without_its_program_is_a_missing_cli() {
         let ended = run(teamster(["run", "claude", "hi"]).env("PATH", {
             format!("{}:/usr/bin:/bin", claude.dir.path().display())
         }));
-        assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-        ended.stderr_has(reason);
+        ended.fails(3, reason);
         ended.stderr_has("next: install it with `npm install -g @anthropic-ai/claude-code`");
     }
 }
@@ -175,8 +171,7 @@ fn cli_is_found_at_its_installer_path_with_its_interpreter() {
         report.contains("not on PATH: found where its installer puts it"),
         "{report}"
     );
-    let ended = with(&["run", "claude", "x"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    with(&["run", "claude", "x"]).ok();
 }
 
 /// Volta's shim would take another Node.js, that of mise would end.

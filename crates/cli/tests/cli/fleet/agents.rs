@@ -31,12 +31,12 @@ fn a_person_sees_the_agents_of_all_machines_and_their_limits() {
     let Some(fleet) = Fleet::new(claude) else {
         return;
     };
-    let none = fleet.run(["--fleet", "doctor"]);
-    assert_eq!((none.code, &*none.stdout), (Some(3), ""));
-    none.stderr_has("teamster worker");
-    let none = fleet.run(["--fleet", "usage", "--limits"]);
-    assert_eq!((none.code, &*none.stdout), (Some(0), ""));
-    none.stderr_has("has reached");
+    fleet
+        .run(["--fleet", "doctor"])
+        .only_says(3, "teamster worker");
+    fleet
+        .run(["--fleet", "usage", "--limits"])
+        .only_says(0, "has reached");
 
     let _worker = fleet.worker("mini");
     let there = wait_until(LIMIT, || fleet.run(["--fleet", "doctor"]).code == Some(0));
@@ -80,9 +80,7 @@ fn editor_works_on_a_machine_with_its_folder_and_gets_a_branch() {
         return;
     };
     let mut without = fleet.command(["--fleet", "acp", "claude", "--repo", "."]);
-    let ended = crate::cli::run(&mut without);
-    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    ended.stderr_has("no worker");
+    crate::cli::run(&mut without).fails(1, "no worker");
 
     let _worker = fleet.worker_with("mini", &agent.path("claude"));
     let there = wait_until(LIMIT, || fleet.run(["--fleet", "doctor"]).code == Some(0));

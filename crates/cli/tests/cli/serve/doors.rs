@@ -43,9 +43,7 @@ fn a_unix_socket_is_for_its_owner_who_needs_no_token() {
         "{answer}"
     );
     // Another one does not take it away.
-    let ended = serve().end();
-    assert_eq!(ended.code, Some(1));
-    ended.stderr_has("is in use");
+    serve().end().fails(1, "is in use");
     // What a server that was killed has left is replaced; one that ends removes it.
     running.signal(Signal::SIGKILL);
     running.wait();
@@ -54,7 +52,7 @@ fn a_unix_socket_is_for_its_owner_who_needs_no_token() {
     assert_eq!(running.line().trim_end(), address);
     assert!(ask(&socket, "GET /healthz").starts_with("HTTP/1.1 200"));
     running.signal(Signal::SIGTERM);
-    assert_eq!(running.end().code, Some(0));
+    running.end().ok();
     assert!(!socket.exists());
     // A file that is no socket is left alone.
     fs::write(&socket, "mine").unwrap();
@@ -70,9 +68,7 @@ fn a_unix_socket_is_for_its_owner_who_needs_no_token() {
 fn a_port_that_is_taken_is_an_error() {
     let claude = Claude::plays("text", 0);
     let served = Served::of(&claude, &[]);
-    let ended = super::about(&claude, ["serve", "--listen", &served.address]);
-    assert_eq!((ended.code, &*ended.stdout), (Some(1), ""));
-    ended.stderr_has("is in use");
+    super::about(&claude, ["serve", "--listen", &served.address]).only_says(1, "is in use");
     for wrong in ["127.0.0.1", "unix:", "example.com:80"] {
         assert_eq!(
             super::about(&claude, ["serve", "--listen", wrong]).code,

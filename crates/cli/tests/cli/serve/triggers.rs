@@ -10,7 +10,6 @@ fn trigger_that_cannot_be_used_is_refused_at_the_start() {
     let config = claude.path("agents.config.json");
     fs::write(&config, r#"{"agents": [], "triggers": [{"id": "a"}]}"#).unwrap();
     let mut serve = teamster(["serve", "--agents", config.to_str().unwrap()]);
-    let ended = run(serve.env("XDG_STATE_HOME", claude.path("state")));
-    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    ended.stderr_has("agents.config.json: missing field `run`");
+    run(serve.env("XDG_STATE_HOME", claude.path("state")))
+        .fails(2, "agents.config.json: missing field `run`");
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use teamster_testkit::proc::wait_until;
 
-use super::{attached, command, command_with, ok, worker};
+use super::{attached, command, command_with, worker};
 use crate::cli::detached::worktree::Repository;
 use crate::cli::program;
 
@@ -26,14 +26,14 @@ fn a_push_is_a_step_of_its_own() {
 
     let worker = worker(&repository);
     let args = ["run", &*worker, "x", "--worktree", "--push", "nowhere"];
-    let ended = ok(command(&repository, &args));
+    let ended = command(&repository, &args).ok();
     ended.stderr_has("not pushed, the commits are kept here");
     // One that hangs is ended.
     repository.git(&["remote", "add", "hung", "ext::sh -c exec% sleep% 1000"]);
     repository.git(&["config", "protocol.ext.allow", "always"]);
     let args = ["run", &*worker, "x", "--worktree", "--push", "hung"];
     let limit = [("TEAMSTER_GIT_SILENCE", Path::new("1s"))];
-    let ended = ok(command_with(&repository, &args, &limit));
+    let ended = command_with(&repository, &args, &limit).ok();
     let expected = "not pushed, the commits are kept here: git printed nothing for 1 s";
     ended.stderr_has(expected);
     let refused = command(&repository, &["run", &worker, "x", "--push", "origin"]);
@@ -54,8 +54,8 @@ fn collected_files_go_with_the_logs_and_commits_on_command() {
         .set_modified(long_ago)
         .unwrap();
     let worker = worker(&repository);
-    let later = ok(command(&repository, &["run", &worker, "x", "--detach"]));
-    ok(command(&repository, &["wait", later.stdout.trim_end()]));
+    let later = command(&repository, &["run", &worker, "x", "--detach"]).ok();
+    command(&repository, &["wait", later.stdout.trim_end()]).ok();
     // The runner removes the collected files after the end of its run. What is in the user's repository stays.
     let files = results.join("files");
     assert!(wait_until(Duration::from_mins(1), || !files.exists()));
@@ -65,7 +65,7 @@ fn collected_files_go_with_the_logs_and_commits_on_command() {
         "{}",
         refs()
     );
-    ok(command(&repository, &["runs", "forget", &id]));
+    command(&repository, &["runs", "forget", &id]).ok();
     assert!(!results.exists());
     assert!(
         !refs().contains(&id) && refs().contains(&young),
@@ -103,7 +103,7 @@ fn a_filter_that_hangs_holds_no_run() {
     );
     let agent = format!("cmd:{}", agent.display());
     let args = ["run", &*agent, "x", "--worktree", "--json"];
-    let ended = ok(command_with(&repository, &args, &limit));
+    let ended = command_with(&repository, &args, &limit).ok();
     let stuck = "git did nothing for 1 s, so it was ended: a filter";
     ended.stdout_has(stuck);
     let left = repository.left();
@@ -113,8 +113,6 @@ fn a_filter_that_hangs_holds_no_run() {
     let kept = folder.join("repository/a.txt");
     assert_eq!(fs::read_to_string(kept).unwrap(), "22\n");
     // At its start: refused, and nothing is left of it.
-    let refused = command_with(&repository, &args, &limit);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    refused.stderr_has(stuck);
+    command_with(&repository, &args, &limit).fails(2, stuck);
     assert_eq!(repository.left().len(), 1);
 }

@@ -7,7 +7,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use teamster_testkit::proc::{wait_gone, wait_until};
 
-use super::{command, ok};
+use super::command;
 use crate::cli::detached::worktree::Repository;
 use crate::cli::{LIMIT, program};
 
@@ -35,7 +35,7 @@ fn killed_at(repository: &Repository, step: &str) -> String {
         "push" => args.extend(["--push", "hung:fix"]),
         _ => {}
     }
-    let id = ok(command(repository, &args)).stdout.trim().to_owned();
+    let id = command(repository, &args).ok().stdout.trim().to_owned();
     let note = repository.agent.path("runner");
     assert!(wait_until(LIMIT, || note.exists()), "{step}");
     let hung: u32 = fs::read_to_string(&note).unwrap().trim().parse().unwrap();
@@ -80,14 +80,15 @@ fn killed_run_leaves_what_git_and_the_list_of_runs_show() {
     let before = users();
     let steps = ["setup", "agent", "push"].map(|step| (step, killed_at(&repository, step)));
     // The next run with a workspace keeps what they have left.
-    let next = ok(command(
+    let next = command(
         &repository,
         &["run", "cmd:true", "x", "--worktree", "--quiet"],
-    ));
+    )
+    .ok();
     assert_eq!(next.stdout, "");
     assert_eq!(users(), before);
 
-    let listed = ok(command(&repository, &["runs", "list", "--json"]));
+    let listed = command(&repository, &["runs", "list", "--json"]).ok();
     let (runs, listed) = (listed.json_lines(), listed.stdout);
     let run = |id: &str| runs.iter().find(|run| run["runId"] == *id);
     let mut expected = BTreeSet::new();
@@ -106,17 +107,16 @@ fn killed_run_leaves_what_git_and_the_list_of_runs_show() {
         }
         expected.insert(id.clone());
         assert_eq!(refs.trim(), wip, "{step}");
-        let shown = ok(command(&repository, &["runs", "show", id, "--json"])).stdout;
+        let shown = command(&repository, &["runs", "show", id, "--json"])
+            .ok()
+            .stdout;
         assert!(!shown.contains("\"pushed\""), "{step}: {shown}");
-        let diff = ok(command(&repository, &["runs", "diff", id])).stdout;
+        let diff = command(&repository, &["runs", "diff", id]).ok().stdout;
         assert!(
             diff.contains("+two") && diff.contains("+new"),
             "{step}: {diff}"
         );
-        ok(command(
-            &repository,
-            &["runs", "fetch", id, &format!("of-{step}")],
-        ));
+        command(&repository, &["runs", "fetch", id, &format!("of-{step}")]).ok();
         assert_eq!(
             repository.last(&format!("of-{step}")).trim(),
             "Of the agent"
