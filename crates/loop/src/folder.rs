@@ -70,7 +70,7 @@ pub enum FolderError {
         error: io::Error,
     },
     /// A file or folder in the directory cannot be created or read.
-    #[error("{}: {error}", path.display())]
+    #[error("{} cannot be created or read: {error}", path.display())]
     File {
         /// Path of the directory or file.
         path: PathBuf,

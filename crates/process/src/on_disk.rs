@@ -193,7 +193,7 @@ fn own_folder(folder: &mut Option<RunFolder>) -> Result<&RunFolder, AgentError> 
 
 fn not_written(error: &io::Error) -> AgentError {
     let message = format!(
-        "a private file for the CLI cannot be written in {}: {error}",
+        "a private file for the CLI cannot be written in {}: {error}; let TMPDIR name a folder that can be written",
         tempfile::env::temp_dir().display()
     );
     AgentError::new(ErrorCode::Io, ErrorKind::Internal, message)
