@@ -12,6 +12,7 @@ use teamster_api::{Change, RunSummary, ServiceError, ViewState};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::FleetRuns;
+use super::list::newest_first;
 use crate::frame::Frame;
 use crate::names::{LOG, PRESENCES, RUNS, RunKey, WORKERS, logs_of, records_of};
 use crate::protocol::{Seen, State};
@@ -38,11 +39,7 @@ impl FleetRuns {
                 .messages(WORKERS, &format!("{PRESENCES}*"), DeliverPolicy::New, true)
                 .await?;
             let mut absent: HashSet<String> = HashSet::new();
-            let mut all: Vec<_> = (records.last_of_each(record_of).await?)
-                .into_iter()
-                .filter_map(|(key, found)| Some((key, found.seen, found.record?)))
-                .collect();
-            all.sort_by_key(|(key, _, record)| std::cmp::Reverse((record.times.queued, key.run.clone())));
+            let mut all = newest_first(records.last_of_each(record_of).await?);
             let mut ended = 0;
             all.retain(|(_, _, record)| {
                 ended += usize::from(record.state.is_final());
@@ -116,10 +113,7 @@ impl FleetRuns {
                 };
                 let Some(record) = known.records.get(&changed.run).cloned() else { continue };
                 let now = self.summaries(&[(changed.clone(), Seen::NOTHING, record)]).await;
-                let Some(mut now) = now.into_iter().next() else { continue };
-                if now.live.is_some() {
-                    Arc::make_mut(&mut now).live = None;
-                }
+                let Some(now) = now.into_iter().next() else { continue };
                 if let Some(now) = known.show(now) {
                     let has_ended = now.state == ViewState::Ended;
                     yield Change::Run { run: now };
@@ -145,14 +139,8 @@ impl FleetRuns {
             })
             .map(|(run, record)| (self.key(run), Seen::NOTHING, record.clone()))
             .collect();
-        let mut changed = Vec::new();
-        for mut now in self.summaries(&taken).await {
-            if now.live.is_some() {
-                Arc::make_mut(&mut now).live = None;
-            }
-            changed.extend(known.show(now));
-        }
-        changed
+        let now = self.summaries(&taken).await.into_iter();
+        now.filter_map(|now| known.show(now)).collect()
     }
 
     /// Returns those queued runs that wait for another reason now.
@@ -200,8 +188,11 @@ struct Known {
 }
 
 impl Known {
-    /// Keeps how a run is shown. Returns it if that is new.
-    fn show(&mut self, now: Arc<RunSummary>) -> Option<Arc<RunSummary>> {
+    /// Keeps how a run is shown: without its live status. Returns it if that is new.
+    fn show(&mut self, mut now: Arc<RunSummary>) -> Option<Arc<RunSummary>> {
+        if now.live.is_some() {
+            Arc::make_mut(&mut now).live = None;
+        }
         let run = &now.info.run_id;
         if self.shown.get(run) == Some(&now) {
             return None;

@@ -10,7 +10,7 @@ use super::FleetRuns;
 use crate::names::{FILE, LOG, RunKey, records_of};
 use crate::protocol::{Seen, State};
 use crate::record::Record;
-use crate::records::not_found;
+use crate::records::{Found, not_found};
 
 /// The number of machines that are asked at once.
 const AT_ONCE: usize = 32;
@@ -19,12 +19,7 @@ impl FleetRuns {
     /// Returns all records of the owner, newest first.
     pub(super) async fn all(&self) -> Result<Vec<(RunKey, Seen, Record)>, ServiceError> {
         let found = self.fleet.records(&records_of(&self.fleet.owner)).await?;
-        let mut all: Vec<_> = found
-            .into_iter()
-            .filter_map(|(key, found)| Some((key, found.seen, found.record?)))
-            .collect();
-        all.sort_by_key(|(key, _, record)| Reverse((record.times.queued, key.run.clone())));
-        Ok(all)
+        Ok(newest_first(found))
     }
 
     pub(super) async fn resolved(&self, prefix: &str) -> Result<RunInfo, ServiceError> {
@@ -175,6 +170,14 @@ impl FleetRuns {
         }
         Ok(forgotten)
     }
+}
+
+pub(super) fn newest_first(found: Vec<(RunKey, Found)>) -> Vec<(RunKey, Seen, Record)> {
+    let all = found.into_iter();
+    let all = all.filter_map(|(key, found)| Some((key, found.seen, found.record?)));
+    let mut all: Vec<_> = all.collect();
+    all.sort_by_key(|(key, _, record)| Reverse((record.times.queued, key.run.clone())));
+    all
 }
 
 /// Returns the id of a run without the number of a resubmitted one, and that number.
