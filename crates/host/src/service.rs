@@ -220,12 +220,8 @@ impl LocalRuns {
 
     /// Returns the answer for a run that exists with this spec; `None` if the id is free.
     async fn existing(&self, id: &str, spec: &Spec) -> Result<Option<Accepted>, ServiceError> {
-        let run = match self.index.get(id).await {
-            Ok(run) => run,
-            Err(error) if error.code == Some(ProblemCode::RunNotFound) => {
-                return Ok(None);
-            }
-            Err(error) => return Err(error),
+        let Some(run) = self.index.get_if_there(id).await? else {
+            return Ok(None);
         };
         let kept = blocking(move || Ok(run.spec()?)).await?;
         if let Some(kept) = kept.filter(|kept| state::is_kept(id, spec, kept)) {
@@ -238,10 +234,9 @@ impl LocalRuns {
 
     /// Fails if a run has this id, or if that cannot be known.
     async fn must_be_free(&self, id: &str) -> Result<(), ServiceError> {
-        match self.index.get(id).await {
-            Ok(_) => Err(RunsError::Exists { id: id.to_owned() }.into()),
-            Err(error) if error.code == Some(ProblemCode::RunNotFound) => Ok(()),
-            Err(error) => Err(error),
+        match self.index.get_if_there(id).await? {
+            Some(_) => Err(RunsError::Exists { id: id.to_owned() }.into()),
+            None => Ok(()),
         }
     }
 

@@ -77,11 +77,19 @@ impl Index {
 
     /// Returns the run with exactly this id.
     pub(crate) async fn get(self: &Arc<Self>, id: &str) -> Result<RunFolder, ServiceError> {
+        let run = self.get_if_there(id).await?;
+        Ok(run.ok_or_else(|| RunsError::NotFound { id: id.to_owned() })?)
+    }
+
+    /// Returns the run with exactly this id, or `None`.
+    pub(crate) async fn get_if_there(
+        self: &Arc<Self>,
+        id: &str,
+    ) -> Result<Option<RunFolder>, ServiceError> {
         let (index, runs, id) = (self.clone(), self.runs()?, id.to_owned());
         blocking(move || {
             index.notice_titles(&runs);
-            let run = runs.get(&id)?;
-            Ok(run.ok_or(RunsError::NotFound { id })?)
+            Ok(runs.get(&id)?)
         })
         .await
     }

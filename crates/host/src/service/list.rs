@@ -1,6 +1,6 @@
 //! Lists of runs, and titles that are given later.
 
-use teamster_api::{ProblemCode, RunList, RunQuery, ServiceError, check_title};
+use teamster_api::{RunList, RunQuery, ServiceError, check_title};
 use teamster_runner::{RunFolder, RunsError};
 use teamster_store::Store;
 
@@ -38,11 +38,7 @@ impl LocalRuns {
         title: Option<String>,
     ) -> Result<(), ServiceError> {
         let title = title.as_deref().map(check_title).transpose()?;
-        let folder = match self.index.get(id).await {
-            Ok(folder) => Some(folder),
-            Err(error) if error.code == Some(ProblemCode::RunNotFound) => None,
-            Err(error) => return Err(error),
-        };
+        let folder = self.index.get_if_there(id).await?;
         let is_here = folder.is_some();
         let recorded = match folder {
             Some(folder) => {

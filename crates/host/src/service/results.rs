@@ -17,7 +17,7 @@ use teamster_api::{
 use teamster_core::WorkspaceResult;
 use teamster_core::time::{epoch_ms, millis};
 use teamster_process::make_private_folder;
-use teamster_runner::Runs;
+use teamster_runner::{Runs, RunsError};
 use teamster_workspace::{Kept, remove_forgotten};
 
 use super::LocalRuns;
@@ -195,11 +195,7 @@ impl LocalRuns {
 
     /// Finds what a run brings back, also a run without a folder.
     async fn results(&self, id: &str) -> Result<Results, ServiceError> {
-        let (run, missing) = match self.index.get(id).await {
-            Ok(run) => (Some(run), None),
-            Err(error) if error.code == Some(ProblemCode::RunNotFound) => (None, Some(error)),
-            Err(error) => return Err(error),
-        };
+        let run = self.index.get_if_there(id).await?;
         let (mut end, mut has_ended) = (None, true);
         if let Some(run) = &run {
             let summary = self.index.summary(run.clone()).await?;
@@ -214,9 +210,9 @@ impl LocalRuns {
             };
             let run = run.as_ref().map(teamster_runner::RunFolder::path);
             let folder = folder(&id, run).ok_or_else(|| not_found(&id))?;
-            if let Some(missing) = missing {
+            if run.is_none() {
                 if kept.is_none() && !(is_run_id(&id) && folder.is_dir()) {
-                    return Err(missing);
+                    return Err(RunsError::NotFound { id }.into());
                 }
                 has_ended = kept.as_ref().is_none_or(|kept| kept.result().is_some());
             }
