@@ -109,6 +109,15 @@ impl Ended {
         self
     }
 
+    /// It has succeeded, and has printed this id of what it has started.
+    #[track_caller]
+    pub(crate) fn id(self) -> String {
+        let ended = self.ok();
+        let id = ended.stdout.strip_suffix('\n').unwrap();
+        assert!(!id.contains('\n'), "{id}");
+        id.to_owned()
+    }
+
     /// It has ended with this code, and has this on stderr.
     #[track_caller]
     pub(crate) fn fails(&self, code: i32, text: &str) {

@@ -158,7 +158,7 @@ fn a_fallback_that_does_not_know_the_conversation_is_left_out() {
         .claude(&[("text", 0), ("conformance_unauthorized", 1)])
         .codex(&[("text", 0), ("text", 0)]);
     let args = ["x", "--session-key=k", "--fallback=codex", "--json"];
-    let first = run(agents.run(args).env("TEAMSTER_STORE", store(&agents))).quiet();
+    run(agents.run(args).env("TEAMSTER_STORE", store(&agents))).quiet();
     let second = run(agents.run(args).env("TEAMSTER_STORE", store(&agents)));
     assert_eq!((second.code, &*second.stderr), (Some(1), WARNING));
     assert_eq!(done(&second.stdout).errors[0].kind, ErrorKind::Auth);

@@ -40,11 +40,8 @@ fn runs_folder(claude: &Claude) -> PathBuf {
 /// Starts a detached run that never asks; its id.
 fn detach<'a>(claude: &Claude, args: impl IntoIterator<Item = &'a str>) -> String {
     let mut command = claude.run(args);
-    let ended =
-        run(with_state(&mut command, claude).args(["--detach", "--ask-timeout", "0"])).quiet();
-    let id = ended.stdout.strip_suffix('\n').unwrap();
-    assert!(!id.contains('\n'), "{id}");
-    id.to_owned()
+    let command = with_state(&mut command, claude).args(["--detach", "--ask-timeout", "0"]);
+    run(command).quiet().id()
 }
 
 fn about<'a>(claude: &Claude, args: impl IntoIterator<Item = &'a str>) -> Ended {

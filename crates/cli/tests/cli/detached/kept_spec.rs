@@ -57,7 +57,7 @@ fn a_run_is_found_by_its_title_which_a_person_may_change() {
     let store = claude.path("store.db").display().to_string();
     let id = detach(&claude, ["Fix it\nplease", "--store", &store]);
     let attached = ["Look\nat it", "--run-id=attached", "--store", &store];
-    let attached = run(with_state(&mut claude.run(attached), &claude)).ok();
+    run(with_state(&mut claude.run(attached), &claude)).ok();
     about(&claude, ["wait", &id]).ok();
     let folder = runs_folder(&claude).join(&id);
     let described = fs::read(folder.join("run.json")).unwrap();

@@ -15,10 +15,8 @@ use crate::cli::{Ended, LIMIT, Running, done, json_lines};
 
 /// Starts a session and returns its id.
 pub(super) fn detach(agent: &Agent, args: &[&str]) -> String {
-    let ended = command(agent, &[&["chat", "--detach", "claude"], args].concat()).quiet();
-    let id = ended.stdout.strip_suffix('\n').unwrap();
-    assert!(!id.contains('\n'), "{id}");
-    id.to_owned()
+    let args = [&["chat", "--detach", "claude"], args].concat();
+    command(agent, &args).quiet().id()
 }
 
 pub(super) fn say(agent: &Agent, id: &str, prompt: &str, args: &[&str]) -> Ended {

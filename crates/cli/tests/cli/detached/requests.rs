@@ -16,8 +16,8 @@ pub(super) fn command(agent: &Agent, args: &[&str]) -> Ended {
 
 /// Starts a run and returns its id.
 pub(super) fn detach(agent: &Agent, args: &[&str]) -> String {
-    let ended = command(agent, &[&["run", "--detach", "claude"], args].concat()).quiet();
-    ended.stdout.trim_end().to_owned()
+    let args = [&["run", "--detach", "claude"], args].concat();
+    command(agent, &args).quiet().id()
 }
 
 /// Waits for the request of a run that asks for one thing.

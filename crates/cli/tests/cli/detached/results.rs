@@ -10,20 +10,16 @@ use serde_json::Value;
 
 use super::requests::log;
 use super::worktree::Repository;
-use crate::cli::{Ended, program, run, run_id};
+use crate::cli::{Ended, run, run_id};
 
 /// An agent that commits one file, and leaves another one, as the argument of `teamster run`.
 fn worker(repository: &Repository) -> String {
-    let path = repository.agent.path("worker");
     let git = "git -c user.email=a@example.com -c user.name=A";
-    program(
-        &path,
-        &format!(
-            "echo two >> sub/file && {git} commit -qam 'Of the agent' && echo new > new.txt && mkdir -p out && echo report \
-             > out/report.html && echo secret > out/.hidden && echo done"
-        ),
+    let script = format!(
+        "echo two >> sub/file && {git} commit -qam 'Of the agent' && echo new > new.txt && mkdir -p out && echo report \
+         > out/report.html && echo secret > out/.hidden && echo done"
     );
-    format!("cmd:{}", path.display())
+    repository.script("worker", &script)
 }
 
 /// Runs a command with a history.
@@ -119,10 +115,7 @@ fn an_attached_run_has_its_workspace_in_done_and_in_the_history() {
 fn detached_run_and_session_log_their_workspace() {
     let repository = Repository::new();
     let worker = worker(&repository);
-    let id = command(&repository, &["run", "-d", &worker, "x", "--worktree=fix"])
-        .ok()
-        .stdout;
-    let id = id.trim_end();
+    let id = &command(&repository, &["run", "-d", &worker, "x", "--worktree=fix"]).id();
     command(&repository, &["wait", id]).ok();
     let workspace = done(&log(&repository.agent, id))["workspace"].clone();
     assert_eq!(
@@ -134,10 +127,7 @@ fn detached_run_and_session_log_their_workspace() {
         .json();
     assert_eq!(shown["workspace"], workspace);
 
-    let session = command(&repository, &["chat", "--detach", "claude", "--worktree"])
-        .ok()
-        .stdout;
-    let session = session.trim_end();
+    let session = &command(&repository, &["chat", "--detach", "claude", "--worktree"]).id();
     command(&repository, &["say", session, "touch"]).ok();
     command(&repository, &["cancel", session]).ok();
     command(&repository, &["wait", session]).ok();
@@ -153,9 +143,7 @@ fn detached_run_and_session_log_their_workspace() {
 #[test]
 fn a_run_that_fails_or_is_stopped_keeps_what_it_has_done() {
     let repository = Repository::new();
-    let path = repository.agent.path("failing");
-    program(&path, "echo new > new.txt; exit 3");
-    let failing = format!("cmd:{}", path.display());
+    let failing = repository.script("failing", "echo new > new.txt; exit 3");
     let ended = command(&repository, &["run", &failing, "x", "--json", "--worktree"]);
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     let result = done(&ended.stdout);
@@ -163,13 +151,8 @@ fn a_run_that_fails_or_is_stopped_keeps_what_it_has_done() {
     assert_eq!(result["workspace"]["filesChanged"], 1);
     assert!(result["workspace"]["wip"].is_string(), "{result}");
 
-    let id = command(
-        &repository,
-        &["run", "-d", "claude", "touch-and-wait", "--worktree"],
-    )
-    .ok()
-    .stdout;
-    let id = id.trim_end();
+    let args = ["run", "-d", "claude", "touch-and-wait", "--worktree"];
+    let id = &command(&repository, &args).id();
     assert!(teamster_testkit::proc::wait_until(
         crate::cli::LIMIT,
         || {
@@ -214,18 +197,11 @@ fn changes_apply_where_large_files_cannot_be_read() {
     let place = repository.path().join(place);
     fs::create_dir_all(&place).unwrap();
     fs::write(place.join(oid), "large").unwrap();
-    let path = repository.agent.path("pointing");
-    program(
-        &path,
-        &format!(
-            "printf 'version https://git-lfs.github.com/spec/v1\\noid sha256:{oid}\\nsize 5\\n' > large.bin"
-        ),
+    let script = format!(
+        "printf 'version https://git-lfs.github.com/spec/v1\\noid sha256:{oid}\\nsize 5\\n' > large.bin"
     );
-    let agent = format!("cmd:{}", path.display());
-    let id = command(&repository, &["run", "-d", &agent, "x", "--worktree"])
-        .ok()
-        .stdout;
-    let id = id.trim_end();
+    let agent = repository.script("pointing", &script);
+    let id = &command(&repository, &["run", "-d", &agent, "x", "--worktree"]).id();
     command(&repository, &["wait", id]).ok();
     // The same files with another history.
     let other = repository.agent.path("other");
@@ -268,9 +244,7 @@ fn commits_become_a_branch_here() {
 #[test]
 fn a_run_without_a_worktree_or_without_changes_says_so() {
     let repository = Repository::new();
-    let path = repository.agent.path("idle");
-    program(&path, "echo done");
-    let idle = format!("cmd:{}", path.display());
+    let idle = repository.script("idle", "echo done");
     for (args, refused) in [(&[][..], true), (&["--worktree"], false)] {
         let args = [&["run", &*idle, "x", "--json"], args].concat();
         let ended = command(&repository, &args).ok();
@@ -319,12 +293,8 @@ fn files_are_collected_at_the_end_before_a_worktree_is_removed() {
     fs::write(repository.path().join(".gitignore"), "*\n").unwrap();
     repository.git(&["add", "-f", ".gitignore"]);
     repository.git(&["commit", "-q", "-m", "Ignored"]);
-    let path = repository.agent.path("reporter");
-    program(
-        &path,
-        "mkdir out && echo report > out/report.html && ln -s /etc/passwd out/passwd.html && echo done",
-    );
-    let reporter = format!("cmd:{}", path.display());
+    let script = "mkdir out && echo report > out/report.html && ln -s /etc/passwd out/passwd.html && echo done";
+    let reporter = repository.script("reporter", script);
     for detach in [false, true] {
         let mut args = vec![
             "run",

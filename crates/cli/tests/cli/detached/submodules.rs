@@ -3,7 +3,6 @@
 use std::fs;
 
 use super::worktree::Repository;
-use crate::cli::program;
 
 #[test]
 fn submodules_are_checked_out_from_present_repositories() {
@@ -107,10 +106,8 @@ fn a_worktree_is_kept_for_work_that_only_a_submodule_has() {
             "worktree without changes removed",
         ),
     ] {
-        let agent = repository.agent.path("worker");
         let git = "git='git -C libs/a -c user.email=a@example.com -c user.name=A'";
-        program(&agent, &format!("{git}; {work}"));
-        let agent = format!("cmd:{}", agent.display());
+        let agent = repository.script("worker", &format!("{git}; {work}"));
         let ended = repository.command(&["run", &agent, "x", "--worktree"]);
         assert_eq!(ended.code, Some(0), "{work}: {}", ended.stderr);
         assert!(ended.stderr.contains(expected), "{work}: {}", ended.stderr);

@@ -62,17 +62,19 @@ impl Repository {
         command
     }
 
-    /// An agent that commits a file, as the argument of `teamster run`.
-    pub(in crate::cli) fn committer(&self) -> String {
-        let path = self.agent.path("committer");
-        let git = "git -c user.email=a@example.com -c user.name=A";
-        program(
-            &path,
-            &format!(
-                "echo 1 > agent.txt && {git} add agent.txt && {git} commit -qm 'Of the agent'"
-            ),
-        );
+    /// An agent that is this shell script, as the argument of `teamster run`.
+    pub(super) fn script(&self, name: &str, script: &str) -> String {
+        let path = self.agent.path(name);
+        program(&path, script);
         format!("cmd:{}", path.display())
+    }
+
+    /// An agent that commits a file.
+    pub(in crate::cli) fn committer(&self) -> String {
+        let git = "git -c user.email=a@example.com -c user.name=A";
+        let script =
+            format!("echo 1 > agent.txt && {git} add agent.txt && {git} commit -qm 'Of the agent'");
+        self.script("committer", &script)
     }
 
     /// Returns the subject of a branch's last commit.

@@ -82,7 +82,7 @@ fn local_options_are_refused_with_the_next_step() {
         is_refused(&run(&mut machine.remote(args.iter().copied())), 2, words);
     }
     // What is of no machine is done.
-    let script = run(&mut machine.remote(["completions", "bash"])).ok();
+    run(&mut machine.remote(["completions", "bash"])).ok();
     // The variable is empty, as a script has it that sets none.
     let mut empty = machine.local(["requests"]);
     run(empty.env("TEAMSTER_REMOTE", "")).ok();

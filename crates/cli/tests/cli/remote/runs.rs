@@ -16,10 +16,7 @@ fn machine(claude: &Claude) -> Machine {
 /// Starts a run from elsewhere; its id.
 fn detach(machine: &Machine, args: &[&str]) -> String {
     let args = [&["run", "-d", "claude"], args].concat();
-    let ended = run(&mut machine.remote(args)).quiet();
-    let id = ended.stdout.strip_suffix('\n').unwrap();
-    assert!(!id.contains('\n'), "{id}");
-    id.to_owned()
+    run(&mut machine.remote(args)).quiet().id()
 }
 
 #[test]

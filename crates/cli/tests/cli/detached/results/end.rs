@@ -8,7 +8,6 @@ use teamster_testkit::proc::wait_until;
 
 use super::{attached, command, command_with, worker};
 use crate::cli::detached::worktree::Repository;
-use crate::cli::program;
 
 #[test]
 fn a_push_is_a_step_of_its_own() {
@@ -96,12 +95,8 @@ fn a_filter_that_hangs_holds_no_run() {
     repository.git(&["commit", "-qm", "Filtered"]);
     let limit = [("TEAMSTER_GIT_SILENCE", Path::new("1s"))];
     // At its end: what git cannot read is named, and stays.
-    let agent = repository.agent.path("slowed");
-    program(
-        &agent,
-        &format!("echo 22 > a.txt; touch {}", mark.display()),
-    );
-    let agent = format!("cmd:{}", agent.display());
+    let script = format!("echo 22 > a.txt; touch {}", mark.display());
+    let agent = repository.script("slowed", &script);
     let args = ["run", &*agent, "x", "--worktree", "--json"];
     let ended = command_with(&repository, &args, &limit).ok();
     let stuck = "git did nothing for 1 s, so it was ended: a filter";

@@ -21,21 +21,19 @@ fn killed_at(repository: &Repository, step: &str) -> String {
     let git = "git -c user.email=a@example.com -c user.name=A";
     let works =
         format!("echo two >> sub/file; {git} commit -qam 'Of the agent'; echo new > new.txt");
-    let agent = repository.agent.path(step);
     let script = match step {
         "agent" => format!("{works}; {hang}"),
         // The push hangs, which is no child of the runner.
         _ => format!("{works}; echo $PPID > {}", path("parent")),
     };
-    program(&agent, &script);
-    let agent = format!("cmd:{}", agent.display());
+    let agent = repository.script(step, &script);
     let mut args = vec!["run", "-d", &agent, "x", "--worktree"];
     match step {
         "setup" => args.extend(["--setup", &hang]),
         "push" => args.extend(["--push", "hung:fix"]),
         _ => {}
     }
-    let id = command(repository, &args).ok().stdout.trim().to_owned();
+    let id = command(repository, &args).id();
     let note = repository.agent.path("runner");
     assert!(wait_until(LIMIT, || note.exists()), "{step}");
     let hung: u32 = fs::read_to_string(&note).unwrap().trim().parse().unwrap();
