@@ -202,13 +202,12 @@ impl AgentLoop {
         self.log.line(format!("ending the agent: {why}"));
         self.adapter.end().await;
         // After a failed start the file stays for the next loop. Without the lock it belongs to another loop.
-        if ended.is_ok() && self.folder.is_locked() && self.settings.keep_session {
-            self.keep_session();
-        } else if ended.is_ok()
-            && self.folder.is_locked()
-            && let Err(error) = self.folder.remove(SessionFile::NAME)
-        {
-            self.log_file_error(SessionFile::NAME, &error);
+        if ended.is_ok() && self.folder.is_locked() {
+            if self.settings.keep_session {
+                self.keep_session();
+            } else {
+                self.log_file_error(SessionFile::NAME, self.folder.remove(SessionFile::NAME));
+            }
         }
         self.log.line("agent-loop exit");
         if let Some(lost) = self.lost {

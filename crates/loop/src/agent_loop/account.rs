@@ -163,10 +163,9 @@ impl AgentLoop {
         };
         let records = tick_usage::records(&sources);
         self.log.line(tick_usage::line(&sources, &records));
-        if !records.is_empty()
-            && let Err(error) = (self.folder).append_json_lines(UsageRecord::NAME, &records)
-        {
-            self.log_file_error(UsageRecord::NAME, &error);
+        if !records.is_empty() {
+            let written = (self.folder).append_json_lines(UsageRecord::NAME, &records);
+            self.log_file_error(UsageRecord::NAME, written);
         }
         records
     }

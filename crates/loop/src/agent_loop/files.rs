@@ -58,9 +58,8 @@ impl AgentLoop {
             let skills = skills.join(", ");
             self.log.line(format!("skills limited to {skills}"));
         }
-        if let Err(error) = agent::write_session_settings(&self.folder, file, &skills) {
-            self.log_file_error(SESSION_SETTINGS, &error);
-        }
+        let written = agent::write_session_settings(&self.folder, file, &skills);
+        self.log_file_error(SESSION_SETTINGS, written);
     }
 
     /// Reads the agent's parameters from their files again. After an error the previous parameters hold.
@@ -102,13 +101,11 @@ impl AgentLoop {
         match self.folder.write_json(SessionFile::NAME, &file) {
             Ok(()) => (self.written, self.written_session) = (true, session),
             Err(error) => {
-                self.log_file_error(SessionFile::NAME, &error);
+                self.log_file_error(SessionFile::NAME, Err(error));
                 self.written = false;
                 // The old file would resume a session that was left. Removing it works on a full disk too.
-                if self.written_session != session
-                    && let Err(error) = self.folder.remove(SessionFile::NAME)
-                {
-                    self.log_file_error(SessionFile::NAME, &error);
+                if self.written_session != session {
+                    self.log_file_error(SessionFile::NAME, self.folder.remove(SessionFile::NAME));
                 }
             }
         }
@@ -135,9 +132,8 @@ impl AgentLoop {
     /// Keeps the session for the next loop at a clean exit.
     pub(super) fn keep_session(&self) {
         let file = self.session_file(self.written_session.as_ref(), true);
-        if let Err(error) = self.folder.write_json(SessionFile::NAME, &file) {
-            self.log_file_error(SessionFile::NAME, &error);
-        }
+        let written = self.folder.write_json(SessionFile::NAME, &file);
+        self.log_file_error(SessionFile::NAME, written);
     }
 
     /// Appends to `ticks.jsonl`.
@@ -145,9 +141,7 @@ impl AgentLoop {
         let max_bytes = self.settings.log_max_bytes;
         let written =
             append_json_lines_within(&self.folder.path(TickRecord::NAME), &[record], max_bytes);
-        if let Err(error) = written {
-            self.log_file_error(TickRecord::NAME, &error);
-        }
+        self.log_file_error(TickRecord::NAME, written);
     }
 
     /// Writes `sleep.json`, with the failure count and the last error.
@@ -158,9 +152,8 @@ impl AgentLoop {
             seconds: file.current_sleep_seconds,
             file: &file,
         };
-        if let Err(error) = self.folder.write_json(SleepFile::NAME, &written) {
-            self.log_file_error(SleepFile::NAME, &error);
-        }
+        let written = self.folder.write_json(SleepFile::NAME, &written);
+        self.log_file_error(SleepFile::NAME, written);
     }
 
     pub(super) fn is_set(&self, flag: Flag) -> bool {
@@ -169,7 +162,7 @@ impl AgentLoop {
 
     pub(super) fn take(&mut self, flag: Flag) -> bool {
         self.folder.take(flag).unwrap_or_else(|error| {
-            self.log_file_error(flag.file_name(), &error);
+            self.log_file_error(flag.file_name(), Err(error));
             self.stuck.push(flag);
             false
         })
@@ -183,12 +176,13 @@ impl AgentLoop {
     }
 
     pub(super) fn done(&self, flag: Flag) {
-        if let Err(error) = self.folder.done(flag) {
-            self.log_file_error(flag.file_name(), &error);
-        }
+        self.log_file_error(flag.file_name(), self.folder.done(flag));
     }
 
-    pub(super) fn log_file_error(&self, name: &str, error: &std::io::Error) {
-        self.log.line(format!(".orchestrator/{name}: {error}"));
+    /// Logs the error of work on a file, if there is one.
+    pub(super) fn log_file_error(&self, name: &str, done: std::io::Result<()>) {
+        if let Err(error) = done {
+            self.log.line(format!(".orchestrator/{name}: {error}"));
+        }
     }
 }
