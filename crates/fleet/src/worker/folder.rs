@@ -34,7 +34,6 @@ struct Kept {
     version: u32,
     nonce: Tag,
     revision: u64,
-    #[serde(default)]
     decided: Decided,
 }
 

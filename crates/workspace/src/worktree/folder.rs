@@ -24,7 +24,6 @@ const DRAFT: &str = ".json.new";
 /// The content of `worktree.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Info {
-    #[serde(default)]
     pub(super) kind: Kind,
     /// The user's worktree, or the repository without one, in which git commands about the worktree run. Of another kind
     /// than a worktree: the folder `path`.
@@ -33,16 +32,12 @@ pub(super) struct Info {
     #[serde(with = "path")]
     pub(super) path: PathBuf,
     /// The branch; empty without a repository.
-    #[serde(default)]
     pub(super) branch: String,
     /// The commit that the branch starts at; empty without a repository.
-    #[serde(default)]
     pub(super) base: String,
     /// The last step that was taken.
-    #[serde(default)]
     pub(super) step: Step,
     /// The worktree is kept because it has changes.
-    #[serde(default)]
     pub(super) kept: bool,
     /// The session key that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,22 +65,20 @@ pub(super) struct Stays {
 }
 
 /// Kind of a workspace that is made for a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
-    #[default]
     Worktree,
     Empty,
 }
 
 /// A step in the life of a workspace, which is written down before the next one begins.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Step {
     /// Git is creating it. If its creator was killed, no agent was in it.
     Making,
     /// It is complete. No agent was started in it yet.
-    #[default]
     Prepared,
     /// An agent may have been started in it.
     Started,

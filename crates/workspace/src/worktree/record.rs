@@ -20,15 +20,12 @@ const DRAFT: &str = "workspace.json.new";
 /// The workspace of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record {
-    #[serde(default)]
     pub(super) kind: Kind,
     #[serde(with = "path")]
     pub(super) repository: PathBuf,
     #[serde(with = "path")]
     pub(super) path: PathBuf,
-    #[serde(default)]
     pub(super) branch: String,
-    #[serde(default)]
     pub(super) base: String,
     /// A commit before the base that those who take the result have. Default: the base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
