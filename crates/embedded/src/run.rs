@@ -421,7 +421,10 @@ impl Turn<'_> {
             (before, cost) => before.or(cost),
         };
         if !end.usage.is_empty() {
-            let report = UsageReport::new(end.usage).cost_usd(end.cost.filter(|_| !end.unpriced));
+            let total = end.cost.filter(|_| !end.unpriced);
+            let report = UsageReport::new(end.usage)
+                .cost_usd(total)
+                .cost_source(total.map(|_| CostSource::Estimated));
             emit.event(AgentEvent::Usage(Box::new(report))).await;
         }
         context.file.usage(&model, usage, cost)

@@ -85,7 +85,15 @@ async fn text_tools_and_figures_are_the_same_over_every_protocol() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cost_is_an_estimate_and_absent_where_nothing_has_a_price() {
     let stage = Stage::new(TOOLS).await;
-    let (result, _) = stage.run("What is there?").await;
+    let (result, events) = stage.run("What is there?").await;
+    let reported = events.iter().filter_map(|event| match event {
+        AgentEvent::Usage(report) => Some(report.cost_source),
+        _ => None,
+    });
+    assert_eq!(
+        reported.collect::<Vec<_>>(),
+        [Some(CostSource::Estimated); 3]
+    );
     // The prices of the test: 1 USD per 1000 tokens of input and output.
     assert!(
         (result.total_cost_usd.unwrap() - 3.38).abs() < 1e-9,
