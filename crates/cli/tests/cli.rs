@@ -345,6 +345,13 @@ impl Running {
         kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
     }
 
+    /// Stops it, which succeeds.
+    #[track_caller]
+    fn stop(&mut self) {
+        self.signal(Signal::SIGTERM);
+        assert_eq!(self.wait().code(), Some(0));
+    }
+
     /// Waits for the end without reading anything.
     fn wait(&mut self) -> ExitStatus {
         let ended = wait_until(LIMIT, || self.child.try_wait().unwrap().is_some());

@@ -4,7 +4,6 @@ use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
-use nix::sys::signal::Signal;
 use teamster_testkit::proc::{is_alive, wait_until};
 use teamster_testkit::stand_in::Act;
 
@@ -62,8 +61,7 @@ fn start_stop_wake_restart() {
     let stopped = company.good(["agents", "stop", "--all"]);
     assert_eq!(stopped, "a: stopped\nb: stopped\n");
     // The switch outlives the supervisor.
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
+    supervisor.stop();
     let supervisor = company.supervise([]);
     assert_eq!(company.agent("a")["state"], "stopped");
     let ended = company.run(["agents", "status"]);
@@ -80,8 +78,7 @@ fn start_stop_wake_restart() {
         let printed = company.good(["agents", "reload"]);
         assert_eq!(printed, format!("configuration read again: {agents}\n"));
     }
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
+    supervisor.stop();
 }
 
 #[test]
@@ -101,8 +98,7 @@ fn an_agent_that_fails_at_once_does_not_run() {
             ended.stdout
         );
     }
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
+    supervisor.stop();
 }
 
 #[test]
@@ -192,6 +188,5 @@ fn another_configuration_in_the_same_folder_is_refused() {
     command.env("AGENTS_CONFIG", "");
     assert_eq!(command.output().unwrap().status.code(), Some(0));
     company.asleep("a");
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
+    supervisor.stop();
 }

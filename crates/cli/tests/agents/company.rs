@@ -191,6 +191,13 @@ impl Supervisor {
         kill(Pid::from_raw(self.0.id().cast_signed()), signal).unwrap();
     }
 
+    /// Stops it, which succeeds.
+    #[track_caller]
+    pub(crate) fn stop(self) {
+        self.signal(Signal::SIGTERM);
+        assert_eq!(self.end(), Some(0));
+    }
+
     /// Waits for the end and returns the exit code.
     pub(crate) fn end(mut self) -> Option<i32> {
         assert!(wait_until(LIMIT, || self.0.try_wait().unwrap().is_some()));

@@ -109,6 +109,5 @@ fn the_script_that_hands_over() {
     // The script ends with the agent.
     assert_eq!(company.good(["agents", "stop", "a"]), "a: stopped\n");
     dashboard.wait().unwrap();
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
+    supervisor.stop();
 }

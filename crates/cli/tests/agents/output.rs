@@ -4,7 +4,6 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use nix::sys::signal::Signal;
 use teamster_testkit::stand_in::Act;
 
 use crate::agents::company::Company;
@@ -80,6 +79,5 @@ fn why_an_agent_does_nothing_is_reported() {
         agent["reason"],
         "exited with code 2: MIN_SLEEP: expected a whole number of seconds, not `soon`"
     );
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
+    supervisor.stop();
 }

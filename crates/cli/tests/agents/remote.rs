@@ -4,7 +4,6 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
-use nix::sys::signal::Signal;
 use teamster_testkit::stand_in::Act;
 
 use crate::agents::company::{Company, pid};
@@ -111,6 +110,5 @@ fn agents_are_controlled_from_elsewhere() {
         remote(&["agents", "stop", "--all"]),
         "first: stopped\nother: stopped\n"
     );
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
+    supervisor.stop();
 }

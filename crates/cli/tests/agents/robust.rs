@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::net::UnixStream;
 
-use nix::sys::signal::Signal;
 use serde_json::json;
 use teamster_testkit::proc::wait_until;
 use teamster_testkit::stand_in::Act;
@@ -28,8 +27,7 @@ fn an_agent_wakes_another_from_its_own_directory() {
     assert_eq!(String::from_utf8(woken.stdout).unwrap(), "b: woken\n");
     let ticks = || company.log("b").matches(" begin (").count();
     assert!(wait_until(LIMIT, || ticks() == 2), "{}", company.log("b"));
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
+    supervisor.stop();
 }
 
 #[test]
@@ -65,8 +63,7 @@ fn an_unknown_runtime_is_refused_by_the_name_of_its_agent() {
     fs::write(company.folder("c").join("CLAUDE.md"), "").unwrap();
     company.good(["agents", "reload"]);
     company.asleep("c");
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
+    supervisor.stop();
 }
 
 #[test]
@@ -87,6 +84,5 @@ fn removed_socket_is_recreated_and_idle_clients_block_no_others() {
     fs::remove_dir_all(company.path(".teamster")).unwrap();
     assert!(wait_until(LIMIT, || socket.exists()));
     assert_eq!(company.good(["agents", "stop", "a"]), "a: stopped\n");
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
+    supervisor.stop();
 }

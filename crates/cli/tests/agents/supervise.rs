@@ -37,8 +37,7 @@ fn agents_can_be_kept() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
     let supervisor = company.supervise(["--keep-agents"]);
     let first = company.asleep("a");
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
+    supervisor.stop();
     assert!(is_alive(first));
     let agent = company.agent("a");
     assert_eq!(
@@ -54,8 +53,7 @@ fn agents_can_be_kept() {
     let found = format!("a: already running, pid {first}");
     assert!(company.output().contains(&found));
     assert_eq!(company.log("a").matches("agent-loop start").count(), 1);
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
+    supervisor.stop();
     assert!(!is_alive(first));
 }
 
@@ -72,8 +70,7 @@ fn output_may_stay_unread() {
     let pid = company.asleep("a");
     assert_eq!(company.good(["agents", "stop", "a"]), "a: stopped\n");
     assert!(!is_alive(pid));
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
+    supervisor.stop();
 }
 
 #[test]
@@ -93,8 +90,7 @@ fn sighup_reloads_the_configuration() {
     }));
     company.wait("b", |it| it["state"] == "running");
     assert_eq!(pid(&company.agent("a")), Some(first));
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
+    supervisor.stop();
 }
 
 #[test]
@@ -113,8 +109,7 @@ fn a_broken_configuration_does_not_prevent_a_stop() {
             .contains("agent-loop start")
     );
     assert_eq!(company.good(["agents", "stop", "a"]), "a: stopped\n");
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
+    supervisor.stop();
 }
 
 #[test]
@@ -131,8 +126,7 @@ fn an_unusable_configuration_or_folder_is_refused() {
         )
         .replace("/,", ","),
     );
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
+    supervisor.stop();
 
     fs::write(company.config(), "{\"agents\": [\n").unwrap();
     company.run(["supervise"]).only_says(2, ":2: invalid JSON");

@@ -39,8 +39,7 @@ fn subscribers_get_each_change_and_the_history_is_stored() {
     assert_eq!(company.good(["agents", "stop", "a"]), "a: stopped\n");
     let stopped = json!({"event": "stopped", "agent": "a"});
     assert!(updates.any(|update| update["happened"] == stopped));
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
+    supervisor.stop();
     assert!(updates.any(|update| update["happened"]["event"] == "ending"));
     assert!(watching.wait().unwrap().success());
 
@@ -77,6 +76,5 @@ fn last_start_is_restored_after_a_refused_attempt() {
     assert!(is_alive(loop_pid));
     kill(Pid::from_raw(loop_pid.cast_signed()), Signal::SIGUSR1).unwrap();
     assert!(wait_until(LIMIT, || company.log("a").contains("tick 2 ok")));
-    supervisor.signal(Signal::SIGTERM);
-    assert_eq!(supervisor.end(), Some(0));
+    supervisor.stop();
 }

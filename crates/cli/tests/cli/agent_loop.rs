@@ -204,8 +204,7 @@ fn a_wake_ends_a_sleep_and_one_in_a_tick_is_remembered() {
     running.signal(Signal::SIGUSR1);
     agent.waits_for("the third tick", || agent.prompts().len() == 3);
     agent.waits_for("its end", || agent.sleeps());
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.wait().code(), Some(0));
+    running.stop();
     assert_eq!(agent.prompts(), [Kind::Full, Kind::Light, Kind::Light]);
     let sleeps = agent.log().matches("sleeping ").count();
     assert_eq!(sleeps, 2, "{}", agent.log());
@@ -279,8 +278,7 @@ fn a_pipe_without_a_writer_is_not_waited_for() {
     // The end is not waited for.
     let mut running = Running::start(&mut agent.command());
     let _writer = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.wait().code(), Some(0));
+    running.stop();
 }
 
 /// Lets the pipe to stdout hold as little as it can. Returns how many bytes that are.
@@ -308,8 +306,7 @@ fn a_loop_goes_on_and_ends_though_unread_what_it_prints() {
     agent.waits_for("more than a pipe holds", || {
         fs::metadata(agent.path("agent-loop.log")).is_ok_and(|log| log.len() > 2 * holds)
     });
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.wait().code(), Some(0));
+    running.stop();
     assert!(agent.log().ends_with("agent-loop exit\n"));
     agent.nothing_is_left();
 }
@@ -335,8 +332,7 @@ fn settings_at_their_limits_and_beside_them() {
     running.signal(Signal::SIGUSR1);
     agent.waits_for("the second tick", || agent.prompts().len() == 2);
     agent.waits_for("the second sleep", || agent.sleeps());
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.wait().code(), Some(0));
+    running.stop();
 
     let no_text = std::ffi::OsStr::from_bytes(b"\xff");
     let ended = run(agent.command().env("MIN_SLEEP", no_text));

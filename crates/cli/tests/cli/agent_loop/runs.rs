@@ -116,8 +116,7 @@ fn an_attached_reader_sees_the_tick_while_it_is_played() {
     assert!(!read().contains(r#""type":"done""#), "{}", read());
     let live = agent.about(["runs", "list", "--live", "--json"]).json();
     assert_eq!(live["kind"], "tick");
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.wait().code(), Some(0));
+    running.stop();
     assert_eq!(attached.wait().unwrap().code(), Some(130), "{}", read());
     assert!(read().contains(r#""type":"done""#), "{}", read());
     agent.nothing_is_left();

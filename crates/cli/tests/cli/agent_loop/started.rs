@@ -2,7 +2,6 @@
 
 use std::fs;
 
-use nix::sys::signal::Signal;
 use teamster_testkit::stand_in::Act;
 
 use super::Agent;
@@ -14,8 +13,7 @@ fn the_log_has_the_process_of_the_cli_and_why_the_loop_ended() {
     let mut command = agent.command();
     let mut running = Running::start(command.env("SECRET_TOKEN", "hush-hush"));
     agent.waits_for("its sleep", || agent.sleeps());
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.wait().code(), Some(0));
+    running.stop();
     let log = agent.log();
     let pid = agent.pids()[0];
     let line = log
@@ -56,7 +54,6 @@ fn an_agent_is_not_bound_to_the_git_repository_of_a_hook() {
     let index = std::env::current_dir().unwrap().join("index");
     let mut running = Running::start(command.env("GIT_INDEX_FILE", index));
     agent.waits_for("its sleep", || agent.sleeps());
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.wait().code(), Some(0));
+    running.stop();
     assert_eq!(fs::read_to_string(seen).unwrap(), "<>");
 }

@@ -157,8 +157,7 @@ fn servers_of_an_agent_are_read_for_each_process() {
         // While it cannot be read, the servers are what they were.
         std::fs::write(&servers, "{").unwrap();
     }
-    running.signal(Signal::SIGTERM);
-    assert_eq!(running.wait().code(), Some(0));
+    running.stop();
     for report in [
         "the server lost is left out: env.K: the variable NONE_SUCH is not set",
         "the previous values are kept",
