@@ -23,8 +23,8 @@ use std::path::PathBuf;
 use teamster_core::provider::json_line::{self, parse, type_of};
 use teamster_core::provider::{Activity, DecodedResult, Decoder, Events, Exit, RecordFiles};
 use teamster_core::{
-    AgentEvent, Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, PermissionEvent,
-    RateLimit, SessionStarted, Usage,
+    Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, PermissionEvent, RateLimit,
+    SessionStarted, Usage,
 };
 
 use crate::transcript;
@@ -307,11 +307,11 @@ impl ClaudeDecoder {
             return;
         }
         let failure = tool_id.as_ref().and_then(|id| self.tools.failure(id));
-        out.push(AgentEvent::Permission(Box::new(
+        out.push(
             PermissionEvent::new(tool.unwrap_or_default().to_owned(), Decision::Denied)
                 .tool_id(tool_id)
                 .reason(reason.map(str::to_owned).or(failure)),
-        )));
+        );
     }
 
     fn rate_limit(&mut self, line: RateLimitLine, out: &mut Events) {
@@ -320,12 +320,12 @@ impl ClaudeDecoder {
         if info.status == "rejected" {
             self.turns.limit_reached(resets_at);
         }
-        out.push(AgentEvent::RateLimit(Box::new(
+        out.push(
             RateLimit::new(info.status)
                 .resets_at_ms(resets_at)
                 .kind(info.rate_limit_type)
                 .utilization(info.utilization),
-        )));
+        );
     }
 
     /// Returns the index of the lane for the agent that a tool call started, or for the main agent without a call.
@@ -355,7 +355,7 @@ impl ClaudeDecoder {
     fn session_is(&mut self, session: SessionStarted, out: &mut Events) {
         self.turns.session(&session);
         self.session = Some(session.clone());
-        out.push(AgentEvent::SessionStarted(Box::new(session)));
+        out.push(session);
     }
 }
 
@@ -365,14 +365,14 @@ fn control_request(line: ControlLine<'_>, out: &mut Events) -> Option<()> {
     if request.subtype.as_deref() != Some("can_use_tool") {
         return None;
     }
-    out.push(AgentEvent::Permission(Box::new(
+    out.push(
         PermissionEvent::new(
             request.tool_name.unwrap_or_default().into_owned(),
             Decision::Requested,
         )
         .tool_id(request.tool_use_id.map(Id::from))
         .reason(request.description.map(Cow::into_owned)),
-    )));
+    );
     Some(())
 }
 

@@ -17,8 +17,8 @@ use teamster_core::provider::{
     Activity, DecodedResult, Decoder, Events, Exit, RecordFiles, json_line,
 };
 use teamster_core::{
-    AgentError, AgentEvent, ErrorCode, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource,
-    Retry, SessionStarted, Usage,
+    AgentError, ErrorCode, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, Retry,
+    SessionStarted, Usage,
 };
 
 use crate::totals::Totals;
@@ -146,9 +146,7 @@ impl CodexDecoder {
         }
         self.recorded.session_known(&id);
         self.session = Some(id.clone());
-        out.push(AgentEvent::SessionStarted(Box::new(
-            SessionStarted::new(id).model(self.model.clone()),
-        )));
+        out.push(SessionStarted::new(id).model(self.model.clone()));
     }
 
     fn item(&mut self, stage: Stage, line: &Object<'_>, out: &mut Events) -> Option<()> {
@@ -171,13 +169,13 @@ impl CodexDecoder {
         };
         self.items.messages.broke_off(out);
         self.retries += 1;
-        out.push(AgentEvent::Retry(Box::new(
+        out.push(
             Retry::new(
                 reconnect.attempt.unwrap_or(self.retries),
                 errors::of_reconnect(reconnect.reason),
             )
             .max_attempts(reconnect.max_attempts),
-        )));
+        );
     }
 
     fn turn_failed(&mut self, reported: Option<Cow<'_, str>>, out: &mut Events) {

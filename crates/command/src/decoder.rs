@@ -7,8 +7,7 @@ use regex::Captures;
 use teamster_core::provider::{DecodedResult, Decoder, Events, Exit};
 use teamster_core::text::without_colors;
 use teamster_core::{
-    AgentError, AgentEvent, CostSource, ErrorCode, ErrorKind, NoticeLevel, NoticeSource, Text,
-    TurnEnd, Usage,
+    AgentError, CostSource, ErrorCode, ErrorKind, NoticeLevel, NoticeSource, Text, TurnEnd, Usage,
 };
 
 use crate::CommandSettings;
@@ -72,7 +71,7 @@ impl TextDecoder {
             text.into_owned()
         };
         self.has_text = true;
-        out.push(AgentEvent::Text(Text::new(text)));
+        out.push(Text::new(text));
     }
 
     fn figures(&mut self, text: &str) {
@@ -176,7 +175,7 @@ impl Decoder for TextDecoder {
             let end = TurnEnd::new(failed)
                 .usage(self.usage)
                 .cost_usd(self.cost_usd);
-            out.push(AgentEvent::TurnEnd(Box::new(end)));
+            out.push(end);
         }
         DecodedResult {
             ended_with_error: ended.then_some(failed),

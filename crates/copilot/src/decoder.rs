@@ -21,8 +21,8 @@ use teamster_core::provider::{
     Activity, BegunCalls, DecodedResult, Decoder, Events, Exit, RecordFiles, surrogates,
 };
 use teamster_core::{
-    AgentEvent, Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, PermissionEvent,
-    Retry, ToolResult, Usage,
+    Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, PermissionEvent, Retry,
+    ToolResult, Usage,
 };
 
 use crate::{launch, transcript};
@@ -316,7 +316,7 @@ impl CopilotDecoder {
         if lane == MAIN {
             self.ending.works();
         }
-        out.push(AgentEvent::ToolUse(Box::new(tool_use)));
+        out.push(tool_use);
     }
 
     /// Handles the end of a call. Returns `false` if its start was lost.
@@ -332,17 +332,17 @@ impl CopilotDecoder {
             None => self.background.output(data.result.content.text()),
         }
         if outcome.denied {
-            out.push(AgentEvent::Permission(Box::new(
+            out.push(
                 PermissionEvent::new(call.name, Decision::Denied)
                     .tool_id(call.id.clone())
                     .reason(outcome.reason),
-            )));
+            );
         }
-        out.push(AgentEvent::ToolResult(Box::new(
+        out.push(
             ToolResult::new(call.id.clone(), outcome.output)
                 .is_error(outcome.is_error)
                 .parent_tool_id(self.lanes[lane].parent.clone()),
-        )));
+        );
         for event in file_changes(&call.id, &data.file_edits) {
             out.push(event);
         }
@@ -476,10 +476,10 @@ fn retry(lane: &mut Lane, reason: Option<&str>, out: &mut Events) {
     lane.retry(out);
     lane.retries += 1;
     let attempt = lane.failure.as_ref().and_then(|f| f.attempt);
-    out.push(AgentEvent::Retry(Box::new(Retry::new(
+    out.push(Retry::new(
         attempt.map_or(lane.retries, |before| before.saturating_add(1)),
         errors::of_retry(lane.failure.as_ref(), reason),
-    ))));
+    ));
 }
 
 #[cfg(test)]

@@ -234,11 +234,13 @@ fn approximate_value_bytes(value: &Value) -> usize {
 macro_rules! from_payloads {
     ($($payload:ident => $variant:ident),+; boxed: $($boxed:ident => $boxed_variant:ident),+ $(,)?) => {
         $(impl From<$payload> for AgentEvent {
+            #[inline]
             fn from(payload: $payload) -> Self {
                 Self::$variant(payload)
             }
         })+
         $(impl From<$boxed> for AgentEvent {
+            #[inline]
             fn from(payload: $boxed) -> Self {
                 Self::$boxed_variant(Box::new(payload))
             }

@@ -17,7 +17,7 @@ use teamster_core::provider::json_line::{self, parse, type_of, value};
 use teamster_core::provider::surrogates::{self, Chars, Joiner};
 use teamster_core::provider::{DecodedResult, Decoder, Events, Exit, RecordFiles};
 use teamster_core::{
-    AgentEvent, Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, PermissionEvent,
+    Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, PermissionEvent,
     PermissionMode, SessionStarted, Text, ToolKind, ToolResult, ToolUse, Usage,
 };
 
@@ -105,9 +105,7 @@ impl GeminiDecoder {
         }
         if self.session.as_ref() != Some(&id) {
             self.session = Some(id.clone());
-            out.push(AgentEvent::SessionStarted(Box::new(
-                SessionStarted::new(id).model(line.model),
-            )));
+            out.push(SessionStarted::new(id).model(line.model));
         }
         Some(())
     }
@@ -135,7 +133,7 @@ impl GeminiDecoder {
                 }
                 self.end.answer(&text);
                 if !text.is_empty() {
-                    out.push(AgentEvent::Text(Text::new(text.into_owned())));
+                    out.push(Text::new(text.into_owned()));
                 }
                 Some(())
             }
@@ -151,9 +149,7 @@ impl GeminiDecoder {
         let id = self.tools.start(line.tool_id.as_deref(), name, &input);
         let kind = tool_names::kind(name);
         let mcp = (kind == ToolKind::Mcp).then(|| self.servers.tool(name));
-        out.push(AgentEvent::ToolUse(Box::new(
-            ToolUse::new(name.to_owned(), id, kind, input).mcp(mcp.flatten()),
-        )));
+        out.push(ToolUse::new(name.to_owned(), id, kind, input).mcp(mcp.flatten()));
         Some(())
     }
 
@@ -171,20 +167,20 @@ impl GeminiDecoder {
         if let Some(error) = &error
             && call.is_denied(error, self.must_be_there(&call.name))
         {
-            out.push(AgentEvent::Permission(Box::new(
+            out.push(
                 PermissionEvent::new(call.name.clone(), Decision::Denied)
                     .tool_id(call.id.clone())
                     .reason(error.message.as_deref().map(str::to_owned)),
-            )));
+            );
         }
         self.end.tool_ended(error.as_ref());
-        out.push(AgentEvent::ToolResult(Box::new(
+        out.push(
             ToolResult::new(
                 call.id.clone(),
                 tools::output(output.unwrap_or_default(), error),
             )
             .is_error(is_error),
-        )));
+        );
         if is_error == Some(false)
             && let Some(effect) = call.effect()
         {

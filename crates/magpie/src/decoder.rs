@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 use teamster_core::provider::{DecodedResult, Decoder, Events, Exit};
 use teamster_core::{
-    AgentEvent, ErrorKind, ExecuteParams, SessionStarted, Text, ToolKind, ToolResult, ToolUse,
+    ErrorKind, ExecuteParams, SessionStarted, Text, ToolKind, ToolResult, ToolUse,
 };
 
 use end::End;
@@ -63,17 +63,15 @@ impl Decoder for MagpieDecoder {
             Line::Session { id } => {
                 let mut session = SessionStarted::new(id);
                 session.model.clone_from(&self.model);
-                out.push(AgentEvent::SessionStarted(Box::new(session)));
+                out.push(session);
             }
-            Line::Say { text } => out.push(AgentEvent::Text(Text::new(text))),
+            Line::Say { text } => out.push(Text::new(text)),
             Line::Run { id, command } => {
                 let input = json!({ "command": command });
-                let call = ToolUse::new("shell", id, ToolKind::Execute, input);
-                out.push(AgentEvent::ToolUse(Box::new(call)));
+                out.push(ToolUse::new("shell", id, ToolKind::Execute, input));
             }
             Line::Ran { id, output, code } => {
-                let result = ToolResult::new(id, output).is_error(code != 0);
-                out.push(AgentEvent::ToolResult(Box::new(result)));
+                out.push(ToolResult::new(id, output).is_error(code != 0));
             }
             Line::End {
                 error,

@@ -19,9 +19,9 @@ use teamster_core::provider::json_line::{self, parse, repaired, type_of};
 use teamster_core::provider::{DecodedResult, Decoder, Events, Exit};
 use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentError, AgentEvent, Decision, ErrorCode, ErrorKind, ExecuteParams, Id, NoticeCode,
-    NoticeLevel, NoticeSource, PermissionEvent, Retract, Retry, SessionStarted, Text, Thinking,
-    ToolResult, ToolUse,
+    AgentError, Decision, ErrorCode, ErrorKind, ExecuteParams, Id, NoticeCode, NoticeLevel,
+    NoticeSource, PermissionEvent, Retract, Retry, SessionStarted, Text, Thinking, ToolResult,
+    ToolUse,
 };
 
 use crate::launch::{self, Withheld};
@@ -181,9 +181,7 @@ impl OpenCodeDecoder {
         }
         let id = Id::from(id);
         self.session = Some(id.clone());
-        out.push(AgentEvent::SessionStarted(Box::new(
-            SessionStarted::new(id).model(self.model.clone()),
-        )));
+        out.push(SessionStarted::new(id).model(self.model.clone()));
     }
 
     /// Records that the run continued after an error.
@@ -210,7 +208,7 @@ impl OpenCodeDecoder {
         // The answer broke off, and the CLI repeats the request in the same message. It gives no reason: the
         // connection was lost, or the stream had an error or an unreadable event.
         self.reported_retry = true;
-        out.push(AgentEvent::Retry(Box::new(
+        out.push(
             Retry::new(
                 lost.tries,
                 AgentError::new(
@@ -220,9 +218,9 @@ impl OpenCodeDecoder {
                 ),
             )
             .max_attempts(RETRIES),
-        )));
+        );
         if let Some(message) = lost.message.filter(|_| lost.has_text) {
-            out.push(AgentEvent::Retract(Retract::new(message.clone())));
+            out.push(Retract::new(message.clone()));
             if !lost.kept.is_empty() {
                 say(Some(message), lost.kept, out);
             }
@@ -251,9 +249,7 @@ impl OpenCodeDecoder {
             return;
         }
         if kind == "reasoning" {
-            out.push(AgentEvent::Thinking(
-                Thinking::new(text).message_id(message),
-            ));
+            out.push(Thinking::new(text).message_id(message));
         } else if self.steps.is_summary() {
             let text = excerpt(&text, NOTICE_BYTES);
             let text = format!("the conversation was compacted to this summary: {text}");
@@ -269,7 +265,7 @@ impl OpenCodeDecoder {
     /// conversation.
     fn compacted(&mut self, out: &mut Events) {
         if let Some(message) = self.steps.last_message_was_a_summary() {
-            out.push(AgentEvent::Retract(Retract::new(message)));
+            out.push(Retract::new(message));
             out.coded_notice(
                 NoticeCode::Compacted,
                 NoticeLevel::Info,
@@ -295,7 +291,7 @@ impl OpenCodeDecoder {
         let id = begun.unwrap_or_else(|| self.unique_id(id, part_id));
         let mut call = Call::new(&name, state, &self.mcp_servers, &self.withheld);
         if is_new {
-            out.push(AgentEvent::ToolUse(Box::new(
+            out.push(
                 ToolUse::new(
                     call.name.clone(),
                     id.clone(),
@@ -303,7 +299,7 @@ impl OpenCodeDecoder {
                     std::mem::take(&mut call.input),
                 )
                 .mcp(call.mcp.take()),
-            )));
+            );
         }
         if running {
             self.parts.begun(part_id, id);
@@ -317,21 +313,19 @@ impl OpenCodeDecoder {
             if call.rejected {
                 self.denials.rejected = Some(call.name.clone());
             }
-            out.push(AgentEvent::Permission(Box::new(
+            out.push(
                 PermissionEvent::new(call.name, Decision::Denied)
                     .tool_id(id.clone())
                     .reason(excerpt(&call.output, REASON_BYTES)),
-            )));
+            );
         }
-        out.push(AgentEvent::ToolResult(Box::new(
-            ToolResult::new(id.clone(), call.output).is_error(call.is_error),
-        )));
+        out.push(ToolResult::new(id.clone(), call.output).is_error(call.is_error));
         for mut change in call.changes {
             change.tool_id = Some(id.clone());
-            out.push(AgentEvent::FileChange(Box::new(change)));
+            out.push(change);
         }
         if let Some(plan) = call.plan {
-            out.push(AgentEvent::Plan(plan));
+            out.push(plan);
         }
         if call.sub_agent && !self.told_about_sub_agents {
             self.told_about_sub_agents = true;
@@ -363,7 +357,7 @@ impl OpenCodeDecoder {
 }
 
 fn say(message_id: Option<Id>, text: String, out: &mut Events) {
-    out.push(AgentEvent::Text(Text::new(text).message_id(message_id)));
+    out.push(Text::new(text).message_id(message_id));
 }
 
 /// Returns whether a line is JSON of any type.

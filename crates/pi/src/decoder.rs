@@ -16,8 +16,8 @@ use teamster_core::provider::json_line::{self, parse, type_of};
 use teamster_core::provider::{DecodedResult, Decoder, Events, Exit, surrogates};
 use teamster_core::text::{excerpt, without_colors};
 use teamster_core::{
-    AgentEvent, ErrorKind, ExecuteParams, Id, NoticeCode, NoticeLevel, NoticeSource, Retry,
-    SessionStarted, UsageReport,
+    ErrorKind, ExecuteParams, Id, NoticeCode, NoticeLevel, NoticeSource, Retry, SessionStarted,
+    UsageReport,
 };
 
 use crate::launch::{Withheld, mcp};
@@ -154,8 +154,7 @@ impl PiDecoder {
     /// Reports the session and the model, if known.
     pub(crate) fn tell_session(&self, out: &mut Events) {
         if let Some(id) = &self.session {
-            let session = SessionStarted::new(id.clone()).model(self.model.clone());
-            out.push(AgentEvent::SessionStarted(Box::new(session)));
+            out.push(SessionStarted::new(id.clone()).model(self.model.clone()));
         }
     }
 
@@ -175,7 +174,7 @@ impl PiDecoder {
         {
             // The CLI compacted the conversation and repeats the request.
             self.answer.retract(out);
-            out.push(AgentEvent::Retry(Box::new(Retry::new(1, error))));
+            out.push(Retry::new(1, error));
         }
     }
 
@@ -202,9 +201,7 @@ impl PiDecoder {
         if self.used.add(figures, model)
             && let Some(tokens) = self.used.tokens
         {
-            out.push(AgentEvent::Usage(Box::new(
-                UsageReport::new(tokens).cost_usd(self.used.cost_usd),
-            )));
+            out.push(UsageReport::new(tokens).cost_usd(self.used.cost_usd));
         }
     }
 
@@ -215,11 +212,11 @@ impl PiDecoder {
             self.ending.failure = None;
         }
         let error = errors::of_answer(Some(&line.error_message));
-        out.push(AgentEvent::Retry(Box::new(
+        out.push(
             Retry::new(line.attempt, error)
                 .max_attempts(line.max_attempts)
                 .delay_ms(line.delay_ms),
-        )));
+        );
     }
 
     /// Handles an entry of the session: usage beside the answers, such as to keep a cache warm, and servers without

@@ -87,7 +87,7 @@ impl AcpProtocol {
     /// Reports what is known of the session's offers.
     pub(super) fn report_offers(&self, out: &mut Events) {
         if !self.settings.one_turn && !self.offers_reported.is_empty() {
-            out.push(self.offers_reported.clone().into());
+            out.push(self.offers_reported.clone());
         }
     }
 
@@ -97,7 +97,7 @@ impl AcpProtocol {
             && size > 0
             && !self.settings.one_turn
         {
-            out.push(ContextUse::new(used, size).into());
+            out.push(ContextUse::new(used, size));
         }
     }
 

@@ -7,7 +7,7 @@ use teamster_core::provider::Events;
 use teamster_core::provider::json_line::repaired;
 use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentEvent, Id, NoticeLevel, NoticeSource, Plan, ToolKind, ToolResult, ToolUse, UsageReport,
+    Id, NoticeLevel, NoticeSource, Plan, ToolKind, ToolResult, ToolUse, UsageReport,
 };
 
 use super::messages::BlockKind;
@@ -35,7 +35,7 @@ impl ClaudeDecoder {
             && let (Some(id), Some(usage)) = (&id, usage)
             && let Some(so_far) = self.turns.sub_agent_used(id, usage.into())
         {
-            out.push(AgentEvent::Usage(Box::new(UsageReport::new(so_far))));
+            out.push(UsageReport::new(so_far));
         }
         if model.as_deref() == Some(SYNTHETIC) {
             if lane == 0 {
@@ -154,13 +154,13 @@ impl ClaudeDecoder {
         self.tools.started(&id, &name, kind, &input, lane > 0);
         let plan = tools::plan(&name, &input);
         let kind = if mcp.is_some() { ToolKind::Mcp } else { kind };
-        out.push(AgentEvent::ToolUse(Box::new(
+        out.push(
             ToolUse::new(name, id, kind, input)
                 .mcp(mcp)
                 .parent_tool_id(self.lanes[lane].parent().cloned()),
-        )));
+        );
         if let Some(entries) = plan {
-            out.push(AgentEvent::Plan(Plan::new(entries)));
+            out.push(Plan::new(entries));
         }
     }
 
@@ -185,11 +185,11 @@ impl ClaudeDecoder {
         if let Some(tool) = taken.filter(|_| block.is_error == Some(true)) {
             self.denied(Some(&tool), Some(&tool_id), None, out);
         }
-        out.push(AgentEvent::ToolResult(Box::new(
+        out.push(
             ToolResult::new(tool_id, output)
                 .is_error(block.is_error)
                 .parent_tool_id(self.lanes[lane].parent().cloned()),
-        )));
+        );
         if let Some(event) = change {
             out.push(event);
         }

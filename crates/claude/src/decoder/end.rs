@@ -25,8 +25,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use teamster_core::provider::{DecodedResult, Events};
 use teamster_core::{
-    AgentError, AgentEvent, CostSource, ErrorKind, Id, ModelUsage, NoticeLevel, NoticeSource,
-    SessionStarted, TurnEnd, Usage,
+    AgentError, CostSource, ErrorKind, Id, ModelUsage, NoticeLevel, NoticeSource, SessionStarted,
+    TurnEnd, Usage,
 };
 
 use super::Synthetic;
@@ -218,12 +218,12 @@ impl Turns {
             }
             None => {}
         }
-        out.push(AgentEvent::TurnEnd(Box::new(
+        out.push(
             TurnEnd::new(failed)
                 .stop_reason(stop_reason)
                 .usage(usage)
                 .cost_usd(cost),
-        )));
+        );
     }
 
     fn failed(&mut self, line: &ResultLine<'_>, error: Option<&str>, out: &mut Events) {

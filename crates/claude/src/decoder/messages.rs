@@ -5,7 +5,7 @@
 //! by another. The text of such a message is retracted.
 
 use teamster_core::provider::Events;
-use teamster_core::{AgentEvent, Id, Retract, Text, Thinking};
+use teamster_core::{Id, Retract, Text, Thinking};
 
 use teamster_core::provider::surrogates::Joiner;
 
@@ -281,7 +281,7 @@ impl Lane {
         let complete = message.complete.clone();
         let id = message.id.clone();
         if let Some(message_id) = id.clone() {
-            out.push(AgentEvent::Retract(Retract::new(message_id)));
+            out.push(Retract::new(message_id));
         }
         for (kind, text) in complete {
             self.emit(id.clone(), kind, text, out);
@@ -296,17 +296,17 @@ impl Lane {
         match kind {
             BlockKind::Text => {
                 self.has_text = true;
-                out.push(AgentEvent::Text(
+                out.push(
                     Text::new(text)
                         .message_id(message_id)
                         .parent_tool_id(parent_tool_id),
-                ));
+                );
             }
-            BlockKind::Thinking => out.push(AgentEvent::Thinking(
+            BlockKind::Thinking => out.push(
                 Thinking::new(text)
                     .message_id(message_id)
                     .parent_tool_id(parent_tool_id),
-            )),
+            ),
             BlockKind::Other => {}
         }
     }

@@ -2,7 +2,7 @@
 
 use teamster_core::provider::Events;
 use teamster_core::provider::surrogates::Chars;
-use teamster_core::{AgentEvent, Id, UsageReport};
+use teamster_core::{Id, UsageReport};
 
 use super::ClaudeDecoder;
 use super::messages::BlockKind;
@@ -55,7 +55,7 @@ impl ClaudeDecoder {
                     self.lanes[lane].finished();
                 }
                 if main && let Some(usage) = self.turns.message_delta(stop_reason, event.usage) {
-                    out.push(AgentEvent::Usage(Box::new(UsageReport::new(usage))));
+                    out.push(UsageReport::new(usage));
                 }
             }
             "message_stop" => match line.abandoned_blocks {

@@ -5,8 +5,7 @@ use teamster_core::provider::Events;
 use teamster_core::provider::json_line::{parse, repaired};
 use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentEvent, ErrorKind, Id, McpServerStatus, NoticeCode, NoticeLevel, NoticeSource, Retry,
-    SessionStarted,
+    ErrorKind, Id, McpServerStatus, NoticeCode, NoticeLevel, NoticeSource, Retry, SessionStarted,
 };
 
 use super::errors::Evidence;
@@ -202,11 +201,11 @@ impl RetriedRequest<'_> {
         let mut error = evidence.error(message);
         // The CLI replaces the token of a login, or asks the helper again, before it retries.
         error.retryable |= error.kind == ErrorKind::Auth && self.attempt <= 1 && !has_fixed_key;
-        out.push(AgentEvent::Retry(Box::new(
+        out.push(
             Retry::new(self.attempt, error)
                 .max_attempts(self.max_attempts)
                 .delay_ms(self.delay_ms.map(|ms| ms.round() as u64)),
-        )));
+        );
     }
 }
 

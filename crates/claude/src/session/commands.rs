@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use teamster_core::provider::{CommandId, Events, RunAssembler, SessionCommand};
-use teamster_core::{AgentError, AgentEvent, PermissionAnswer, PermissionMode, Turn, TurnEnd};
+use teamster_core::{AgentError, PermissionAnswer, PermissionMode, Turn, TurnEnd};
 
 use super::ask_user::{self, ASK_USER};
 use super::wire::HookEvent;
@@ -100,11 +100,11 @@ impl ClaudeSession {
         if let Some(current) = &mut self.current {
             current.over = true;
             current.failed = true;
-            out.push(AgentEvent::TurnEnd(Box::new(
+            out.push(
                 TurnEnd::new(true)
                     .usage(current.usage)
                     .cost_usd(current.cost_usd),
-            )));
+            );
         }
     }
 

@@ -90,7 +90,7 @@ impl ClaudeSession {
         };
         if std::mem::take(&mut self.is_planning) {
             self.planned_for = Some(mode);
-            out.push(PermissionChange::new(mode).into());
+            out.push(PermissionChange::new(mode));
         }
     }
 
@@ -262,10 +262,10 @@ impl ClaudeSession {
             request.input["url"] = url.into();
         }
         if self.is_in_turn() || self.decoder.in_turn() {
-            out.push(AgentEvent::Permission(Box::new(
+            out.push(
                 PermissionEvent::new(request.tool_name.clone(), Decision::Requested)
                     .reason(request.message.clone()),
-            )));
+            );
         }
         let question = Question {
             request_id: asked.request_id,

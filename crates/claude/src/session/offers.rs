@@ -116,7 +116,7 @@ impl Reported {
     pub(super) fn emit(&mut self, out: &mut Events) {
         if self.now != self.emitted {
             self.emitted = self.now.clone();
-            out.push(self.now.clone().into());
+            out.push(self.now.clone());
         }
     }
 }

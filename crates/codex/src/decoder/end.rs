@@ -4,7 +4,7 @@
 //! forked from. The usage of this run is the difference to the total before it.
 
 use teamster_core::provider::{Activity, DecodedResult, Events};
-use teamster_core::{AgentEvent, TurnEnd, Usage};
+use teamster_core::{TurnEnd, Usage};
 
 use crate::totals::{Baseline, Totals};
 
@@ -71,11 +71,11 @@ impl Turns {
         self.in_turn = false;
         self.ended_with_error = Some(is_error);
         self.stop_reason = stop_reason.map(str::to_owned);
-        out.push(AgentEvent::TurnEnd(Box::new(
+        out.push(
             TurnEnd::new(is_error)
                 .stop_reason(self.stop_reason.clone())
                 .usage(usage.map(Usage::from)),
-        )));
+        );
     }
 
     fn since_before(&self, total: Totals) -> Option<Totals> {

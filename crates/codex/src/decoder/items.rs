@@ -189,7 +189,7 @@ impl Items {
     pub(crate) fn plan(&mut self, entries: Vec<PlanEntry>, out: &mut Events) {
         if entries != self.plan {
             self.plan.clone_from(&entries);
-            out.push(AgentEvent::Plan(Plan::new(entries)));
+            out.push(Plan::new(entries));
         }
     }
 
@@ -402,21 +402,19 @@ impl Outcome {
 
     fn push(self, tool_name: String, id: &Id, parent: Option<Id>, out: &mut Events) {
         if self.denied {
-            out.push(AgentEvent::Permission(Box::new(
+            out.push(
                 PermissionEvent::new(tool_name, Decision::Denied)
                     .tool_id(id.clone())
                     .reason(self.reason),
-            )));
+            );
         }
-        out.push(AgentEvent::ToolResult(Box::new(
+        out.push(
             ToolResult::new(id.clone(), self.output)
                 .is_error(self.is_error)
                 .parent_tool_id(parent),
-        )));
+        );
         for (path, change) in self.changes {
-            out.push(AgentEvent::FileChange(Box::new(
-                FileChange::new(path, change).tool_id(id.clone()),
-            )));
+            out.push(FileChange::new(path, change).tool_id(id.clone()));
         }
     }
 }

@@ -333,7 +333,7 @@ impl Message {
     }
 
     fn retract(&self, out: &mut Events) {
-        out.push(AgentEvent::Retract(Retract::new(self.id.clone())));
+        out.push(Retract::new(self.id.clone()));
     }
 
     fn event(&self, text: String) -> AgentEvent {

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use teamster_core::provider::{Events, Outbox};
-use teamster_core::{
-    AgentEvent, Decision, Id, PermissionAnswer, PermissionEvent, PermissionRequest, ToolKind,
-};
+use teamster_core::{Decision, Id, PermissionAnswer, PermissionEvent, PermissionRequest, ToolKind};
 
 use super::work::Work;
 use crate::wire::Object;
@@ -72,11 +70,11 @@ impl Approvals {
             outbox.write(&json!({"id": id, "result": sort.answer(&PermissionAnswer::Deny(None))}));
             return Some(());
         };
-        out.push(AgentEvent::Permission(Box::new(
+        out.push(
             PermissionEvent::new(request.tool_name.clone(), Decision::Requested)
                 .tool_id(request.tool_id.clone())
                 .reason(request.message.clone()),
-        )));
+        );
         let asked = ApprovalRequest {
             id: id.clone(),
             sort,

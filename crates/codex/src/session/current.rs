@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 use teamster_core::provider::{CommandId, Events};
-use teamster_core::{AgentError, AgentEvent, PermissionMode, SessionStarted, Turn, TurnEnd};
+use teamster_core::{AgentError, PermissionMode, SessionStarted, Turn, TurnEnd};
 
 use super::calls::Call;
 use super::errors::answer_without;
@@ -310,11 +310,11 @@ impl CodexSession {
             self.outbox.answer(command, Err(AgentError::no_turn()));
         }
         self.interrupted = ended.interrupted;
-        out.push(AgentEvent::TurnEnd(Box::new(
+        out.push(
             TurnEnd::new(ended.is_error)
                 .stop_reason(ended.stop_reason.clone())
                 .usage(self.figures.of_turn()),
-        )));
+        );
         self.figures.turn_ends();
         self.ended = Some(ended);
     }
@@ -334,10 +334,10 @@ impl CodexSession {
     /// Reports the session in each of its turns.
     pub(super) fn report_session(&self, out: &mut Events) {
         if let Some(thread) = &self.thread {
-            out.push(AgentEvent::SessionStarted(Box::new(
+            out.push(
                 SessionStarted::new(thread.id.clone())
                     .model(self.model.clone().or_else(|| thread.model.clone())),
-            )));
+            );
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use teamster_core::provider::Events;
-use teamster_core::{AgentError, AgentEvent, NoticeLevel, NoticeSource, Text};
+use teamster_core::{AgentError, NoticeLevel, NoticeSource, Text};
 
 use super::calls::Call;
 use super::state::CodexSession;
@@ -119,7 +119,7 @@ impl CodexSession {
         if running.is_some() {
             text.push_str(" The turn in progress continues to its end.");
         }
-        out.push(AgentEvent::Text(Text::new(&*text)));
+        out.push(Text::new(&*text));
         // For a model that was not used yet, too.
         self.request_offers();
         let begins_turn = matches!(command, GoalCommand::Set(_) | GoalCommand::Resume)

@@ -2,8 +2,8 @@
 
 use teamster_core::provider::Events;
 use teamster_core::{
-    AgentEvent, ContextUse, Decision, NoticeCode, NoticeLevel, NoticeSource, PermissionEvent,
-    PlanEntry, PlanStatus, UsageReport,
+    ContextUse, Decision, NoticeCode, NoticeLevel, NoticeSource, PermissionEvent, PlanEntry,
+    PlanStatus, UsageReport,
 };
 
 use super::errors::Failure;
@@ -187,7 +187,7 @@ impl CodexSession {
         };
         let usage = self.figures.of_turn().filter(|_| self.current.is_some());
         if let Some(usage) = usage.filter(|_| has_grown) {
-            out.push(AgentEvent::Usage(Box::new(UsageReport::new(usage))));
+            out.push(UsageReport::new(usage));
         }
         if self.is_current(params)
             && has_grown
@@ -196,7 +196,7 @@ impl CodexSession {
             && let Some(last) = report.object("last")
             && let Some(tokens) = last.get("total_tokens")
         {
-            out.push(ContextUse::new(tokens, window).into());
+            out.push(ContextUse::new(tokens, window));
         }
         Some(())
     }
@@ -395,9 +395,7 @@ impl CodexSession {
         if current.prompt != Prompt::Taken {
             current.prompt = Prompt::HeldBack(why);
         } else if status == "blocked" && run.text("event_name").as_deref() == Some("preToolUse") {
-            out.push(AgentEvent::Permission(Box::new(
-                PermissionEvent::new(HOOK_BEFORE_TOOL, Decision::Denied).reason(Some(why)),
-            )));
+            out.push(PermissionEvent::new(HOOK_BEFORE_TOOL, Decision::Denied).reason(Some(why)));
         }
         Some(())
     }

@@ -142,7 +142,7 @@ impl CodexSession {
             self.skills = Lookup::Answered(skills.map(|skill| skill.name.clone()).collect());
         }
         if !offers.is_empty() {
-            out.push(offers.into());
+            out.push(offers);
         }
         Some(())
     }

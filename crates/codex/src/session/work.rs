@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 use teamster_core::provider::Events;
-use teamster_core::{AgentEvent, Id, NoticeLevel, NoticeSource, Retry};
+use teamster_core::{Id, NoticeLevel, NoticeSource, Retry};
 
 use super::agents::Origin;
 use super::errors::Failure;
@@ -102,13 +102,13 @@ impl Work {
         self.retries += 1;
         let reconnect = Reconnect::of(&failure.message);
         let count = reconnect.as_ref();
-        out.push(AgentEvent::Retry(Box::new(
+        out.push(
             Retry::new(
                 count.and_then(|it| it.attempt).unwrap_or(self.retries),
                 failure.error_of_retry(),
             )
             .max_attempts(count.and_then(|it| it.max_attempts)),
-        )));
+        );
     }
 
     /// Emits a pending failure as a notice, because the turn continued after it.

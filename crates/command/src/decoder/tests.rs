@@ -1,5 +1,5 @@
 use teamster_core::provider::{RunAssembler, grammar};
-use teamster_core::{RunResult, RunStatus};
+use teamster_core::{AgentEvent, RunResult, RunStatus};
 
 use super::*;
 

@@ -2,7 +2,7 @@
 
 use teamster_core::provider::{DecodedResult, Events, Exit};
 use teamster_core::{
-    AgentError, AgentEvent, ErrorCode, ErrorKind, NoticeLevel, NoticeSource, TurnEnd, UsageReport,
+    AgentError, ErrorCode, ErrorKind, NoticeLevel, NoticeSource, TurnEnd, UsageReport,
 };
 
 use super::messages::Lane;
@@ -67,7 +67,7 @@ impl Ending {
     pub(super) fn spent(&mut self, main_agent: bool, call: &CallUsage<'_>, out: &mut Events) {
         self.printed.add(main_agent, call);
         if let Some(usage) = self.printed.usage {
-            out.push(AgentEvent::Usage(Box::new(UsageReport::new(usage))));
+            out.push(UsageReport::new(usage));
         }
     }
 
@@ -240,5 +240,5 @@ fn error(kind: ErrorKind, message: impl Into<String>) -> AgentError {
 }
 
 fn turn_end(is_error: bool, out: &mut Events) {
-    out.push(AgentEvent::TurnEnd(Box::new(TurnEnd::new(is_error))));
+    out.push(TurnEnd::new(is_error));
 }

@@ -5,7 +5,7 @@
 
 use teamster_core::provider::Events;
 use teamster_core::provider::surrogates::Joiner;
-use teamster_core::{AgentEvent, Id, Retract, Text, Thinking};
+use teamster_core::{Id, Retract, Text, Thinking};
 
 use super::errors::Failure;
 
@@ -213,21 +213,21 @@ impl Lane {
 
     fn say(&self, id: Id, text: String, out: &mut Events) {
         if !text.is_empty() {
-            out.push(AgentEvent::Text(
+            out.push(
                 Text::new(text)
                     .message_id(Some(id).filter(|id| !id.is_empty()))
                     .parent_tool_id(self.parent.clone()),
-            ));
+            );
         }
     }
 
     fn think(&self, id: Id, text: String, out: &mut Events) {
         if !text.is_empty() {
-            out.push(AgentEvent::Thinking(
+            out.push(
                 Thinking::new(text)
                     .message_id(Some(id).filter(|id| !id.is_empty()))
                     .parent_tool_id(self.parent.clone()),
-            ));
+            );
         }
     }
 }
@@ -235,7 +235,7 @@ impl Lane {
 /// Withdraws the text under this id. This is impossible without an id.
 fn retract(message_id: Id, out: &mut Events) {
     if !message_id.is_empty() {
-        out.push(AgentEvent::Retract(Retract::new(message_id)));
+        out.push(Retract::new(message_id));
     }
 }
 

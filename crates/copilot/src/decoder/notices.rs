@@ -2,9 +2,7 @@
 
 use teamster_core::provider::Events;
 use teamster_core::provider::json_line::parse;
-use teamster_core::{
-    AgentEvent, Decision, NoticeCode, NoticeLevel, NoticeSource, PermissionEvent, RateLimit,
-};
+use teamster_core::{Decision, NoticeCode, NoticeLevel, NoticeSource, PermissionEvent, RateLimit};
 
 use super::CopilotDecoder;
 use super::wire::{
@@ -202,11 +200,11 @@ impl CopilotDecoder {
             .get()
             .and_then(|id| self.calls.find(lane, id));
         let name = call.map_or_else(|| request.kind.text(), |call| &call.name);
-        out.push(AgentEvent::Permission(Box::new(
+        out.push(
             PermissionEvent::new(name.to_owned(), Decision::Requested)
                 .tool_id(call.map(|call| call.id.clone()))
                 .reason(request.intention.get().map(str::to_owned)),
-        )));
+        );
     }
 }
 
@@ -234,11 +232,11 @@ fn quota(line: &Line<'_, QuotaLine<'_>>, out: &mut Events) {
         (Some(left), Some(all)) if all > 0.0 => Some((1.0 - left / all).clamp(0.0, 1.0)),
         _ => None,
     };
-    out.push(AgentEvent::RateLimit(Box::new(
+    out.push(
         RateLimit::new(quota.access_state.text().to_owned())
             .kind(quota.id.get().map(str::to_owned))
             .utilization(utilization),
-    )));
+    );
 }
 
 /// Returns whether lines of this type are of no use to a user: pieces of what also comes complete, signs of life, and

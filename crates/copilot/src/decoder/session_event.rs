@@ -1,7 +1,7 @@
 //! The session, its model and its MCP servers.
 
 use teamster_core::provider::Events;
-use teamster_core::{AgentEvent, Id, McpServerStatus, NoticeLevel, NoticeSource, SessionStarted};
+use teamster_core::{Id, McpServerStatus, NoticeLevel, NoticeSource, SessionStarted};
 
 use super::end::Ending;
 use super::wire::{Line, McpServer, Start};
@@ -165,10 +165,10 @@ impl SessionState {
     fn report(&mut self, id: Id, out: &mut Events) {
         self.reported = Some(id.clone());
         let servers = Some(self.servers.clone()).filter(|s| !s.is_empty());
-        out.push(AgentEvent::SessionStarted(Box::new(
+        out.push(
             SessionStarted::new(id)
                 .model(self.model.clone())
                 .mcp_servers(servers),
-        )));
+        );
     }
 }

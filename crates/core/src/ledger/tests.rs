@@ -2,11 +2,8 @@ use super::*;
 use crate::{Retract, Text, ToolKind, ToolUse};
 
 fn say(ledger: &mut TextLedger, id: Option<&str>, text: &str) {
-    ledger.event(&AgentEvent::Text(Text {
-        text: text.into(),
-        message_id: id.map(Id::from),
-        parent_tool_id: None,
-    }));
+    let text = Text::new(text).message_id(id.map(Id::from));
+    ledger.event(&AgentEvent::Text(text));
 }
 
 #[test]
@@ -14,14 +11,8 @@ fn messages_end_where_the_id_changes_or_a_tool_is_used() {
     let mut ledger = TextLedger::default();
     say(&mut ledger, None, "I lo");
     say(&mut ledger, None, "ok.");
-    ledger.event(&AgentEvent::ToolUse(Box::new(ToolUse {
-        tool_name: "Read".into(),
-        tool_id: "t".into(),
-        input: serde_json::json!({}),
-        kind: ToolKind::Read,
-        mcp: None,
-        parent_tool_id: None,
-    })));
+    let call = ToolUse::new("Read", "t", ToolKind::Read, serde_json::json!({}));
+    ledger.event(&AgentEvent::ToolUse(Box::new(call)));
     say(&mut ledger, None, "Done.");
     assert_eq!(ledger.last_message().as_deref(), Some("Done."));
     say(&mut ledger, Some("m"), "mo");

@@ -190,7 +190,7 @@ impl RunAssembler {
         let line = replaced.as_deref().unwrap_or(line);
         if let Some(usage) = self.decoder.record_line(line) {
             self.model_is_recorded(out);
-            out.push(AgentEvent::Usage(Box::new(UsageReport::new(usage))));
+            out.push(UsageReport::new(usage));
         }
     }
 
@@ -201,8 +201,7 @@ impl RunAssembler {
             && let Some(model) = self.decoder.recorded_model()
         {
             self.model = Some(model.clone());
-            let session = SessionStarted::new(id.clone()).model(model);
-            out.push(AgentEvent::SessionStarted(Box::new(session)));
+            out.push(SessionStarted::new(id.clone()).model(model));
         }
     }
 
@@ -276,9 +275,9 @@ impl RunAssembler {
         self.diagnostics.unknown = out.unknown;
         self.diagnostics.unfinished_calls = out.unfinished_calls;
         let result = self.into_result(exit, summary, duration_ms);
-        out.push(AgentEvent::Done(Done {
+        out.push(Done {
             result: Box::new(result),
-        }));
+        });
     }
 
     /// Returns the whole stream of a run that could not begin.

@@ -168,9 +168,9 @@ impl Events {
         Self::default()
     }
 
-    /// Adds an event.
-    pub fn push(&mut self, event: AgentEvent) {
-        self.items.push(event);
+    /// Adds an event, which may be given by its payload.
+    pub fn push(&mut self, event: impl Into<AgentEvent>) {
+        self.items.push(event.into());
     }
 
     /// Adds a notice.
@@ -186,7 +186,7 @@ impl Events {
         source: NoticeSource,
         message: impl Into<String>,
     ) {
-        self.push(Notice::new(level, source, message).code(code).into());
+        self.push(Notice::new(level, source, message).code(code));
     }
 
     /// Adds a final error.
@@ -205,7 +205,7 @@ impl Events {
                 } else {
                     self.unknown += 1;
                 }
-                self.push(AgentEvent::Unknown(crate::Unknown { native }));
+                self.push(crate::Unknown { native });
             }
             Err(_) => self.malformed(line),
         }

@@ -153,11 +153,7 @@ mod tests {
     use crate::{Done, Retract, RunResult, Text, ToolKind, ToolResult, ToolUse};
 
     fn text(text: &str) -> AgentEvent {
-        AgentEvent::Text(Text {
-            text: text.into(),
-            message_id: None,
-            parent_tool_id: None,
-        })
+        AgentEvent::Text(Text::new(text))
     }
 
     fn done(text: &str) -> AgentEvent {

@@ -37,7 +37,7 @@ impl LiveOutput {
         }
         emitted.bytes += text.len();
         emitted.pieces += 1;
-        out.push(ToolOutput::new(call.clone(), text).into());
+        out.push(ToolOutput::new(call.clone(), text));
     }
 
     /// Emits what the complete output of a call so far has more than before. An output that does not begin with the one

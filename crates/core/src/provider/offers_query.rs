@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::provider::{
     DecodedResult, Decoder, Events, Exit, Launch, Outbox, SessionCommand, SessionProtocol,
 };
-use crate::{AgentEvent, Id, Offers, TurnEnd};
+use crate::{Id, Offers, TurnEnd};
 
 /// A process of a CLI that is only asked what a session would offer. It makes no request to a model, leaves no session
 /// behind, and starts neither hooks nor MCP servers.
@@ -59,7 +59,7 @@ impl OffersProtocol {
 
     fn end_if_answered(&mut self, out: &mut Events) {
         if self.missing == 0 && std::mem::take(&mut self.is_asked) {
-            out.push(AgentEvent::TurnEnd(Box::new(TurnEnd::new(false))));
+            out.push(TurnEnd::new(false));
         }
     }
 }
@@ -71,7 +71,7 @@ impl Decoder for OffersProtocol {
         {
             self.missing -= 1;
             if !offers.is_empty() {
-                out.push(offers.into());
+                out.push(offers);
             }
         }
         self.end_if_answered(out);
@@ -118,7 +118,7 @@ mod tests {
 
     use super::*;
     use crate::provider::SessionAssembler;
-    use crate::{SlashCommand, Turn};
+    use crate::{AgentEvent, SlashCommand, Turn};
 
     /// Made by hand: a line that is an answer has a name, or none.
     fn query(answers: usize) -> SessionAssembler {

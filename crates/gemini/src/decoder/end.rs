@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use teamster_core::provider::{DecodedResult, Events, Exit, Stop};
 use teamster_core::{
-    AgentError, AgentEvent, ErrorCode, ErrorKind, ModelUsage, NoticeLevel, NoticeSource, TurnEnd,
-    Usage,
+    AgentError, ErrorCode, ErrorKind, ModelUsage, NoticeLevel, NoticeSource, TurnEnd, Usage,
 };
 
 use super::errors::{self, Failure};
@@ -150,11 +149,11 @@ impl End {
             self.usage = stats.usage();
             self.usage_by_model = stats.by_model();
         }
-        out.push(AgentEvent::TurnEnd(Box::new(
+        out.push(
             TurnEnd::new(failed || self.wrong_session)
                 .stop_reason(self.stop_reason())
                 .usage(self.usage),
-        )));
+        );
     }
 
     /// Returns the stop reason. The CLI never reports the model's, only that a hook stopped the agent.

@@ -1,7 +1,7 @@
 //! End of a run, with its usage.
 
 use teamster_core::provider::{DecodedResult, Events};
-use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, TurnEnd, Usage};
+use teamster_core::{AgentError, ErrorCode, ErrorKind, TurnEnd, Usage};
 
 use super::errors;
 
@@ -23,8 +23,7 @@ impl End {
             let kind = errors::kind_of(&message).unwrap_or(ErrorKind::Internal);
             out.error(AgentError::new(ErrorCode::CliError, kind, message));
         }
-        let end = TurnEnd::new(failed).usage(usage);
-        out.push(AgentEvent::TurnEnd(Box::new(end)));
+        out.push(TurnEnd::new(failed).usage(usage));
         self.0 = Some((failed, usage));
     }
 

@@ -2,9 +2,7 @@
 
 use teamster_core::provider::{DecodedResult, Events, Exit, Stop};
 use teamster_core::text::without_colors;
-use teamster_core::{
-    AgentError, AgentEvent, ErrorCode, ErrorKind, NoticeLevel, NoticeSource, Retry, TurnEnd,
-};
+use teamster_core::{AgentError, ErrorCode, ErrorKind, NoticeLevel, NoticeSource, Retry, TurnEnd};
 
 use super::OpenCodeDecoder;
 use super::errors;
@@ -29,12 +27,12 @@ impl OpenCodeDecoder {
         let usage = self.steps.usage();
         let cost = self.steps.cost();
         if let Some(is_error) = ended_with_error {
-            out.push(AgentEvent::TurnEnd(Box::new(
+            out.push(
                 TurnEnd::new(is_error)
                     .stop_reason(stop_reason.clone())
                     .usage(usage)
                     .cost_usd(cost.map(|(usd, _)| usd)),
-            )));
+            );
         }
         DecodedResult {
             ended_with_error,
@@ -69,7 +67,7 @@ impl OpenCodeDecoder {
             let kind = errors::kind_of_text(&message).unwrap_or(ErrorKind::Internal);
             let error = AgentError::new(ErrorCode::CliError, kind, message).retryable(true);
             // Without a maximum: the log does not distinguish requests.
-            out.push(AgentEvent::Retry(Box::new(Retry::new(attempt, error))));
+            out.push(Retry::new(attempt, error));
         }
     }
 

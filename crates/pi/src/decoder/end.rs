@@ -1,7 +1,7 @@
 //! The end of a turn and of a run.
 
 use teamster_core::provider::{DecodedResult, Events, Exit};
-use teamster_core::{AgentError, AgentEvent, CostSource, ErrorCode, ErrorKind, TurnEnd};
+use teamster_core::{AgentError, CostSource, ErrorCode, ErrorKind, TurnEnd};
 
 use super::PiDecoder;
 use super::errors;
@@ -93,12 +93,12 @@ impl PiDecoder {
     /// Emits the end of the turn.
     pub(crate) fn turn_end(&mut self, is_error: bool, out: &mut Events) {
         self.ending.ended = Some(is_error);
-        out.push(AgentEvent::TurnEnd(Box::new(
+        out.push(
             TurnEnd::new(is_error)
                 .stop_reason(self.ending.stop_reason.clone())
                 .usage(self.used.tokens)
                 .cost_usd(self.used.cost_usd),
-        )));
+        );
     }
 
     pub(super) fn end(&mut self, exit: &Exit, out: &mut Events) -> DecodedResult {

@@ -75,7 +75,7 @@ impl Answer {
     pub(super) fn retract(&mut self, out: &mut Events) {
         let is_emitted = self.emitted.iter().any(|text| !text.is_empty());
         if let Some(id) = self.id.clone().filter(|_| is_emitted) {
-            out.push(AgentEvent::Retract(Retract::new(id)));
+            out.push(Retract::new(id));
         }
         self.emitted.clear();
     }

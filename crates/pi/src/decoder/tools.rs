@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 use teamster_core::provider::{BegunCalls, Events, UniqueIds, media_placeholder};
 use teamster_core::{
-    AgentEvent, ChangeKind, Decision, FileChange, Id, McpTool, PermissionEvent, ToolKind,
-    ToolResult, ToolUse,
+    ChangeKind, Decision, FileChange, Id, McpTool, PermissionEvent, ToolKind, ToolResult, ToolUse,
 };
 
 use super::wire::{Block, ToolEnd, ToolStart};
@@ -85,11 +84,11 @@ impl Calls {
             changes,
         };
         self.open.insert(line.tool_call_id, open);
-        out.push(AgentEvent::ToolUse(Box::new(
+        out.push(
             ToolUse::new(line.tool_name, id, kind, line.args)
                 .mcp(mcp)
                 .parent_tool_id(parent),
-        )));
+        );
     }
 
     /// Splits the name of an MCP server's tool, in which the CLI replaces each `-` of the server's name. If several
@@ -120,24 +119,22 @@ impl Calls {
         // The run withholds the tool, so the model does not know it.
         let is_missing = output == format!("Tool {} not found", call.name);
         if line.is_error == Some(true) && is_missing && self.withheld.has(&call.name) {
-            out.push(AgentEvent::Permission(Box::new(
+            out.push(
                 PermissionEvent::new(call.name, Decision::Denied)
                     .tool_id(call.id.clone())
                     .reason(output.clone()),
-            )));
+            );
         }
-        out.push(AgentEvent::ToolResult(Box::new(
+        out.push(
             ToolResult::new(call.id.clone(), output)
                 .is_error(line.is_error)
                 .parent_tool_id(call.parent),
-        )));
+        );
         if line.is_error == Some(false)
             && let Some(path) = call.changes
         {
             // The CLI does not report whether a written file existed before.
-            out.push(AgentEvent::FileChange(Box::new(
-                FileChange::new(path, ChangeKind::Update).tool_id(call.id),
-            )));
+            out.push(FileChange::new(path, ChangeKind::Update).tool_id(call.id));
         }
         true
     }

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use teamster_core::provider::Events;
 use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentEvent, Decision, NoticeLevel, NoticeSource, PermissionAnswer, PermissionEvent,
-    PermissionRequest, ToolKind,
+    Decision, NoticeLevel, NoticeSource, PermissionAnswer, PermissionEvent, PermissionRequest,
+    ToolKind,
 };
 
 use super::PiSession;
@@ -61,9 +61,7 @@ impl PiSession {
         request.schema = Some(json!({
             "type": "object", "properties": {field: answer}, "required": [field],
         }));
-        out.push(AgentEvent::Permission(Box::new(
-            PermissionEvent::new(EXTENSION, Decision::Requested).reason(Some(question)),
-        )));
+        out.push(PermissionEvent::new(EXTENSION, Decision::Requested).reason(Some(question)));
         self.outbox.ask(request);
         self.dialogs.push(Open {
             number,

@@ -41,7 +41,7 @@ impl PiSession {
         if let (Some(tokens), Some(window)) = (self.decoder.context.take(), self.context_window)
             && self.has_offers
         {
-            out.push(ContextUse::new(tokens, window).into());
+            out.push(ContextUse::new(tokens, window));
         }
         if self.decoder.ending.ended.is_some() && self.in_turn {
             self.settled(out);
@@ -96,7 +96,7 @@ impl PiSession {
         if matches!(purpose, Purpose::Offers) {
             let offers = offered(response);
             if !offers.is_empty() {
-                out.push(offers.into());
+                out.push(offers);
             }
             return;
         }

@@ -325,7 +325,7 @@ impl Decoder for ToyDecoder {
                     },
                 )
                 .is_error(exit != 0 && self.fault != Fault::FailureNotSeen);
-                out.push(AgentEvent::ToolResult(Box::new(result)));
+                out.push(result);
             }
             Line::ToolEnd { .. } => {}
             Line::End { error } => self.end(error, out),
@@ -336,11 +336,11 @@ impl Decoder for ToyDecoder {
         static RUNS: AtomicU64 = AtomicU64::new(0);
         if self.fault == Fault::KeepsStateBetweenRuns {
             let runs = RUNS.fetch_add(1, Ordering::Relaxed);
-            out.push(AgentEvent::Notice(Box::new(Notice::new(
+            out.push(Notice::new(
                 NoticeLevel::Info,
                 NoticeSource::Runtime,
                 format!("run {runs}"),
-            ))));
+            ));
         }
         let mut summary = self.summary.clone();
         if self.fault == Fault::EndIsCompleted {
@@ -356,7 +356,7 @@ impl ToyDecoder {
             Fault::TextTrimmed => text.trim(),
             _ => text,
         };
-        out.push(AgentEvent::Text(Text::new(text.to_owned()).message_id(id)));
+        out.push(Text::new(text.to_owned()).message_id(id));
     }
 
     fn end(&mut self, error: Option<String>, out: &mut Events) {
@@ -378,7 +378,7 @@ impl ToyDecoder {
         {
             out.error(AgentError::new(ErrorCode::CliError, kind, message));
         }
-        out.push(AgentEvent::TurnEnd(Box::new(TurnEnd::new(failed))));
+        out.push(TurnEnd::new(failed));
     }
 }
 

@@ -8,9 +8,9 @@ use teamster_core::provider::{
     Activity, ConfigEdit, ConfigLocation, DecodedResult, Decoder, Events, Exit, Launch, RecordFiles,
 };
 use teamster_core::{
-    AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, ErrorCode, ErrorKind,
-    ExecuteParams, Id, Image, NoticeLevel, NoticeSource, Retry, SessionStarted, Text, ToolKind,
-    ToolResult, ToolUse, TurnEnd, Usage,
+    AgentError, Capabilities, CliInfo, CliProvider, ErrorCode, ErrorKind, ExecuteParams, Id, Image,
+    NoticeLevel, NoticeSource, Retry, SessionStarted, Text, ToolKind, ToolResult, ToolUse, TurnEnd,
+    Usage,
 };
 
 const INFO: CliInfo = {
@@ -112,30 +112,25 @@ impl Decoder for Lines {
         let text = |key: &str| value[key].as_str();
         if text("retry").is_some() {
             let error = AgentError::new(ErrorCode::CliError, ErrorKind::Auth, "the key is wrong");
-            out.push(AgentEvent::Retry(Box::new(Retry::new(1, error))));
+            out.push(Retry::new(1, error));
         } else if let Some(text) = text("t") {
-            out.push(AgentEvent::Text(Text::new(text)));
+            out.push(Text::new(text));
         } else if let Some(id) = text("u") {
-            out.push(AgentEvent::ToolUse(Box::new(ToolUse::new(
+            out.push(ToolUse::new(
                 text("name").unwrap_or("Bash"),
                 id,
                 ToolKind::Execute,
                 Value::Null,
-            ))));
+            ));
         } else if let Some(id) = text("r") {
-            out.push(AgentEvent::ToolResult(Box::new(ToolResult::new(
-                id,
-                String::new(),
-            ))));
+            out.push(ToolResult::new(id, String::new()));
         } else if let Some(id) = text("s") {
             self.has_session = true;
-            out.push(AgentEvent::SessionStarted(Box::new(SessionStarted::new(
-                Id::from(id),
-            ))));
+            out.push(SessionStarted::new(Id::from(id)));
         } else if let Some(is_error) = value["end"].as_bool() {
             self.ended = Some(is_error);
             self.more = value["more"].as_bool().unwrap_or(false);
-            out.push(AgentEvent::TurnEnd(Box::new(TurnEnd::new(is_error))));
+            out.push(TurnEnd::new(is_error));
         } else if let Some(at_the_end) = value["panic"].as_u64() {
             assert_ne!(at_the_end, 0, "the decoder is set to panic");
             self.panics_at_the_end = true;

@@ -167,10 +167,7 @@ impl Decoder for Talk {
         } else if value["cut"] == 1 {
             self.cut = true;
         } else if let Some(tool) = value["ask"].as_str() {
-            out.push(AgentEvent::Permission(Box::new(PermissionEvent::new(
-                tool,
-                Decision::Requested,
-            ))));
+            out.push(PermissionEvent::new(tool, Decision::Requested));
             let request = PermissionRequest::new(1, tool, ToolKind::Edit, json!({}));
             self.outbox.ask(request);
         } else {

@@ -14,10 +14,10 @@ impl Decoder for Odd {
         let limit = RateLimit::new("allowed").utilization(f64::NAN);
         let question = PermissionRequest::question(1, "db", "which?", Value::Null);
         let answered = question.answered(&PermissionAnswer::Deny(None));
-        out.push(usage.into());
-        out.push(limit.into());
-        out.push(answered.into());
-        out.push(TurnEnd::new(false).cost_usd(f64::MAX).into());
+        out.push(usage);
+        out.push(limit);
+        out.push(answered);
+        out.push(TurnEnd::new(false).cost_usd(f64::MAX));
     }
 
     fn finish(&mut self, _: &Exit, _: &mut Events) -> DecodedResult {

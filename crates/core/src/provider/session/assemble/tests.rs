@@ -20,34 +20,22 @@ impl Decoder for Toy {
     fn line(&mut self, line: &[u8], out: &mut Events) {
         let line: serde_json::Value = serde_json::from_slice(line).unwrap();
         if let Some(text) = line["say"].as_str() {
-            out.push(AgentEvent::Text(Text {
-                text: text.into(),
-                message_id: None,
-                parent_tool_id: None,
-            }));
+            out.push(Text::new(text));
         } else if let Some(failed) = line["end"].as_bool() {
             self.ended = Some(failed);
             self.cut = line["cut"] == true;
-            out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
-                stop_reason: None,
-                is_error: failed,
-                usage: None,
-                cost_usd: None,
-            })));
+            out.push(TurnEnd::new(failed));
         } else if let Some(text) = line["note"].as_str() {
             out.notice(NoticeLevel::Info, NoticeSource::Stdout, text);
         } else if let Some(effort) = line["offer"].as_str() {
-            let offers = Offers::new().efforts(vec![effort.to_owned()]);
-            out.push(offers.into());
+            out.push(Offers::new().efforts(vec![effort.to_owned()]));
         } else if let Some(name) = line["ask"].as_str() {
-            out.push(AgentEvent::ToolUse(Box::new(ToolUse {
-                tool_name: name.into(),
-                tool_id: "t1".into(),
-                input: serde_json::json!({}),
-                kind: ToolKind::Edit,
-                mcp: None,
-                parent_tool_id: None,
-            })));
+            out.push(ToolUse::new(
+                name,
+                "t1",
+                ToolKind::Edit,
+                serde_json::json!({}),
+            ));
         }
     }
 
@@ -70,12 +58,7 @@ impl SessionProtocol for Toy {
             SessionCommand::Turn(turn) if turn.prompt.is_empty() => {
                 out.error(AgentError::invalid_params("an empty prompt"));
                 self.ended = Some(true);
-                out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
-                    stop_reason: None,
-                    is_error: true,
-                    usage: None,
-                    cost_usd: None,
-                })));
+                out.push(TurnEnd::new(true));
             }
             SessionCommand::Turn(turn) => {
                 self.prompts += 1;
