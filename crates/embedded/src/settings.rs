@@ -48,6 +48,10 @@ impl Settings {
             return Err(AgentError::invalid_params(problem));
         }
         params.check(&INFO, can)?;
+        if config.process.program.is_some() {
+            let problem = "the embedded agent starts no program; leave it out";
+            return Err(AgentError::refused("program", problem));
+        }
         if config.process.record_to.is_some() {
             let problem = "no CLI output to record; keep the events instead (--json)";
             return Err(AgentError::refused("record_to", problem));

@@ -105,6 +105,11 @@ fn missing_settings_are_reported_with_the_next_step() {
             2,
             "--record: no CLI output to record",
         ),
+        (
+            &["run", "embedded", "hi", "--bin", "there"],
+            2,
+            "--bin: the embedded agent starts no program",
+        ),
     ] {
         let mut args = args.to_vec();
         args.insert(2, "--cli-retries=0");
