@@ -20,7 +20,6 @@ pub(crate) enum Agent {
 pub(crate) struct Candidate {
     /// Short name for people and files.
     pub(crate) name: String,
-    /// The name of its provider.
     provider: String,
     only_sessions: bool,
     /// Returns the configuration for a model with this address.

@@ -121,7 +121,6 @@ async fn play(bench: &Bench, cli: Cli, program: &Path) -> anyhow::Result<Finding
     Ok(findings)
 }
 
-/// Prints the result of a CLI.
 fn report(args: &Args, cli: Cli, findings: &anyhow::Result<Findings>, time: Duration) {
     let (cli, time) = (cli.id(), time.as_secs_f64());
     let line = |what: &str| say(format_args!("{cli:<9} {time:>6.1} s  {what}"));

@@ -177,7 +177,6 @@ pub(crate) struct Recording<'a> {
 }
 
 impl Recording<'_> {
-    /// Writes fixtures of the runs of a scenario.
     pub(crate) fn write_fixtures(
         &self,
         scenario: &Scenario,

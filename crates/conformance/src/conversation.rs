@@ -12,7 +12,6 @@ const RESULTS: [(&str, &str); 4] = [
     ("role", "tool"),
 ];
 
-/// An answer of the model.
 pub(crate) struct Answer {
     pub(crate) tokens: Tokens,
     /// True if it is a whole answer of the conversation. Others, such as a title or one that broke off, may count.

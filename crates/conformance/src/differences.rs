@@ -23,7 +23,6 @@ pub(crate) struct Differences {
     pub(crate) difference: Vec<Difference>,
 }
 
-/// A difference of some CLIs.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Difference {

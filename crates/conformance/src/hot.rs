@@ -219,7 +219,6 @@ fn has_more(scenario: &Scenario, run: usize, result: &RunResult) -> bool {
         && !last.is_some_and(|answer| answer.parts.iter().all(is_reported))
 }
 
-/// Waits for the next unasked turn.
 async fn next_unasked(
     session: &dyn AgentSession,
     deadline: Instant,

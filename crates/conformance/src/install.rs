@@ -49,7 +49,6 @@ struct Manifest {
     dependencies: BTreeMap<String, String>,
 }
 
-/// Returns the package of a CLI on npm.
 pub(crate) fn package(cli: Cli) -> &'static str {
     match cli {
         Cli::Claude => "@anthropic-ai/claude-code",

@@ -15,7 +15,6 @@ pub(crate) enum Network {
 }
 
 impl Network {
-    /// Returns a description for people.
     pub(crate) fn describe(self) -> &'static str {
         match self {
             Self::Namespace => "in a network namespace that has loopback only",

@@ -57,7 +57,6 @@ pub(crate) fn processes_of(home: &Path) -> Vec<String> {
     ids_of(home).into_iter().map(command_of).collect()
 }
 
-/// Returns the command line of a process.
 pub(crate) fn command_of(pid: u32) -> String {
     let words = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&words).replace('\0', " ")

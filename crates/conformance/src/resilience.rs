@@ -153,7 +153,6 @@ async fn play(bench: &Bench, cli: Cli, case: Case) -> anyhow::Result<Findings> {
     }
 }
 
-/// Prints the result of a case.
 fn report(args: &Args, cli: Cli, case: Case, findings: &anyhow::Result<Findings>, time: Duration) {
     let line = |what: &str| say_played(case.name(), cli, time, what);
     let findings = match findings {

@@ -106,7 +106,6 @@ pub(crate) struct Run {
     /// True if the prompt has an image.
     #[serde(default)]
     pub(crate) image: bool,
-    /// The JSON Schema of the answer.
     pub(crate) output_schema: Option<Value>,
     /// Hooks for the CLIs that take them with a run. Only the others then get the scenario's files, which have theirs.
     pub(crate) hooks: Option<Value>,

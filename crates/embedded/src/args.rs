@@ -3,7 +3,6 @@
 use teamster_core::AgentError;
 use teamster_core::text::excerpt;
 
-/// Settings from extra arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ExtraArgs {
     /// `--base-url URL`: address of the model's service.

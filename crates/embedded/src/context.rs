@@ -19,7 +19,6 @@ use crate::store::SessionFile;
 use crate::tools::{self, Roots, ToolContext};
 use crate::wire::ToolSpec;
 
-/// State of a conversation.
 pub(crate) struct Context {
     pub(crate) settings: Settings,
     pub(crate) params: Arc<ExecuteParams>,
@@ -120,7 +119,6 @@ impl Context {
         written
     }
 
-    /// Sets the model for subsequent requests.
     pub(crate) fn set_model(&mut self, model: &str) -> Result<(), AgentError> {
         let mut params = (*self.params).clone();
         params.model = Some(model.to_owned());

@@ -26,7 +26,6 @@ impl Message {
     }
 }
 
-/// Input for a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum Input {
@@ -46,7 +45,6 @@ impl Input {
     }
 }
 
-/// An answer of a model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Answer {
     pub(crate) blocks: Vec<Block>,
@@ -55,7 +53,6 @@ pub(crate) struct Answer {
     pub(crate) origin: Option<Origin>,
 }
 
-/// Origin of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Origin {
     pub(crate) wire: WireKind,

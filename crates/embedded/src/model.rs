@@ -18,7 +18,6 @@ pub(crate) struct Service {
     pub(crate) key_variables: &'static [&'static str],
     /// True if the service rejects requests without a key.
     pub(crate) needs_key: bool,
-    /// Default model.
     pub(crate) usual_model: Option<&'static str>,
     /// Prefixes of model names that identify the service.
     pub(crate) prefixes: &'static [&'static str],

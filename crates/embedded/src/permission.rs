@@ -145,7 +145,6 @@ impl Rules {
         self.denied.iter().any(hides)
     }
 
-    /// Decides a call.
     pub(crate) fn verdict(
         &self,
         mode: PermissionMode,
@@ -229,7 +228,6 @@ impl Rules {
         })
     }
 
-    /// Returns whether a rule allows a call.
     fn allows(
         &self,
         tool: &str,

@@ -13,7 +13,6 @@ const INSTRUCTIONS: &str = "AGENTS.md";
 /// Maximum bytes read from such files.
 const MOST: u64 = 32 << 10;
 
-/// Returns the system prompt of a run.
 pub(crate) fn system(params: &ExecuteParams, directory: &Path) -> String {
     let own = match &params.system_prompt {
         Some(SystemPrompt::Replace(text)) => text.clone(),

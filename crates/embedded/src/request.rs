@@ -37,7 +37,6 @@ pub(crate) enum NoAnswer {
     Failed(AgentError),
 }
 
-/// Parameters of a request.
 pub(crate) struct Asking<'a> {
     pub(crate) http: &'a Http,
     pub(crate) target: &'a Target,
@@ -46,7 +45,6 @@ pub(crate) struct Asking<'a> {
     pub(crate) abort: &'a AbortHandle,
 }
 
-/// Progress of an answer.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     /// Text of the last attempt.

@@ -21,7 +21,6 @@ const OLD_MAX_TOKENS: u32 = 4_096;
 /// Default number of retries of a request.
 const RETRIES: u32 = 3;
 
-/// Settings of a run.
 pub(crate) struct Settings {
     pub(crate) target: Target,
     pub(crate) max_tokens: u32,

@@ -77,7 +77,6 @@ pub(crate) fn shortened(text: &str) -> String {
     format!("{head}\n[… {left_out} bytes left out; ask for less at a time …]\n{tail}")
 }
 
-/// Context of a run's tools.
 #[derive(Clone)]
 pub(crate) struct ToolContext {
     pub(crate) config: Arc<EmbeddedConfig>,

@@ -21,7 +21,6 @@ use crate::conversation::{Answer, Block, Message};
 pub(crate) use error::{Failure, http_failure};
 pub(crate) use sse::{Sse, SseEvent};
 
-/// A wire protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WireKind {
@@ -35,7 +34,6 @@ pub(crate) enum WireKind {
 }
 
 impl WireKind {
-    /// Returns the implementation.
     pub(crate) fn wire(self) -> &'static dyn Wire {
         match self {
             Self::Anthropic => &anthropic::Anthropic,
@@ -55,7 +53,6 @@ pub(crate) struct ModelRequest<'a> {
     /// Tool that the model must call.
     pub(crate) forced_tool: Option<&'a str>,
     pub(crate) effort: Option<Effort>,
-    /// Maximum tokens of the answer.
     pub(crate) max_tokens: u32,
 }
 
@@ -68,7 +65,6 @@ pub(crate) struct ToolSpec {
     pub(crate) schema: Value,
 }
 
-/// Reasoning effort of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
     Low,
@@ -140,7 +136,6 @@ impl StopReason {
     }
 }
 
-/// A complete answer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Completed {
     pub(crate) answer: Answer,
@@ -159,7 +154,6 @@ pub(crate) trait Wire: Send + Sync + fmt::Debug {
     /// Returns the body of a request.
     fn encode(&self, request: &ModelRequest<'_>) -> Value;
 
-    /// Returns a decoder for one stream.
     fn decoder(&self) -> Box<dyn AnswerDecoder>;
 }
 
@@ -260,7 +254,6 @@ impl AnswerReader {
         self.decoder.event(data, out)
     }
 
-    /// Returns whether the answer is complete.
     pub(crate) fn has_ended(&self) -> bool {
         self.decoder.has_ended()
     }

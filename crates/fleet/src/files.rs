@@ -272,12 +272,10 @@ impl Fleet {
             .map_err(|error| self.failed(&request, error))
     }
 
-    /// Empties all files of a run.
     pub(crate) async fn empty_files(&self, key: &RunKey) -> Result<(), ServiceError> {
         self.empty(&format!("{}.>", key.files())).await
     }
 
-    /// Returns the manifests of the files of a run.
     pub(crate) async fn manifests(
         &self,
         key: &RunKey,
@@ -321,7 +319,6 @@ impl Fleet {
     }
 }
 
-/// The numbers of a file's parts.
 fn numbers(manifest: &FileManifest) -> std::ops::Range<u32> {
     0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX)
 }

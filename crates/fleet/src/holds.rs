@@ -90,7 +90,6 @@ impl Fleet {
         }
     }
 
-    /// Returns the hold of an agent with this login.
     pub(crate) async fn hold_of(
         &self,
         provider: &str,

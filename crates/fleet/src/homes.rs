@@ -157,7 +157,6 @@ impl Fleet {
         self.state_of(&RunKey::new(owner, &home.run)).await
     }
 
-    /// Returns what is known of a run.
     pub(crate) async fn state_of(&self, key: &RunKey) -> Result<LastRun, ServiceError> {
         let found = self.read(key).await?;
         Ok(match found.seen.head.map(|head| head.state) {

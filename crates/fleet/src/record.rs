@@ -229,7 +229,6 @@ impl Record {
         self.pool == pool && self.has_description(spec)
     }
 
-    /// Returns the description of the run.
     pub(crate) fn info(&self, run: &str) -> RunInfo {
         let mut info = RunInfo::new(run, &*self.provider);
         info.accepted_at_ms = self.times.queued;

@@ -32,7 +32,6 @@ impl Known {
         })
     }
 
-    /// Returns why a queued run waits.
     pub(crate) fn why(&self, key: &RunKey, record: &Record) -> QueueStatus {
         let mut status = self.reason(key, record);
         if record.machine.is_none() {

@@ -31,7 +31,6 @@ pub struct Account {
     env: BTreeMap<String, String>,
 }
 
-/// An account in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawAccount {
@@ -43,7 +42,6 @@ struct RawAccount {
 }
 
 impl Account {
-    /// Sets the variables of this account.
     pub(crate) fn apply(&self, params: &mut ExecuteParams) {
         params.env.extend(self.env.clone());
     }

@@ -164,7 +164,6 @@ fn read(path: &Path) -> io::Result<String> {
     io::read_to_string(open_regular_file(File::options().read(true), path)?)
 }
 
-/// Writes the settings file for the CLI.
 pub(crate) fn write_session_settings(
     folder: &AgentFolder,
     file: &LoopSettings,

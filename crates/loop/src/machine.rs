@@ -94,7 +94,6 @@ pub(crate) enum Action {
     End,
 }
 
-/// Reason for a start of the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StartReason {
     /// The loop has begun.
@@ -113,7 +112,6 @@ pub(crate) enum StartReason {
     NotCleared,
 }
 
-/// Sleep of the loop, with its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sleep {
     pub(crate) seconds: u64,
@@ -121,7 +119,6 @@ pub(crate) struct Sleep {
     pub(crate) reason: String,
 }
 
-/// Outcome of a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TickEnd {
     /// The agent completed its turn.

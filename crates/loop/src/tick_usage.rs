@@ -75,7 +75,6 @@ fn number<S: serde::Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S:
     }
 }
 
-/// Sources for the usage records of a tick.
 pub(crate) struct UsageSources<'a> {
     pub(crate) provider: Option<Provider>,
     pub(crate) prices: &'a PriceList,

@@ -141,7 +141,6 @@ impl FleetFamilies {
         }
     }
 
-    /// Removes all values.
     pub(crate) fn clear(&self) {
         for family in [
             &self.workers,

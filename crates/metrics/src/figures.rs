@@ -62,7 +62,6 @@ impl<M> Family<M> {
         self.values.get_or_create(labels)
     }
 
-    /// Removes all values.
     pub(crate) fn clear(&self) {
         let mut known = lock(&self.labels);
         known.clear();

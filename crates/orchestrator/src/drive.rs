@@ -121,7 +121,6 @@ impl Driver {
         }
     }
 
-    /// Drives the run to its end.
     pub(crate) async fn drive(mut self, request: RunRequest) {
         let Some(first) = request.candidates.first() else {
             let error = AgentError::refused("candidates", "at least one is needed");
@@ -351,7 +350,6 @@ impl Driver {
         }
     }
 
-    /// Returns the result of a stopped run.
     fn stopped(&self) -> Course {
         if self.out_of_time() {
             Course::Error(self.time_is_over())

@@ -86,7 +86,6 @@ impl Plan {
         }
     }
 
-    /// Returns the index of the current candidate.
     pub(crate) fn current(&self) -> usize {
         self.current
     }

@@ -128,7 +128,6 @@ impl OrchestratedRuntime {
         })
     }
 
-    /// Builds the request of a run.
     fn request(&self, params: &ExecuteParams) -> Result<RunRequest, AgentError> {
         let mut request = self.template.clone();
         request.id = None;

@@ -258,7 +258,6 @@ impl AgentSession for AccountSession {
     }
 }
 
-/// Runtime of a turn with one of the accounts.
 pub(crate) struct AccountTurn {
     session: Arc<AccountSession>,
     index: usize,

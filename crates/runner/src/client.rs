@@ -27,7 +27,6 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// exit after the end of its log.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
-/// Connection to the runner of a run.
 #[derive(Debug)]
 struct Connection {
     lines: Lines<BufReader<OwnedReadHalf>>,

@@ -55,9 +55,7 @@ fn interrupted() -> AgentError {
 struct RecoveredRun {
     /// Id of the log's own run.
     id: Id,
-    /// The turn of a session in progress.
     turn: Option<Id>,
-    /// The last turn that has ended.
     ended_turn: Option<Id>,
     has_ended: bool,
     /// Number of the last entry that readers get.

@@ -358,7 +358,6 @@ impl Shared {
         }
     }
 
-    /// Drops requests that the agent has withdrawn.
     fn drop_withdrawn(&mut self) {
         let closed = |it: &&WaitingRequest| it.reply.is_closed();
         let withdrawn = self.waiting.iter().filter(closed);

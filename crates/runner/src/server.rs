@@ -75,7 +75,6 @@ impl Control {
         }
     }
 
-    /// Creates the control of a live session.
     pub(crate) fn of_session(
         position: watch::Receiver<Position>,
         session: SessionControl,

@@ -21,7 +21,6 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// Adds the result of a turn.
     pub(crate) fn add(&mut self, result: &RunResult) {
         self.turns += 1;
         let mut used = UsageLedger::default();
@@ -31,7 +30,6 @@ impl Totals {
         self.answers = self.answers.saturating_add(result.num_turns.unwrap_or(1));
     }
 
-    /// Writes the sums to the result of the session.
     pub(crate) fn write_to(self, result: &mut RunResult) {
         result.usage = self.used.usage;
         result.total_cost_usd = self.used.cost_usd;

@@ -125,7 +125,6 @@ fn missing(location: &Location) -> StoreError {
     }
 }
 
-/// Returns whether a file has a journal beside it.
 fn has_journal(location: &Location) -> bool {
     let Location::File(path) = location else {
         return false;

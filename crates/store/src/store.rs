@@ -210,7 +210,6 @@ impl Store {
         })
     }
 
-    /// Returns all rows of a query.
     pub(crate) fn fetch<'a>(
         &'a self,
         doing: &'static str,

@@ -26,7 +26,6 @@ impl Signal {
     }
 }
 
-/// Settings of a signal that is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Settings {
     /// Prompts, answers, and arguments and results of tools are sent.

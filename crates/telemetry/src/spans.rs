@@ -38,7 +38,6 @@ const RETRY_EVENT: &str = "teamster.retry";
 /// Returns the vendor of the models of a provider, by its id. `None` if it has those of several.
 pub(crate) type Vendors = Arc<dyn Fn(&str) -> Option<&'static str> + Send + Sync>;
 
-/// The spans of the runs of this process.
 pub(crate) struct Spans {
     tracer: SdkTracer,
     /// Context in which this process was started.

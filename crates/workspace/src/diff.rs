@@ -18,10 +18,8 @@ use crate::git;
 /// Bytes that are encoded in the exact path of a file.
 const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
 
-/// Limits of a diff.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// Number of files.
     pub(crate) files: usize,
     /// Size of the lines of one file, in bytes.
     pub(crate) file_bytes: usize,

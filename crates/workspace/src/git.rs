@@ -124,7 +124,6 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<String> {
     Ok(printed.trim_end_matches('\n').to_owned())
 }
 
-/// Runs a git command that reads `input`, and returns its output.
 pub(crate) fn run_with_input(command: Command, input: &[u8]) -> anyhow::Result<Vec<u8>> {
     run_with_input_or(command, input, 0)
 }

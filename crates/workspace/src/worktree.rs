@@ -64,7 +64,6 @@ pub struct Finished {
     pub report: String,
 }
 
-/// The outcome of closing a worktree.
 #[derive(Debug, PartialEq, Eq)]
 enum Outcome {
     Removed,

@@ -125,7 +125,6 @@ fn short(value: &Value) -> Value {
 /// Output and actions of the agent.
 struct Evidence<'a> {
     played: &'a Played,
-    /// The messages of the run.
     messages: Vec<Value>,
     /// True if the agent has reported its capabilities.
     is_agent: bool,

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// Returns the cost of the session, if the message has it.
 pub(super) fn cost(message: &Value) -> Option<Value> {
     let amount = &message["params"]["update"]["cost"]["amount"];
     amount.is_number().then(|| amount.clone())

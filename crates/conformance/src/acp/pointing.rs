@@ -114,7 +114,6 @@ impl Named {
         command.split(' ').next().unwrap_or(command)
     }
 
-    /// Returns the versions that the registry has.
     pub(crate) fn published(&self) -> anyhow::Result<Vec<String>> {
         // The registry knows no extras of a package.
         let package = self.package().split('[').next().unwrap_or_default();

@@ -65,12 +65,10 @@ impl Row {
         Self::find(name)?.with_context(|| format!("no row of {name} yet; play all scenarios first"))
     }
 
-    /// Returns the agent's name.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Returns the version that the agent reports.
     pub(crate) fn version(&self) -> Option<&str> {
         self.version.as_deref()
     }
@@ -129,7 +127,6 @@ impl Row {
         all.map(move |(problem, counts)| (&**problem, sum(counts)))
     }
 
-    /// Prints the row and its sums.
     pub(crate) fn print(&self, time: Duration) {
         let version = self.version.as_deref().unwrap_or("of an unknown version");
         say(format_args!("\n{} {version}", self.name));
@@ -154,7 +151,6 @@ impl Row {
         ));
     }
 
-    /// Stores the row.
     pub(crate) fn save(&self) -> anyhow::Result<()> {
         let path = folder().join(format!("{}.json", self.name));
         std::fs::create_dir_all(folder())?;
@@ -171,7 +167,6 @@ fn folder() -> PathBuf {
     crate::here().join("acp")
 }
 
-/// Returns the text of a table cell for findings.
 fn cell(findings: Option<&Vec<Finding>>) -> String {
     findings.map_or_else(|| "–".to_owned(), |findings| summary(findings))
 }
@@ -205,7 +200,6 @@ pub(crate) fn shown(value: Option<&Value>) -> String {
     value.map_or_else(|| "nothing".to_owned(), Value::to_string)
 }
 
-/// Returns all stored rows, by name.
 fn rows() -> anyhow::Result<Vec<Row>> {
     let mut rows: Vec<Row> = Vec::new();
     for entry in std::fs::read_dir(folder())? {

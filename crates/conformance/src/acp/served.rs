@@ -27,7 +27,6 @@ impl Served {
         Ok(Some(Self { cli, differences }))
     }
 
-    /// Returns whether a run of the provider plays the scenario.
     pub(crate) fn plays(&self, scenario: &Scenario) -> bool {
         let only = scenario.test.only.as_ref();
         only.is_none_or(|only| only.providers.contains_key(self.cli.id()))

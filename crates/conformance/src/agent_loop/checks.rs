@@ -34,7 +34,6 @@ named! {
     }
 }
 
-/// Findings about a CLI.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     /// Checks that were made.

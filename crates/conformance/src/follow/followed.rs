@@ -22,7 +22,6 @@ pub(super) enum Followed {
 }
 
 impl Followed {
-    /// Returns all.
     pub(super) fn all() -> anyhow::Result<Vec<Self>> {
         let pinned = install::clis().into_iter().map(Self::Pinned);
         let named = Named::all()?.into_iter().map(Self::Named);
@@ -55,7 +54,6 @@ impl Followed {
         Some(Providers::builtin().get(self.id())?.info())
     }
 
-    /// Returns the name of its program.
     pub(super) fn program(&self) -> &str {
         match self {
             Self::Pinned(cli) => cli.id(),

@@ -14,13 +14,11 @@ pub(super) fn path() -> PathBuf {
     crate::root().join("docs/versions.md")
 }
 
-/// Writes the page of these results.
 pub(super) fn write(results: &Results) -> anyhow::Result<()> {
     let path = path();
     std::fs::write(&path, of(results)?).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Returns the page of these results.
 pub(super) fn of(results: &Results) -> anyhow::Result<String> {
     let mut page = String::new();
     let out = &mut page;

@@ -147,7 +147,6 @@ fn results_path() -> PathBuf {
 }
 
 impl Results {
-    /// Reads the results of earlier runs.
     pub(super) fn read() -> anyhow::Result<Self> {
         let path = results_path();
         if !path.exists() {

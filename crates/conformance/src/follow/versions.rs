@@ -31,7 +31,6 @@ pub(super) fn since(published: &[String], first: &str) -> anyhow::Result<Vec<Str
     Ok(found)
 }
 
-/// Returns the releases after this one.
 pub(super) fn after(published: &[String], version: &str) -> Vec<String> {
     let known = numbers(version);
     let all = releases(published).into_iter();

@@ -4,7 +4,6 @@ use teamster_mock_model::Cli;
 
 use super::case::Case;
 
-/// A fact about a CLI.
 #[derive(Debug)]
 pub(crate) struct Fact {
     pub(crate) name: &'static str,

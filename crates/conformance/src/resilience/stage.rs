@@ -266,7 +266,6 @@ impl Looks {
     }
 }
 
-/// Creates an orchestrator with the default configuration.
 pub(crate) fn orchestrator() -> anyhow::Result<Orchestrator> {
     Ok(Orchestrator::new(OrchestratorConfig::default())?)
 }

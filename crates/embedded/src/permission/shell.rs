@@ -96,7 +96,6 @@ fn is_function_name(word: &Word) -> bool {
     !word.is_quoted && word.text.chars().all(is_plain)
 }
 
-/// Returns the simple commands of a line.
 pub(super) fn commands(line: &str) -> Result<Vec<Command>, Unreadable> {
     let mut scanner = Scanner::new(line, 0)?;
     scanner.list(false)?;

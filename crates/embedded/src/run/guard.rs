@@ -16,7 +16,6 @@ pub(super) struct LoopGuard {
     count: u32,
 }
 
-/// Reaction to a call.
 #[derive(Debug, PartialEq)]
 pub(super) enum Advice {
     None,

@@ -9,7 +9,6 @@ use super::{
 };
 use crate::conversation::{Answer, Block, Call, CallResult, Input, Message};
 
-/// Version of the protocol.
 const VERSION: &str = "2023-06-01";
 
 #[derive(Debug)]

@@ -12,7 +12,6 @@ const MOST_SHOWN: usize = 400;
 /// Maximum bytes of an unreadable answer in an error message.
 const MOST_EVENT: usize = 200;
 
-/// Failure of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub(crate) kind: ErrorKind,

@@ -138,7 +138,6 @@ struct Decoder {
     part: Option<(u64, u64)>,
 }
 
-/// Returns whether two items are the same one.
 fn same(one: &Value, other: &Value) -> bool {
     let field = |name: &str| !text(one, name).is_empty() && text(one, name) == text(other, name);
     text(one, "type") == text(other, "type") && (field("id") || field("call_id"))

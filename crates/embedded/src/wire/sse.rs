@@ -1,6 +1,5 @@
 //! Parser of server-sent events.
 
-/// A server-sent event.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SseEvent {
     /// Data of the event. Several lines are joined by newlines.

@@ -192,7 +192,6 @@ impl Repaired {
     }
 }
 
-/// Repairs one record.
 async fn repair(
     fleet: &Fleet,
     key: &RunKey,

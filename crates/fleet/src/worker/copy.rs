@@ -35,7 +35,6 @@ const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 type Lines = BoxStream<'static, Result<LogLine, ServiceError>>;
 
-/// The copy of one log.
 pub(super) struct Copy<'a> {
     shared: &'a Arc<Shared>,
     key: &'a RunKey,

@@ -65,7 +65,6 @@ impl Brought {
     }
 }
 
-/// The folders of a worker.
 #[derive(Debug, Clone)]
 pub(super) struct Folders {
     root: PathBuf,

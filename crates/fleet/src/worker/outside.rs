@@ -15,7 +15,6 @@ use teamster_host::state;
 use crate::Fleet;
 use crate::names::RunKey;
 
-/// The names of a run.
 #[derive(Debug, Clone)]
 pub(super) struct Outside {
     local: String,

@@ -79,7 +79,6 @@ pub(super) async fn forget(shared: &Arc<Shared>, hint: &Message) {
 /// Time after which the server forgets the consumer of a worker that is gone.
 const GONE: Duration = Duration::from_mins(1);
 
-/// A queue of hints.
 #[derive(Debug, Clone)]
 struct Queue {
     stream: &'static str,

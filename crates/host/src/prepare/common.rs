@@ -121,7 +121,6 @@ impl Common {
     }
 }
 
-/// The workspace that is wanted.
 pub(super) struct Wanted {
     pub(super) location: Option<Workspace>,
     /// The parameter for errors.

@@ -17,7 +17,6 @@ pub(super) struct Ended {
     pub(super) recorded: Option<(Recording, &'static CliInfo)>,
 }
 
-/// Performs the run.
 pub(super) async fn work(
     host: &Host,
     mut prepared: PreparedRun,

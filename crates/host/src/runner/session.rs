@@ -18,7 +18,6 @@ use crate::{Host, memory};
 /// The time at rest after which a session releases memory. Work that follows a turn has ended by then.
 const RELEASE_DELAY: Duration = Duration::from_secs(2);
 
-/// Performs the session.
 pub(super) async fn work(
     host: &Host,
     mut prepared: PreparedSession,

@@ -117,7 +117,6 @@ impl Snapshot {
         }
     }
 
-    /// Returns the changes from `before` to this snapshot.
     pub(crate) fn changes_since(&self, before: &Self) -> Vec<Change> {
         let find = |state: &'_ Self, id: &str| {
             state.runs.iter().find(|run| run.info.run_id == id).cloned()

@@ -33,7 +33,6 @@ pub(crate) struct Index {
     titles: Mutex<Option<Vec<u8>>>,
 }
 
-/// The cached data of one run.
 #[derive(Debug)]
 struct CachedRun {
     folder: RunFolder,
@@ -268,7 +267,6 @@ impl Index {
         }
     }
 
-    /// Returns the spec that is kept of a run.
     pub(crate) async fn spec(self: &Arc<Self>, id: &str) -> Result<KeptSpec, ServiceError> {
         let run = self.get(id).await?;
         blocking(move || {

@@ -18,7 +18,6 @@ use super::AgentLoop;
 use crate::settings::AdapterKind;
 use crate::tick_run::TickRuntime;
 
-/// Result of a tick.
 pub(super) struct TickOutcome {
     pub(super) result: RunResult,
     pub(super) overran: bool,
@@ -217,7 +216,6 @@ impl AgentLoop {
         }
     }
 
-    /// Logs an event of the run itself.
     fn run_event(&self, event: &RunEvent, outcome: &mut TickOutcome) {
         match event {
             RunEvent::Retry {

@@ -61,7 +61,6 @@ impl Policy {
     }
 }
 
-/// Exit of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// The process exited with this code.
@@ -248,7 +247,6 @@ impl Agent {
         }
     }
 
-    /// Skips the grace period of a stop.
     pub(crate) fn skip_grace(&mut self, now: Instant) {
         if let Phase::Stopping {
             stage: StopStage::Requested | StopStage::Grace { .. },

@@ -130,7 +130,6 @@ impl ManagedAgent {
         LastStart::running(directory).or_else(|| lock_holder::running(directory))
     }
 
-    /// Adopts a running loop.
     pub(crate) fn adopt(&mut self, process: ProcessState, restarts: u32, now: Instant) {
         self.agent.adopt(process.identity(), restarts, now);
         self.process = Some(process);

@@ -97,7 +97,6 @@ pub(crate) fn heartbeat(working_dir: &Path, pid: Option<u32>) -> Option<u64> {
     (Some(heartbeat.pid) == pid).then(|| u64::try_from(heartbeat.epoch_ms).ok())?
 }
 
-/// Returns the last tick of the agent in this directory.
 pub(crate) fn last_tick(working_dir: &Path) -> Option<TickRecord> {
     read_last_json_line(&working_dir.join(ORCHESTRATOR).join(TickRecord::NAME))
 }

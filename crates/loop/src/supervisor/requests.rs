@@ -82,7 +82,6 @@ impl Supervisor {
         status
     }
 
-    /// Returns the indices of the selected agents.
     fn indices_of(&self, selection: &Selection) -> Result<Vec<usize>, (ErrorCode, String)> {
         let present = || (0..).zip(&self.agents).filter(|(_, it)| !it.removed);
         if selection.all {

@@ -231,7 +231,6 @@ impl Shared {
         }
     }
 
-    /// Returns the id of the run of this time.
     fn run_id(&self, schedule: &str, due: Timestamp) -> String {
         let mut digest = Sha256::new();
         for part in [&self.config, schedule, &due.to_string()] {

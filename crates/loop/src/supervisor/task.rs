@@ -330,7 +330,6 @@ impl Supervisor {
         });
     }
 
-    /// Adopts a running loop.
     pub(super) fn adopt(&mut self, index: usize, process: ProcessState, restarts: u32) {
         let identity = process.identity();
         let managed = &mut self.agents[index];

@@ -44,7 +44,6 @@ pub(crate) struct Updates {
 }
 
 impl Updates {
-    /// Returns whether there is a subscriber.
     pub(super) fn is_watched(&self) -> bool {
         !self.subscribers.is_empty()
     }

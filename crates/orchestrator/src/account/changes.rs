@@ -14,13 +14,11 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// Adds a call.
     pub(super) fn push(&mut self, id: Id, tool: String) {
         self.first.entry(id.clone()).or_insert(self.calls.len());
         self.calls.push((id, tool));
     }
 
-    /// Returns the number of calls.
     pub(super) fn count(&self) -> usize {
         self.calls.len()
     }
@@ -31,7 +29,6 @@ impl Changes {
         self.first.retain(|_, index| *index < kept);
     }
 
-    /// Returns whether there is a call with this id.
     pub(super) fn has(&self, id: &Id) -> bool {
         self.first.contains_key(id)
     }

@@ -6,7 +6,6 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, RunResult, RunStatus};
 
 use super::{Account, Current};
 
-/// Result of an attempt.
 #[derive(Debug)]
 pub(crate) struct Ended {
     /// The error of a failed attempt.

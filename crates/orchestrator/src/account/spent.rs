@@ -12,7 +12,6 @@ pub(crate) struct Spent {
 }
 
 impl Spent {
-    /// Returns the sum of both.
     pub(super) fn plus(self, other: Self) -> Self {
         Self {
             used: self.used.plus(other.used),
@@ -20,7 +19,6 @@ impl Spent {
         }
     }
 
-    /// Returns the reported tokens.
     pub(crate) fn tokens(&self) -> Option<u64> {
         self.used.usage?.total_tokens()
     }

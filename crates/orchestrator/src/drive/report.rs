@@ -129,7 +129,6 @@ impl Driver {
         self.add(following);
     }
 
-    /// Adds agents' events to the log.
     pub(super) fn add(&mut self, mut entries: Vec<LogEntry>) {
         if entries.is_empty() {
             return;

@@ -27,7 +27,6 @@ impl Ids {
         self.last = None;
     }
 
-    /// Replaces an id by its name.
     pub(super) fn rename(&mut self, id: &mut Id) {
         if let Some((last, name)) = &self.last
             && Arc::ptr_eq(last, id)

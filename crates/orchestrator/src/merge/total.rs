@@ -60,7 +60,6 @@ impl Total {
         report.cost_source = used.cost_source().filter(is_estimate);
     }
 
-    /// Writes the sums into the result.
     pub(super) fn put(self, result: &mut RunResult) {
         result.usage = self.used.usage;
         result.usage_by_model = self.usage_by_model;

@@ -15,7 +15,6 @@ use crate::Clock;
 /// forward, and advances while the machine sleeps; the clock of the sleep does not.
 const LONGEST_SLEEP: Duration = Duration::from_mins(1);
 
-/// A command to the task.
 #[derive(Debug)]
 pub(super) enum Command {
     /// Answers whether the run's id was free.
@@ -70,7 +69,6 @@ pub(super) struct NewRun {
     pub(super) abort: AbortHandle,
 }
 
-/// A requested slot.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) ticket: u64,

@@ -44,7 +44,6 @@ impl Known {
         })
     }
 
-    /// Returns whether a run has this worktree.
     fn has_run_in(&self, path: &Path) -> bool {
         self.records.iter().any(|(_, record)| record.path == path)
     }
@@ -57,7 +56,6 @@ impl Known {
         all.map(encoded_id).collect()
     }
 
-    /// Returns the repositories of the runs.
     fn repositories(&self) -> impl Iterator<Item = &Path> {
         let infos = self.workspaces.iter().filter_map(|(_, info)| info.as_ref());
         let infos = infos.map(|info| &*info.repository);

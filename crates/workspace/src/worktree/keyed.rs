@@ -280,7 +280,6 @@ impl Keyed {
         Ok(file)
     }
 
-    /// Returns the worktree of the key.
     fn find(&self) -> Option<(PathBuf, Info)> {
         let entries = fs::read_dir(&self.root).into_iter().flatten().flatten();
         entries.into_iter().find_map(|entry| {

@@ -64,7 +64,6 @@ pub enum Missed {
     Run,
 }
 
-/// A schedule in the file.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
 pub(super) struct RawSchedule {
