@@ -58,11 +58,7 @@ static INFO: CliInfo = {
     info.credentials = Credentials::in_locations(
         &["CLINE_API_KEY"],
         &[CredentialFile {
-            location: FileLocation::User {
-                variable: "CLINE_DIR",
-                folder: ".cline",
-                path: "data/settings/providers.json",
-            },
+            location: FileLocation::user("CLINE_DIR", ".cline", "data/settings/providers.json"),
             // As an ACP agent, Cline uses no other login of this file.
             sign: Sign::Json(&["/providers/cline", "/providers/openai-codex"]),
         }],

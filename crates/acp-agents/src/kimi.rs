@@ -50,11 +50,11 @@ static INFO: CliInfo = {
     info.credentials = Credentials::in_locations(
         &["KIMI_MODEL_API_KEY"],
         &[CredentialFile {
-            location: FileLocation::User {
-                variable: "KIMI_CODE_HOME",
-                folder: ".kimi-code",
-                path: "credentials/kimi-code.json",
-            },
+            location: FileLocation::user(
+                "KIMI_CODE_HOME",
+                ".kimi-code",
+                "credentials/kimi-code.json",
+            ),
             sign: Sign::Json(&["/refresh_token", "/access_token"]),
         }],
     );

@@ -68,11 +68,7 @@ static INFO: CliInfo = {
     info.credentials = {
         const fn in_home(path: &'static str, pointer: &'static [&'static str]) -> CredentialFile {
             CredentialFile {
-                location: FileLocation::User {
-                    variable: "QWEN_HOME",
-                    folder: ".qwen",
-                    path,
-                },
+                location: FileLocation::user("QWEN_HOME", ".qwen", path),
                 sign: Sign::Json(pointer),
             }
         }

@@ -27,11 +27,7 @@ pub(crate) const CREDENTIALS: Credentials = {
             },
             // In the home directory, unless the variable is set.
             CredentialFile {
-                location: FileLocation::User {
-                    variable: "CLAUDE_CONFIG_DIR",
-                    folder: "",
-                    path: ".claude.json",
-                },
+                location: FileLocation::user("CLAUDE_CONFIG_DIR", "", ".claude.json"),
                 sign: Sign::Json(&["/primaryApiKey"]),
             },
         ],
@@ -42,9 +38,5 @@ pub(crate) const CREDENTIALS: Credentials = {
 };
 
 const fn in_folder(path: &'static str) -> FileLocation {
-    FileLocation::User {
-        variable: "CLAUDE_CONFIG_DIR",
-        folder: ".claude",
-        path,
-    }
+    FileLocation::user("CLAUDE_CONFIG_DIR", ".claude", path)
 }

@@ -21,9 +21,5 @@ pub(crate) const CREDENTIALS: Credentials = {
 
 /// Location of a file in the CLI's home.
 pub(crate) const fn in_home(path: &'static str) -> FileLocation {
-    FileLocation::User {
-        variable: "CODEX_HOME",
-        folder: ".codex",
-        path,
-    }
+    FileLocation::user("CODEX_HOME", ".codex", path)
 }

@@ -11,11 +11,7 @@ pub(crate) const CREDENTIALS: Credentials = {
             "COPILOT_PROVIDER_BASE_URL",
         ],
         &[CredentialFile {
-            location: FileLocation::User {
-                variable: "COPILOT_HOME",
-                folder: ".copilot",
-                path: "config.json",
-            },
+            location: FileLocation::user("COPILOT_HOME", ".copilot", "config.json"),
             sign: Sign::Json(&["/loggedInUsers/0", "/logged_in_users/0"]),
         }],
     );

@@ -141,6 +141,15 @@ pub enum FileLocation {
 }
 
 impl FileLocation {
+    /// Creates a location in a folder of the user ([`User`](Self::User)).
+    pub const fn user(variable: &'static str, folder: &'static str, path: &'static str) -> Self {
+        Self::User {
+            variable,
+            folder,
+            path,
+        }
+    }
+
     /// Returns the path of the file for a run in this directory, with these environment variables. `None` if
     /// neither the variable nor `HOME` is set.
     pub fn path(
@@ -200,11 +209,7 @@ mod tests {
             };
             location.path(Path::new("/srv"), &variable)
         };
-        let user = FileLocation::User {
-            variable: "X_HOME",
-            folder: ".x",
-            path: "config.toml",
-        };
+        let user = FileLocation::user("X_HOME", ".x", "config.toml");
         let home = ("HOME", "/home/a");
         assert_eq!(
             path(FileLocation::Project(".x/c"), &[]),

@@ -21,11 +21,7 @@ pub(crate) const CREDENTIALS: Credentials = {
                 sign: Sign::Variables(VARIABLES),
             },
             CredentialFile {
-                location: FileLocation::User {
-                    variable: "",
-                    folder: "",
-                    path: ".env",
-                },
+                location: FileLocation::user("", "", ".env"),
                 sign: Sign::Variables(VARIABLES),
             },
         ],
@@ -42,9 +38,5 @@ pub(crate) const CREDENTIALS: Credentials = {
 
 /// Location of a file in the folder that contains the CLI's own folder.
 pub(crate) const fn in_folder(path: &'static str) -> FileLocation {
-    FileLocation::User {
-        variable: "GEMINI_CLI_HOME",
-        folder: "",
-        path,
-    }
+    FileLocation::user("GEMINI_CLI_HOME", "", path)
 }

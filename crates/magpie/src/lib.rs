@@ -25,11 +25,7 @@ static INFO: CliInfo = {
     info.credentials = Credentials::in_locations(
         &["MAGPIE_KEY"],
         &[CredentialFile {
-            location: FileLocation::User {
-                variable: "MAGPIE_HOME",
-                folder: ".magpie",
-                path: "login.json",
-            },
+            location: FileLocation::user("MAGPIE_HOME", ".magpie", "login.json"),
             sign: Sign::Json(&["/key"]),
         }],
     );

@@ -6,11 +6,7 @@ pub(crate) const CREDENTIALS: Credentials = {
     let mut credentials = Credentials::in_locations(
         &[],
         &[CredentialFile {
-            location: FileLocation::User {
-                variable: "XDG_DATA_HOME",
-                folder: ".local/share",
-                path: "opencode/auth.json",
-            },
+            location: FileLocation::user("XDG_DATA_HOME", ".local/share", "opencode/auth.json"),
             sign: Sign::AnyObject,
         }],
     );

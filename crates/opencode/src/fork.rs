@@ -36,11 +36,7 @@ static INFO: CliInfo = {
         let mut credentials = Credentials::in_locations(
             &["KILO_API_KEY"],
             &[CredentialFile {
-                location: FileLocation::User {
-                    variable: "XDG_DATA_HOME",
-                    folder: ".local/share",
-                    path: "kilo/auth.json",
-                },
+                location: FileLocation::user("XDG_DATA_HOME", ".local/share", "kilo/auth.json"),
                 sign: Sign::AnyObject,
             }],
         );

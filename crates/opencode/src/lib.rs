@@ -43,11 +43,7 @@ static INFO: CliInfo = {
         FileLocation::Project(".opencode/skill"),
         FileLocation::Project(".agents/skills"),
         FileLocation::Project(".claude/skills"),
-        FileLocation::User {
-            variable: "",
-            folder: ".claude",
-            path: "skills",
-        },
+        FileLocation::user("", ".claude", "skills"),
     ];
     info
 };

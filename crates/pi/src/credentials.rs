@@ -21,19 +21,11 @@ pub(crate) const CREDENTIALS: Credentials = {
         ],
         &[
             CredentialFile {
-                location: FileLocation::User {
-                    variable: FOLDER_VARIABLE,
-                    folder: FOLDER,
-                    path: "auth.json",
-                },
+                location: FileLocation::user(FOLDER_VARIABLE, FOLDER, "auth.json"),
                 sign: Sign::AnyObject,
             },
             CredentialFile {
-                location: FileLocation::User {
-                    variable: FOLDER_VARIABLE,
-                    folder: FOLDER,
-                    path: "models.json",
-                },
+                location: FileLocation::user(FOLDER_VARIABLE, FOLDER, "models.json"),
                 sign: Sign::Json(&["/providers"]),
             },
         ],

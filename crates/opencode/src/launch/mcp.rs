@@ -27,11 +27,7 @@ pub(crate) const CONFIG_FILES: &[FileLocation] = &[
 ];
 
 const fn in_config(path: &'static str) -> FileLocation {
-    FileLocation::User {
-        variable: "XDG_CONFIG_HOME",
-        folder: ".config",
-        path,
-    }
+    FileLocation::user("XDG_CONFIG_HOME", ".config", path)
 }
 
 /// The CLI's default timeouts for the start of a server and for a tool call (measured).
