@@ -95,11 +95,16 @@ fn is_allowed(name: &str, names: &[String]) -> bool {
             .any(|allowed| allowed.eq_ignore_ascii_case(name))
 }
 
-/// Returns `true` if the origin has this host and port.
+/// Returns `true` if the origin has this host and port. A browser leaves out the usual port of a scheme, and a proxy may
+/// add it.
 fn is_same(origin: &str, host: &str) -> bool {
-    let without_scheme =
-        (origin.strip_prefix("http://")).or_else(|| origin.strip_prefix("https://"));
-    without_scheme.is_some_and(|of| of.eq_ignore_ascii_case(host))
+    [("http://", ":80"), ("https://", ":443")]
+        .into_iter()
+        .any(|(scheme, port)| {
+            let of = origin.strip_prefix(scheme).unwrap_or_default();
+            let [of, host] = [of, host].map(|name| name.strip_suffix(port).unwrap_or(name));
+            !of.is_empty() && of.eq_ignore_ascii_case(host)
+        })
 }
 
 #[cfg(test)]
@@ -167,6 +172,19 @@ mod tests {
             ("file://127.0.0.1:7420", false),
         ] {
             assert_eq!(is_same(origin, "127.0.0.1:7420"), same, "{origin}");
+        }
+        // As nginx passes on `$host:$server_port`.
+        for (origin, host, same) in [
+            ("https://box.example", "box.example:443", true),
+            ("http://box.example", "box.example:80", true),
+            ("https://box.example:443", "box.example", true),
+            ("http://[::1]", "[::1]:80", true),
+            ("http://box.example", "box.example:443", false),
+            ("https://box.example", "box.example:80", false),
+            ("https://box.example", "box.example:8443", false),
+            ("https://", "", false),
+        ] {
+            assert_eq!(is_same(origin, host), same, "{origin} {host}");
         }
     }
 }

@@ -155,6 +155,10 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("internal server error", ErrorKind::Overloaded),
     // OpenAI's, with status 500.
     ("the server had an error", ErrorKind::Overloaded),
+    (
+        "an error occurred while processing your request",
+        ErrorKind::Overloaded,
+    ),
     ("service unavailable", ErrorKind::Overloaded),
     ("bad gateway", ErrorKind::Overloaded),
     ("gateway timeout", ErrorKind::Overloaded),
@@ -181,12 +185,24 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("request timed out", ErrorKind::Network),
     // The Rust client's, before the address.
     ("error sending request", ErrorKind::Network),
+    // Node's.
+    ("other side closed", ErrorKind::Network),
+    ("premature close", ErrorKind::Network),
+    ("headers timeout error", ErrorKind::Network),
+    ("body timeout error", ErrorKind::Network),
+    ("connect timeout error", ErrorKind::Network),
+    ("aborted due to timeout", ErrorKind::Network),
+    ("ehostunreach", ErrorKind::Network),
+    ("enetunreach", ErrorKind::Network),
+    ("before secure tls connection", ErrorKind::Network),
     // Node's, about the certificate of a proxy.
     ("unable to verify the first", ErrorKind::Network),
     ("unable to get local issuer", ErrorKind::Network),
     ("self-signed certificate", ErrorKind::Network),
     ("self signed certificate", ErrorKind::Network),
     ("certificate has expired", ErrorKind::Network),
+    ("certificate is not yet valid", ErrorKind::Network),
+    ("match certificate's altnames", ErrorKind::Network),
 ];
 
 /// Text after the name of a model that only newer versions of the CLI may use.
@@ -432,6 +448,19 @@ mod tests {
             ),
             ("unable to verify the first certificate", Network),
             (
+                "Client network socket disconnected before secure TLS connection was established",
+                Network,
+            ),
+            (
+                "Hostname/IP does not match certificate's altnames: Host: x. is not cert's CN: y",
+                Network,
+            ),
+            ("The operation was aborted due to timeout", Network),
+            (
+                "An error occurred while processing your request. You can retry your request",
+                Overloaded,
+            ),
+            (
                 "Rate limit exceeded: free-models-per-day. Add 10 credits to unlock 1000 free model requests per day",
                 Quota,
             ),
@@ -515,6 +544,8 @@ mod tests {
             "The budget of the file is 3",
             "location is not supported",
             "standing orders",
+            "The operation was aborted.",
+            "the altnames of the certificate",
         ] {
             assert_eq!(ErrorKind::of_message(message), None, "{message}");
         }

@@ -250,12 +250,7 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("Model not found", ErrorKind::ModelNotFound),
         ("page not found", ErrorKind::Invalid),
         ("404 Not Found", ErrorKind::Invalid),
-        // Node's messages about a connection.
-        ("other side closed", ErrorKind::Network),
-        ("Premature close", ErrorKind::Network),
-        ("Headers Timeout Error", ErrorKind::Network),
-        ("Body Timeout Error", ErrorKind::Network),
-        ("Connect Timeout Error", ErrorKind::Network),
+        // Node's, about a connection.
         ("operation was aborted", ErrorKind::Network),
     ];
     ErrorKind::by_patterns(text, PATTERNS)

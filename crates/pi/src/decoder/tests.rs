@@ -177,6 +177,60 @@ fn the_json_around_an_error_is_taken_off() {
 }
 
 #[test]
+fn errors_of_services_are_classified() {
+    for (message, kind, resets_at) in [
+        (
+            r#"Codex error: {"type":"error","error":{"type":"usage_limit_reached","message":"The usage limit has been reached","resets_at":1796004000,"resets_in_seconds":13872},"status_code":429}"#,
+            ErrorKind::Quota,
+            Some(1_796_004_000_000),
+        ),
+        (
+            r#"429 {"error":{"message":"Slow down.","resets_at":"soon"}}"#,
+            ErrorKind::RateLimit,
+            None,
+        ),
+        (
+            r#"400 {"error":{"message":"No.","resets_at":1796004000}}"#,
+            ErrorKind::Invalid,
+            None,
+        ),
+        (
+            "Cloud Code Assist API error (429): It is full.",
+            ErrorKind::RateLimit,
+            None,
+        ),
+        (
+            "Cloud Code Assist API error (404): Requested entity was not found.",
+            ErrorKind::ModelNotFound,
+            None,
+        ),
+        ("404 404 page not found", ErrorKind::Invalid, None),
+        (
+            r#"404 {"error":{"message":"model: m"}}"#,
+            ErrorKind::ModelNotFound,
+            None,
+        ),
+        (
+            "The operation was aborted due to timeout",
+            ErrorKind::Network,
+            None,
+        ),
+        ("an API error (that is new)", ErrorKind::Internal, None),
+    ] {
+        let failed = json!({"stopReason": "error", "errorMessage": message, "content": []});
+        let (_, result) = run(&[session(), begin(), answer("", &failed), settled()]);
+        let error = &result.errors[0];
+        assert_eq!(
+            (error.kind, error.resets_at_ms),
+            (kind, resets_at),
+            "{message}"
+        );
+    }
+    let of_tool = super::errors::kind_of("This operation was aborted");
+    assert_eq!(of_tool, Some(ErrorKind::Aborted));
+}
+
+#[test]
 fn call_ids_are_unique_and_a_withheld_tool_is_denied() {
     let start = |name: &str| {
         json!({"type": "tool_execution_start", "toolCallId": "c",
