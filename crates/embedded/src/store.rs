@@ -119,72 +119,24 @@ impl SessionFile {
 
     /// Resumes a session. Returns its messages.
     pub(crate) fn resume(folder: &Path, id: &str) -> Result<(Self, Vec<Message>), AgentError> {
-        let not_found = || {
-            AgentError::new(
-                ErrorCode::CliError,
-                ErrorKind::SessionNotFound,
-                format!(
-                    "no session {} in {}",
-                    teamster_core::text::excerpt(id, 100),
-                    folder.display()
-                ),
-            )
-        };
-        if !is_uuid(id) {
-            return Err(not_found());
-        }
-        let id = id.to_ascii_lowercase();
-        let path = path(folder, &id);
-        let file = OpenOptions::new().read(true).append(true).open(&path);
-        let mut file = file.map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => not_found(),
-            _ => io_error(&path, &error),
-        })?;
+        let mut options = OpenOptions::new();
+        let (id, path, mut file) = open(folder, id, options.read(true).append(true))?;
         lock(&file, &id, &path)?;
-        let mut text = Vec::new();
-        file.read_to_end(&mut text)
-            .map_err(|error| io_error(&path, &error))?;
+        let (messages, end) = read(&mut file, &path)?;
         // A crash can leave an incomplete line.
-        let end = text
-            .iter()
-            .rposition(|b| *b == b'\n')
-            .map_or(0, |at| at + 1);
-        let mut messages = Vec::new();
-        for (number, line) in text[..end].split(|b| *b == b'\n').enumerate() {
-            if line.is_empty() {
-                continue;
-            }
-            match serde_json::from_slice(line) {
-                Ok(Line::Message { message, .. }) => messages.push(message),
-                Ok(_) => {}
-                Err(error) => {
-                    return Err(AgentError::new(
-                        ErrorCode::Io,
-                        ErrorKind::Invalid,
-                        format!(
-                            "line {} of {} is not a line of a session: {error}",
-                            number + 1,
-                            path.display()
-                        ),
-                    ));
-                }
-            }
-        }
-        let end = end as u64;
-        if end < text.len() as u64 {
-            file.set_len(end).map_err(|error| io_error(&path, &error))?;
-        }
-        Ok((Self { id, file, end }, repaired(messages)))
+        file.set_len(end).map_err(|error| io_error(&path, &error))?;
+        Ok((Self { id, file, end }, messages))
     }
 
-    /// Creates a session with the messages of another one.
+    /// Creates a session with the messages of another one, to which another run may be writing.
     pub(crate) fn fork(
         folder: &Path,
         from: &str,
         id: Option<&str>,
         directory: &Path,
     ) -> Result<(Self, Vec<Message>), AgentError> {
-        let (_, messages) = Self::resume(folder, from)?;
+        let (_, path, mut file) = open(folder, from, OpenOptions::new().read(true))?;
+        let (messages, _) = read(&mut file, &path)?;
         let mut session = Self::create(folder, id, directory)?;
         for message in &messages {
             session.message(message)?;
@@ -242,6 +194,68 @@ impl SessionFile {
 
 fn path(folder: &Path, id: &str) -> PathBuf {
     folder.join(format!("{id}.ndjson"))
+}
+
+/// Opens the file of a session. Returns the session's id and the file's path too.
+fn open(
+    folder: &Path,
+    id: &str,
+    options: &OpenOptions,
+) -> Result<(String, PathBuf, File), AgentError> {
+    let not_found = || {
+        AgentError::new(
+            ErrorCode::CliError,
+            ErrorKind::SessionNotFound,
+            format!(
+                "no session {} in {}",
+                teamster_core::text::excerpt(id, 100),
+                folder.display()
+            ),
+        )
+    };
+    if !is_uuid(id) {
+        return Err(not_found());
+    }
+    let id = id.to_ascii_lowercase();
+    let path = path(folder, &id);
+    let file = options.open(&path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => not_found(),
+        _ => io_error(&path, &error),
+    })?;
+    Ok((id, path, file))
+}
+
+/// Reads the messages of a session. Returns the end of its last complete line too.
+fn read(file: &mut File, path: &Path) -> Result<(Vec<Message>, u64), AgentError> {
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)
+        .map_err(|error| io_error(path, &error))?;
+    let end = text
+        .iter()
+        .rposition(|b| *b == b'\n')
+        .map_or(0, |at| at + 1);
+    let mut messages = Vec::new();
+    for (number, line) in text[..end].split(|b| *b == b'\n').enumerate() {
+        if line.is_empty() {
+            continue;
+        }
+        match serde_json::from_slice(line) {
+            Ok(Line::Message { message, .. }) => messages.push(message),
+            Ok(_) => {}
+            Err(error) => {
+                return Err(AgentError::new(
+                    ErrorCode::Io,
+                    ErrorKind::Invalid,
+                    format!(
+                        "line {} of {} is not a line of a session: {error}",
+                        number + 1,
+                        path.display()
+                    ),
+                ));
+            }
+        }
+    }
+    Ok((repaired(messages), end as u64))
 }
 
 fn lock(file: &File, id: &str, path: &Path) -> Result<(), AgentError> {
@@ -321,6 +335,19 @@ mod tests {
         drop(session);
         let (_, messages) = SessionFile::resume(temp.path(), &id).unwrap();
         assert_eq!(messages.len(), 2);
+    }
+
+    #[test]
+    fn session_in_use_is_forked_up_to_its_last_line() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut session = SessionFile::create(temp.path(), None, temp.path()).unwrap();
+        session.message(&Message::user("hi")).unwrap();
+        session.file.write_all(b"{\"type\":\"mess").unwrap();
+        let id = session.id().to_owned();
+        assert!(SessionFile::resume(temp.path(), &id).is_err());
+        let (fork, messages) = SessionFile::fork(temp.path(), &id, None, temp.path()).unwrap();
+        assert_eq!(messages, [Message::user("hi")]);
+        assert_ne!(fork.id(), id);
     }
 
     #[test]

@@ -274,7 +274,7 @@ fn in_use(session_id: &str, holder: &SessionHolder) -> AgentError {
     let session_id = excerpt(session_id, 100);
     let error = AgentError::session_in_use(
         "session_id",
-        format!("{who} works with session {session_id}: {step}, or fork the session"),
+        format!("{who} works with session {session_id}: {step}"),
     );
     match &holder.run_id {
         Some(run) => error.held_by(run),
@@ -398,8 +398,7 @@ mod tests {
         let error = other.begin(&resuming("s")).unwrap_err();
         assert_eq!(
             error.message,
-            "session_id: the agent loop in /agents/triage works with session s: end the loop first, or fork \
-             the session"
+            "session_id: the agent loop in /agents/triage works with session s: end the loop first"
         );
         agent.follow(Some("t")).unwrap();
         other.begin(&resuming("s")).unwrap();

@@ -24,15 +24,18 @@ pub(super) fn lock_session(
     Ok(Some(writer))
 }
 
-/// Returns the refusal of a session that is in use, with the parameter that names the session.
+/// Returns the refusal of a session that is in use, with the parameter that names the session and what else can be done.
 pub(super) fn of_conversation(error: AgentError, has_conversation: bool) -> AgentError {
-    match error.detail.as_deref() {
-        Some(ErrorDetail::Parameter { problem, .. }) if has_conversation => {
-            let of_key = AgentError::session_in_use("session_key", problem.clone());
-            error.holder().into_iter().fold(of_key, AgentError::held_by)
-        }
-        _ => error,
-    }
+    let Some(ErrorDetail::Parameter { problem, .. }) = error.detail.as_deref() else {
+        return error;
+    };
+    let (parameter, step) = if has_conversation {
+        ("session_key", "use another key")
+    } else {
+        ("session_id", "fork the session")
+    };
+    let refused = AgentError::session_in_use(parameter, format!("{problem}, or {step}"));
+    (error.holder().into_iter()).fold(refused, AgentError::held_by)
 }
 
 impl KeptHistory {
