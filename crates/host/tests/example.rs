@@ -12,7 +12,7 @@ use teamster_host::{Host, LocalMachine, LocalRuns};
 use teamster_providers::Providers;
 use teamster_server::{Server, ServerConfig, Tokens};
 
-use super::{AGENT, is_own_process_of, text, with_agent};
+use super::{AGENT, text, with_agent};
 
 const HERE: &str = include_str!("../examples/detached_run.rs");
 const THERE: &str = include_str!("../examples/remote_run.rs");
@@ -137,16 +137,12 @@ fn serve(there: impl FnOnce(&mut Command)) {
 
 #[test]
 fn the_program_does_the_same_on_another_machine() {
-    let name = "example::the_program_does_the_same_on_another_machine";
-    if is_own_process_of(name, AGENT) {
-        serve(|command| assert_allowed(&command.output().unwrap()));
-    }
+    in_own_process!(AGENT);
+    serve(|command| assert_allowed(&command.output().unwrap()));
 }
 
 #[test]
 fn the_program_stops_a_run_of_another_machine() {
-    let name = "example::the_program_stops_a_run_of_another_machine";
-    if is_own_process_of(name, SILENT) {
-        serve(assert_stopped);
-    }
+    in_own_process!(SILENT);
+    serve(assert_stopped);
 }

@@ -1,6 +1,20 @@
 //! Runs that a Rust program starts, with a shell script as Claude Code.
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
+/// Runs this test again in a process whose variables are those of an agent with this script, and these. Goes on in that
+/// process only.
+macro_rules! in_own_process {
+    ($script:expr) => {
+        in_own_process!($script, &[])
+    };
+    ($script:expr, $variables:expr) => {{
+        fn here() {}
+        if !crate::is_own_process(&here, $script, $variables) {
+            return;
+        }
+    }};
+}
+
 mod example;
 mod service;
 mod tasks;
@@ -58,22 +72,15 @@ fn text(output: &Output) -> String {
     )
 }
 
-/// Runs this test again in a process whose variables are those of an agent, unless it is that process.
-fn is_own_process(test: &str) -> bool {
-    is_own_process_of(test, AGENT)
-}
-
-/// The same with this agent.
-fn is_own_process_of(test: &str, script: &str) -> bool {
-    is_own_process_with(test, script, &[])
-}
-
-/// The same with these variables.
-fn is_own_process_with(test: &str, script: &str, variables: &[(&str, &str)]) -> bool {
+/// Runs the test with the function `here` in it again, unless this is the process for that.
+fn is_own_process<T>(here: &T, script: &str, variables: &[(&str, &str)]) -> bool {
     const OWN: &str = "TEAMSTER_HOST_TEST";
     if env::var_os(OWN).is_some() {
         return true;
     }
+    let here = std::any::type_name_of_val(here);
+    let (_, test) = here.split_once("::").unwrap();
+    let (test, _) = test.rsplit_once("::").unwrap();
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(env::current_exe().unwrap());
     with_agent(&mut command, folder.path(), script);
@@ -90,9 +97,7 @@ fn is_own_process_with(test: &str, script: &str, variables: &[(&str, &str)]) -> 
 
 #[test]
 fn impossible_run_leaves_no_folder() {
-    if !is_own_process("impossible_run_leaves_no_folder") {
-        return;
-    }
+    in_own_process!(AGENT);
     let host = Host::new(Providers::builtin());
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         let mut spec = RunSpec::new("claude", "x");
@@ -115,13 +120,10 @@ fn impossible_run_leaves_no_folder() {
 
 #[test]
 fn a_program_runs_the_loop_of_an_agent_as_it_runs_anything_else() {
-    let test = "a_program_runs_the_loop_of_an_agent_as_it_runs_anything_else";
     let script =
         format!("#!/bin/sh\nprintf %s \"${{TEAMSTER_REMOTE_TOKEN-none}}\" > seen\n{AGENT}");
     let variables = [("TEAMSTER_REMOTE_TOKEN", "made-up"), ("TIMEOUT_SECS", "60")];
-    if !is_own_process_with(test, &script, &variables) {
-        return;
-    }
+    in_own_process!(&script, &variables);
     let host = Host::new(Providers::builtin());
     let here = env::current_dir().unwrap();
     let agent = here.join("agent");

@@ -22,8 +22,6 @@ use teamster_store::Store;
 use teamster_testkit::run_service::{CLAUDE, ScriptedClaude, claude_that, contract};
 use tokio::time::timeout;
 
-use super::{is_own_process_of, is_own_process_with};
-
 /// Time limit of what should take a moment.
 const LIMIT: Duration = Duration::from_mins(1);
 
@@ -33,9 +31,7 @@ fn block_on<T>(work: impl Future<Output = T>) -> T {
 
 #[test]
 fn runs_of_this_machine_keep_the_contract() {
-    if !is_own_process_of("service::runs_of_this_machine_keep_the_contract", CLAUDE) {
-        return;
-    }
+    in_own_process!(CLAUDE);
     let host = Host::new(Providers::builtin());
     let runs = Arc::new(LocalRuns::new(&host).unwrap());
     let subject = ScriptedClaude::new(runs).with_repository(repository());
@@ -44,12 +40,7 @@ fn runs_of_this_machine_keep_the_contract() {
 
 #[test]
 fn a_start_compares_the_kept_spec_and_checks_the_folder() {
-    if !is_own_process_of(
-        "service::a_start_compares_the_kept_spec_and_checks_the_folder",
-        CLAUDE,
-    ) {
-        return;
-    }
+    in_own_process!(CLAUDE);
     let host = Host::new(Providers::builtin());
     let runs = LocalRuns::new(&host).unwrap();
     block_on(async {
@@ -81,10 +72,7 @@ const SEES: &str = r#"case $line in *'"media_type":"image/png"'*'"data":"AQI="'*
 
 #[test]
 fn images_go_with_the_prompt_of_a_run_and_of_a_turn() {
-    const NAME: &str = "service::images_go_with_the_prompt_of_a_run_and_of_a_turn";
-    if !is_own_process_of(NAME, &claude_that(SEES)) {
-        return;
-    }
+    in_own_process!(&claude_that(SEES));
     let runs: Arc<dyn RunService> =
         Arc::new(LocalRuns::new(&Host::new(Providers::builtin())).unwrap());
     let image = |bytes: [u8; 2]| vec![Image::bytes("image/png", bytes)];
@@ -142,12 +130,7 @@ fn images_go_with_the_prompt_of_a_run_and_of_a_turn() {
 
 #[test]
 fn a_machine_without_loops_and_history_has_none() {
-    if !is_own_process_of(
-        "service::a_machine_without_loops_and_history_has_none",
-        CLAUDE,
-    ) {
-        return;
-    }
+    in_own_process!(CLAUDE);
     let host = Host::new(Providers::builtin());
     let machine = LocalMachine::new(&host).with_agents(Some(vec!["claude".to_owned()]));
     block_on(async {
@@ -195,12 +178,7 @@ fn a_machine_without_loops_and_history_has_none() {
 
 #[test]
 fn session_in_use_is_refused_before_history_and_log() {
-    if !is_own_process_of(
-        "service::session_in_use_is_refused_before_history_and_log",
-        CLAUDE,
-    ) {
-        return;
-    }
+    in_own_process!(CLAUDE);
     let host = Host::new(Providers::builtin());
     let mut resumed = ExecuteParams::new("x");
     resumed.session_id = Some("s".to_owned());
@@ -254,12 +232,7 @@ fn repository() -> PathBuf {
 
 #[test]
 fn starts_with_an_id_at_the_same_time_start_one_run() {
-    if !is_own_process_of(
-        "service::starts_with_an_id_at_the_same_time_start_one_run",
-        CLAUDE,
-    ) {
-        return;
-    }
+    in_own_process!(CLAUDE);
     let directory = repository();
     let host = Host::new(Providers::builtin());
     block_on(async {
@@ -282,12 +255,7 @@ fn starts_with_an_id_at_the_same_time_start_one_run() {
 
 #[test]
 fn a_repeated_start_has_the_warnings_of_the_first() {
-    if !is_own_process_of(
-        "service::a_repeated_start_has_the_warnings_of_the_first",
-        CLAUDE,
-    ) {
-        return;
-    }
+    in_own_process!(CLAUDE);
     let host = Host::new(Providers::builtin());
     let runs = LocalRuns::new(&host).unwrap();
     block_on(async {
@@ -303,9 +271,7 @@ fn a_repeated_start_has_the_warnings_of_the_first() {
 
 #[test]
 fn a_worktree_is_held_by_the_run_with_its_id() {
-    if !is_own_process_of("service::a_worktree_is_held_by_the_run_with_its_id", CLAUDE) {
-        return;
-    }
+    in_own_process!(CLAUDE);
     let directory = repository();
     let host = Host::new(Providers::builtin());
     block_on(async {
@@ -330,12 +296,7 @@ fn a_worktree_is_held_by_the_run_with_its_id() {
 
 #[test]
 fn start_waits_for_the_same_run_of_another_process() {
-    if !is_own_process_of(
-        "service::start_waits_for_the_same_run_of_another_process",
-        CLAUDE,
-    ) {
-        return;
-    }
+    in_own_process!(CLAUDE);
     let host = Host::new(Providers::builtin());
     let mut resumed = ExecuteParams::new("x");
     resumed.session_id = Some("s".to_owned());
@@ -368,12 +329,7 @@ esac";
     let script = CLAUDE.replacen("#!/bin/sh", &format!("#!/bin/sh\n{version}"), 1);
     // A recorded run has its prompt in an argument.
     let script = format!("{script}init; say hello\n");
-    if !is_own_process_of(
-        "service::task_run_writes_its_answer_first_and_removes_old_logs",
-        &script,
-    ) {
-        return;
-    }
+    in_own_process!(&script);
     let host = Host::new(Providers::builtin());
     let here = std::env::current_dir().unwrap();
     block_on(async {
@@ -410,13 +366,7 @@ esac";
 
 #[test]
 fn other_prompt_is_another_spec_even_if_prompts_are_not_kept() {
-    if !is_own_process_with(
-        "service::other_prompt_is_another_spec_even_if_prompts_are_not_kept",
-        CLAUDE,
-        &[("TEAMSTER_KEEP_PROMPTS", "off")],
-    ) {
-        return;
-    }
+    in_own_process!(CLAUDE, &[("TEAMSTER_KEEP_PROMPTS", "off")]);
     let runs = LocalRuns::new(&Host::new(Providers::builtin())).unwrap();
     block_on(async {
         let start = |prompt: &str| {
@@ -439,12 +389,7 @@ fn other_prompt_is_another_spec_even_if_prompts_are_not_kept() {
 
 #[test]
 fn a_run_that_is_refused_reports_its_worktree() {
-    if !is_own_process_of(
-        "service::a_run_that_is_refused_reports_its_worktree",
-        CLAUDE,
-    ) {
-        return;
-    }
+    in_own_process!(CLAUDE);
     let notices = Arc::new(Mutex::new(Vec::new()));
     let seen = notices.clone();
     let host = Host::new(Providers::builtin()).on_notice(move |notice| {
@@ -466,12 +411,7 @@ fn a_run_that_is_refused_reports_its_worktree() {
 
 #[test]
 fn a_time_limit_of_answers_without_clients_has_a_warning() {
-    if !is_own_process_of(
-        "service::a_time_limit_of_answers_without_clients_has_a_warning",
-        CLAUDE,
-    ) {
-        return;
-    }
+    in_own_process!(CLAUDE);
     let host = Host::new(Providers::builtin());
     let mut spec = RunSpec::new("claude", "answers");
     spec.ask_timeout_ms = Some(1000);

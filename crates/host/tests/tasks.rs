@@ -11,7 +11,7 @@ use teamster_host::{Host, LocalRuns, SessionTasks};
 use teamster_providers::Providers;
 use teamster_testkit::proc::wait_until;
 
-use crate::{AGENT, is_own_process_with};
+use crate::AGENT;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -52,10 +52,7 @@ async fn until_done(run: &RunHandle, seq: u64) {
 
 #[test]
 fn a_task_takes_images_and_ends_with_its_owner() {
-    let test = "tasks::a_task_takes_images_and_ends_with_its_owner";
-    if !is_own_process_with(test, &recorded(), &[]) {
-        return;
-    }
+    in_own_process!(&recorded());
     // Also where sessions could have processes of their own.
     let host = Host::new(Providers::builtin()).program(env::current_exe().unwrap());
     runtime().block_on(async {
@@ -87,11 +84,8 @@ fn a_task_takes_images_and_ends_with_its_owner() {
 
 #[test]
 fn a_session_continues_the_conversation_of_its_key() {
-    let test = "tasks::a_session_continues_the_conversation_of_its_key";
     let store = ("TEAMSTER_STORE", "store.db");
-    if !is_own_process_with(test, &recorded(), &[store]) {
-        return;
-    }
+    in_own_process!(&recorded(), &[store]);
     let host = Host::new(Providers::builtin());
     let runtime = runtime();
     let mut spec = session();

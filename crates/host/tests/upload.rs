@@ -16,8 +16,6 @@ use teamster_providers::Providers;
 use teamster_testkit::proc::wait_until;
 use teamster_workspace::{Progress, submit};
 
-use super::{is_own_process_of, is_own_process_with};
-
 fn git(directory: &Path, args: &[&str]) -> String {
     let output = Command::new("git")
         .arg("-C")
@@ -32,10 +30,7 @@ fn git(directory: &Path, args: &[&str]) -> String {
 
 #[test]
 fn a_run_works_in_the_repository_that_was_submitted_for_it() {
-    const NAME: &str = "upload::a_run_works_in_the_repository_that_was_submitted_for_it";
-    if !is_own_process_of(NAME, "#!/bin/sh\n") {
-        return;
-    }
+    in_own_process!("#!/bin/sh\n");
     let folder = tempfile::tempdir().unwrap();
     let repository = folder.path().join("a repository");
     let sub = repository.join("sub");
@@ -134,11 +129,8 @@ fn age(path: &Path, hours: u64) {
 
 #[test]
 fn changes_outlive_log_limits_and_any_age_in_a_repository() {
-    const NAME: &str = "upload::changes_outlive_log_limits_and_any_age_in_a_repository";
     const LIMIT: Duration = Duration::from_mins(1);
-    if !is_own_process_with(NAME, "#!/bin/sh\n", &[("TEAMSTER_LOGS_SIZE", "1K")]) {
-        return;
-    }
+    in_own_process!("#!/bin/sh\n", &[("TEAMSTER_LOGS_SIZE", "1K")]);
     let folder = tempfile::tempdir().unwrap();
     let repository = folder.path();
     git(repository, &["init", "--quiet", "--initial-branch=main"]);
@@ -205,10 +197,7 @@ fn changes_outlive_log_limits_and_any_age_in_a_repository() {
 
 #[test]
 fn upload_stays_while_the_start_of_its_run_is_uncertain() {
-    const NAME: &str = "upload::upload_stays_while_the_start_of_its_run_is_uncertain";
-    if !is_own_process_of(NAME, "#!/bin/sh\n") {
-        return;
-    }
+    in_own_process!("#!/bin/sh\n");
     let service = LocalRuns::new(&Host::new(Providers::builtin())).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
