@@ -12,8 +12,7 @@ use super::placement::{end, tells, until_waits};
 #[test]
 fn run_goes_to_the_worker_with_its_account_and_holds_no_other() {
     let server = server_or_skip!();
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     let resets = SystemTime::now() + Duration::from_hours(1);
     let resets = resets.duration_since(UNIX_EPOCH).unwrap().as_secs();
     // Made by hand: what Claude Code prints when a limit is reached.

@@ -138,8 +138,7 @@ fn a_wrong_login_is_named_as_such() {
 #[test]
 fn a_workers_name_is_on_one_machine() {
     let server = server_or_skip!();
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     block_on(async {
         let (fleet, service, mut first) = with_worker(&server, &shared.agent()).await;
         let instances = async || {

@@ -122,8 +122,7 @@ fn worker_with_wrong_clock_loses_nothing_and_is_named() {
 #[test]
 fn worker_reports_versions_of_agents_and_calls_nothing_back() {
     let server = server_or_skip!();
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     // Made by hand: what Claude Code prints for `--version`.
     let version = "#!/bin/sh\n[ \"$1\" = --version ] && echo '2.1.197 (Claude Code)' && exit\n";
     let agent = shared.agent().replace("#!/bin/sh\n", version);

@@ -86,8 +86,7 @@ async fn last(context: &Context, stream: &str, subject: &str) -> Option<(u64, Ve
 #[test]
 fn data_of_one_owner_changes_nothing_of_another() {
     let Some(server) = server() else { return };
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     block_on(async {
         let op = fleet(&server, "op", "op").await;
         op.init(&limits()).await.unwrap();
@@ -379,8 +378,7 @@ fn requests_to_a_worker_do_no_more_than_who_sends_them_may() {
 #[test]
 fn sessions_and_records_of_other_owners_are_out_of_reach() {
     let Some(server) = server() else { return };
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     block_on(async {
         let op = fleet(&server, "op", "op").await;
         op.init(&limits()).await.unwrap();

@@ -155,8 +155,7 @@ fn a_run_of_a_lost_machine_is_unknown_until_a_person_decides() {
 #[test]
 fn run_that_a_killed_worker_had_only_claimed_is_shown_as_queued() {
     let server = server_or_skip!();
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     block_on(async {
         let (run, mut machine) = dead_worker(&server, &shared.agent(), "MakeFolder").await;
         let fleet = Fleet::connect(FleetOptions::new(&server.url, "ann"));
@@ -199,8 +198,7 @@ fn run_that_a_killed_worker_had_only_claimed_is_shown_as_queued() {
 #[test]
 fn run_that_ended_before_its_loss_is_ended_by_another() {
     let server = server_or_skip!();
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
         let mut machine = Machine::dying(&server, "w1", &shared.agent(), Some("step: End"));

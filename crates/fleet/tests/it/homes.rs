@@ -30,8 +30,7 @@ async fn move_home(context: &Context) {
 #[test]
 fn home_is_known_by_its_state_directory_not_by_its_name() {
     let server = server_or_skip!();
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
         let machine = Machine::with_policy(&server, "w1", &tells(&shared), "slots = 2");

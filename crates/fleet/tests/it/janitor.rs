@@ -66,8 +66,7 @@ fn ended_records_cost_nothing_after_they_were_read_once() {
     let Some(server) = Server::start_with(FIGURES) else {
         return;
     };
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
         let context = jetstream(&server).await;

@@ -260,8 +260,7 @@ fn reader_of_a_live_log_gets_a_reset_for_what_is_gone() {
 #[test]
 fn reader_of_an_ended_run_gets_an_end_for_any_rest_of_its_log() {
     let server = server_or_skip!();
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     block_on(async {
         let (_fleet, service, _machine) = with_worker(&server, &shared.agent()).await;
         let run = submit(&service, "run").await;

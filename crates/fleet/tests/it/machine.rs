@@ -48,6 +48,13 @@ impl Shared {
         Self(tempfile::tempdir().unwrap())
     }
 
+    /// Creates the files of agents that answer at once.
+    pub(crate) fn answering() -> Self {
+        let shared = Self::new();
+        shared.go();
+        shared
+    }
+
     pub(crate) fn agent(&self) -> String {
         claude_that(&COUNTS.replace("SHARED", self.0.path().to_str().unwrap()))
     }

@@ -191,8 +191,7 @@ fn a_claim_and_a_hint_of_a_killed_worker_are_handed_on() {
 #[test]
 fn a_run_that_was_reported_as_failed_is_not_started_later() {
     let server = server_or_skip!();
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     block_on(async {
         let (run, mut machine) = dead_worker(&server, &shared.agent(), "Spawn").await;
         // Something else is where the folder of the run is to be.
@@ -216,8 +215,7 @@ fn a_run_that_was_reported_as_failed_is_not_started_later() {
 #[test]
 fn run_cancelled_before_its_agent_starts_is_never_started() {
     let server = server_or_skip!();
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     block_on(async {
         let (run, mut machine) = dead_worker(&server, &shared.agent(), "Spawn").await;
         run.cancel(Stopping::Graceful).await.unwrap();
@@ -233,8 +231,7 @@ fn run_cancelled_before_its_agent_starts_is_never_started() {
 #[test]
 fn run_is_hinted_again_behind_a_hint_that_none_can_take() {
     let server = server_or_skip!();
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
         let spec = RunSpec::new("claude", "hello");
@@ -297,8 +294,7 @@ fn runs_of_two_owners_with_one_id_are_kept_apart() {
 #[test]
 fn a_run_that_a_full_queue_has_refused_is_not_carried_out_later() {
     let server = server_or_skip!();
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     block_on(async {
         let options = FleetOptions::new(&server.url, "ann");
         let fleet = Fleet::connect(options).await.unwrap();

@@ -14,8 +14,7 @@ fn run_of_a_newer_version_waits_and_keeps_what_is_unknown() {
     let Some(server) = Server::start() else {
         return;
     };
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
         let context = jetstream(&server).await;

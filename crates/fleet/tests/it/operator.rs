@@ -146,8 +146,7 @@ fn missing_item_is_waited_for_once() {
 #[test]
 fn consumers_and_workers_are_not_asked_for_repeatedly() {
     let server = server_or_skip!();
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
         let client = async_nats::connect(&server.url).await.unwrap();

@@ -232,8 +232,7 @@ fn runs_with_one_key_meet_on_one_machine_one_at_a_time() {
 #[test]
 fn a_session_continues_on_the_machine_that_has_the_worktree() {
     let server = server_or_skip!();
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     let agent = tells(&shared);
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
@@ -303,8 +302,7 @@ fn files_with(folder: &Path, text: &str) -> Vec<String> {
 #[test]
 fn secrets_are_given_by_name_to_the_owners_that_may_have_them() {
     let server = server_or_skip!();
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     let agent = tells(&shared);
     let secrets = shared.0.path().join("secrets.toml");
     let text = "[NPM_TOKEN]\nvalue = 's3cret-value'\nowners = ['ann']\n";
@@ -343,8 +341,7 @@ fn agent_of_a_worker_has_the_place_of_its_submitter_in_a_trace() {
     const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     const OWN: &str = "00-1af7651916cd43dd8448eb211c80319c-c7ad6b7169203331-01";
     let server = server_or_skip!();
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     // The answer is the variable.
     let agent = tells(&shared).replace("secret=without;", "secret=$TRACEPARENT;");
     block_on(async {
@@ -406,8 +403,7 @@ fn run_that_a_policy_forbids_waits_with_the_reason() {
 #[test]
 fn limit_holds_an_agent_back_on_all_workers_with_the_login() {
     let server = server_or_skip!();
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let resets = now.as_secs() + 15;
     // Made by hand: what Claude Code prints when a limit is reached. The first agent alone reports it.

@@ -46,8 +46,7 @@ async fn bring(context: &Context, name: &str, content: &[u8], claim: Option<&str
 #[test]
 fn a_run_has_nothing_of_an_earlier_one_with_its_id() {
     let server = server_or_skip!();
-    let shared = Shared::new();
-    shared.go();
+    let shared = Shared::answering();
     block_on(async {
         let (_fleet, service, mut first) = with_worker(&server, &shared.agent()).await;
         let run = submit(&service, "run").await;
