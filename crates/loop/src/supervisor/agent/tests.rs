@@ -22,10 +22,14 @@ struct Bench {
 }
 
 impl Bench {
+    /// Creates an agent whose start was requested.
     fn new() -> Self {
+        let mut agent = Agent::new(POLICY);
+        let now = Instant::now();
+        agent.start(now);
         Self {
-            agent: Agent::new(POLICY),
-            now: Instant::now(),
+            agent,
+            now,
             next_pid: 100,
         }
     }
@@ -57,7 +61,6 @@ impl Bench {
 #[test]
 fn crash_delays_grow_up_to_the_longest() {
     let mut bench = Bench::new();
-    bench.agent.start(bench.now);
     let mut delays = Vec::new();
     for _ in 0..9 {
         let process = bench.run();
@@ -74,7 +77,6 @@ fn crash_delays_grow_up_to_the_longest() {
 #[test]
 fn a_loop_that_ran_well_for_a_while_begins_with_the_first_delay() {
     let mut bench = Bench::new();
-    bench.agent.start(bench.now);
     for expected in [1, 2, 4] {
         let process = bench.run();
         bench.pass(299);
@@ -93,7 +95,6 @@ fn a_loop_that_ran_well_for_a_while_begins_with_the_first_delay() {
 #[test]
 fn a_clean_exit_is_not_restarted() {
     let mut bench = Bench::new();
-    bench.agent.start(bench.now);
     let process = bench.run();
     bench.agent.exited(process, Exit::Code(0), bench.now);
     let rest = (bench.agent.phase(), bench.agent.due());
@@ -108,7 +109,6 @@ fn a_clean_exit_is_not_restarted() {
 #[test]
 fn an_unusable_loop_is_retried_slowly() {
     let mut bench = Bench::new();
-    bench.agent.start(bench.now);
     for restarts in 1..=3 {
         let process = bench.run();
         bench.agent.exited(process, Exit::Code(2), bench.now);
@@ -134,7 +134,6 @@ fn an_unusable_loop_is_retried_slowly() {
 #[test]
 fn crashes_in_a_row_are_a_crash_loop_until_one_has_run_well() {
     let mut bench = Bench::new();
-    bench.agent.start(bench.now);
     let mut seen = Vec::new();
     for _ in 0..3 {
         let process = bench.run();
@@ -158,7 +157,6 @@ fn crashes_in_a_row_are_a_crash_loop_until_one_has_run_well() {
 #[test]
 fn a_stop_asks_and_then_kills() {
     let mut bench = Bench::new();
-    bench.agent.start(bench.now);
     let process = bench.run();
     bench.agent.stop();
     assert_eq!(
@@ -182,7 +180,6 @@ fn a_stop_asks_and_then_kills() {
 #[test]
 fn skipping_the_grace_kills_at_once() {
     let mut bench = Bench::new();
-    bench.agent.start(bench.now);
     let process = bench.run();
     bench.agent.skip_grace(bench.now);
     assert_eq!(bench.agent.poll(bench.now), None);
@@ -196,7 +193,6 @@ fn skipping_the_grace_kills_at_once() {
 #[test]
 fn a_restart_ends_one_and_starts_one() {
     let mut bench = Bench::new();
-    bench.agent.start(bench.now);
     let first = bench.run();
     bench.agent.restart(bench.now);
     assert_eq!(bench.agent.poll(bench.now), Some(Action::Terminate(first)));
@@ -218,7 +214,6 @@ fn a_restart_ends_one_and_starts_one() {
 #[test]
 fn a_failed_start_backs_off_or_fails() {
     let mut bench = Bench::new();
-    bench.agent.start(bench.now);
     for expected in [1, 2] {
         assert_eq!(bench.agent.poll(bench.now), Some(Action::Start));
         bench.agent.not_started(false, bench.now);
@@ -235,7 +230,6 @@ fn a_failed_start_backs_off_or_fails() {
 #[test]
 fn a_stop_while_it_is_being_started_is_not_lost() {
     let mut bench = Bench::new();
-    bench.agent.start(bench.now);
     assert_eq!(bench.agent.poll(bench.now), Some(Action::Start));
     bench.agent.stop();
     assert_eq!(bench.agent.poll(bench.now), None);
@@ -259,7 +253,6 @@ fn a_stop_while_it_is_being_started_is_not_lost() {
 #[test]
 fn an_adopted_loop_is_one_like_any_other() {
     let mut bench = Bench::new();
-    bench.agent.start(bench.now);
     bench.agent.adopt(process(7), 3, bench.now);
     assert_eq!(bench.agent.poll(bench.now), None);
     assert_eq!(bench.agent.process(), Some(process(7)));
