@@ -334,7 +334,7 @@ impl Start {
         if git::is_foreign(&error) || error.to_string().contains("safe.bareRepository") {
             return Err(error);
         }
-        bail!("{shown} is not in a git repository: run it in one, or set working_directory")
+        bail!("{shown} is not in a git repository: run it in one, or set `working_directory`")
     }
 
     /// Returns the commit to start at.
