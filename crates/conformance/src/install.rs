@@ -219,23 +219,16 @@ fn lacking_node(cli: Cli, folder: &Path) -> Option<&'static str> {
 
 /// Installs packages in this folder, unless they are installed. Returns the folder of their programs.
 pub(crate) fn packages(folder: &Path, packages: &[String]) -> anyhow::Result<PathBuf> {
-    let wanted = packages.join(" ");
-    let mark = folder.join("packages");
-    let programs = folder.join("node_modules/.bin");
-    if std::fs::read_to_string(&mark).is_ok_and(|there| there == wanted) {
-        return Ok(programs);
-    }
-    std::fs::create_dir_all(folder)?;
-    std::fs::write(folder.join("package.json"), "{\"private\": true}\n")?;
-    say(format_args!("installing {wanted} with npm"));
-    let packages = packages.iter().map(String::as_str);
-    let args: Vec<_> = ["install", "--no-save"]
-        .into_iter()
-        .chain(packages)
-        .collect();
-    npm(folder, &args)?;
-    std::fs::write(&mark, wanted)?;
-    Ok(programs)
+    unless_installed(folder, packages, "npm", || {
+        std::fs::write(folder.join("package.json"), "{\"private\": true}\n")?;
+        let packages = packages.iter().map(String::as_str);
+        let args: Vec<_> = ["install", "--no-save"]
+            .into_iter()
+            .chain(packages)
+            .collect();
+        npm(folder, &args)
+    })?;
+    Ok(folder.join("node_modules/.bin"))
 }
 
 /// Installs Python packages in an environment of their own in this folder, unless they are installed. Returns the folder
@@ -245,25 +238,40 @@ pub(crate) fn python_packages(
     python: &str,
     packages: &[String],
 ) -> anyhow::Result<PathBuf> {
+    let programs = folder.join("bin");
+    unless_installed(
+        folder,
+        packages,
+        &format!("pip, for Python {python}"),
+        || {
+            let mut venv = python_command(python);
+            venv.args(["-m", "venv"]).arg(folder);
+            python_once(venv)?;
+            let mut pip = Command::new(programs.join("pip"));
+            pip.args(["install", "--quiet", "--disable-pip-version-check"])
+                .args(packages);
+            python_once(pip).map(drop)
+        },
+    )?;
+    Ok(programs)
+}
+
+/// Installs packages in a folder that does not have a mark with their names, which it gets then.
+fn unless_installed(
+    folder: &Path,
+    packages: &[String],
+    with: &str,
+    install: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let wanted = packages.join(" ");
     let mark = folder.join("packages");
-    let programs = folder.join("bin");
     if std::fs::read_to_string(&mark).is_ok_and(|there| there == wanted) {
-        return Ok(programs);
+        return Ok(());
     }
     std::fs::create_dir_all(folder)?;
-    say(format_args!(
-        "installing {wanted} with pip, for Python {python}"
-    ));
-    let mut venv = python_command(python);
-    venv.args(["-m", "venv"]).arg(folder);
-    python_once(venv)?;
-    let mut pip = Command::new(programs.join("pip"));
-    pip.args(["install", "--quiet", "--disable-pip-version-check"])
-        .args(packages);
-    python_once(pip)?;
-    std::fs::write(&mark, wanted)?;
-    Ok(programs)
+    say(format_args!("installing {wanted} with {with}"));
+    install()?;
+    Ok(std::fs::write(&mark, wanted)?)
 }
 
 fn python_command(python: &str) -> Command {

@@ -86,7 +86,7 @@ pub(crate) fn play_all(
 /// mostly wait (`true`) start first and have separate slots.
 pub(crate) fn in_slots<P>(
     jobs: usize,
-    plays: Vec<(bool, P)>,
+    mut plays: Vec<(bool, P)>,
     mut done: impl FnMut(P::Output, Duration),
 ) -> anyhow::Result<()>
 where
@@ -100,7 +100,9 @@ where
         let permits = Arc::new(Semaphore::new(jobs.max(1)));
         let waiting = Arc::new(Semaphore::new(jobs.max(1) * WAITING));
         let mut running = JoinSet::new();
-        for (waits, play) in waiting_first(plays) {
+        // Otherwise the longest of those that mostly wait would end last.
+        plays.sort_by_key(|(waits, _)| !waits);
+        for (waits, play) in plays {
             let permits = Arc::clone(if waits { &waiting } else { &permits });
             running.spawn(async move {
                 let _permit = permits.acquire_owned().await;
@@ -114,22 +116,4 @@ where
         }
         Ok(())
     })
-}
-
-/// Returns the plays, beginning with those that mostly wait. Otherwise the longest of them would end last.
-fn waiting_first<P>(plays: Vec<(bool, P)>) -> impl Iterator<Item = (bool, P)> {
-    let (waiting, others): (Vec<_>, Vec<_>) = plays.into_iter().partition(|(waits, _)| *waits);
-    waiting.into_iter().chain(others)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn waiting_plays_begin_first_and_the_others_stay_in_order() {
-        let plays = vec![(false, 1), (true, 2), (false, 3), (true, 4)];
-        let ordered: Vec<_> = waiting_first(plays).map(|(_, play)| play).collect();
-        assert_eq!(ordered, [2, 4, 1, 3]);
-    }
 }
