@@ -52,3 +52,13 @@ pub fn payloads<T: Payload>(events: &[AgentEvent]) -> impl DoubleEndedIterator<I
 pub fn names(events: &[AgentEvent]) -> Vec<&'static str> {
     events.iter().map(AgentEvent::type_name).collect()
 }
+
+/// Asserts that these are the types of the events, in order, separated by spaces.
+///
+/// # Panics
+///
+/// Panics with the events if they are others.
+#[track_caller]
+pub fn assert_types(events: &[AgentEvent], expected: &str) {
+    assert_eq!(names(events).join(" "), expected, "{events:#?}");
+}

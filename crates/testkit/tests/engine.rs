@@ -35,7 +35,7 @@ use teamster_core::{
     ExecuteParams, Notice, RunResult, RunStatus,
 };
 use teamster_process::{CliRuntime, RuntimeConfig};
-use teamster_testkit::events::{names, payloads};
+use teamster_testkit::events::{assert_types, payloads};
 use teamster_testkit::fake_agent::Script;
 use teamster_testkit::proc;
 
@@ -171,10 +171,6 @@ impl Story {
         Self { events, result }
     }
 
-    fn types(&self) -> Vec<&'static str> {
-        names(&self.events)
-    }
-
     fn codes(&self) -> Vec<ErrorCode> {
         self.result.errors.iter().map(|error| error.code).collect()
     }
@@ -196,7 +192,7 @@ impl Story {
 /// Returns the only error of a run that must not start.
 async fn refused(run: Run) -> (ErrorCode, ErrorKind, String) {
     let story = run.finish().await;
-    assert_eq!(story.types(), ["error", "done"]);
+    assert_types(&story.events, "error done");
     assert_eq!(story.result.status, RunStatus::Failed);
     let error = story.error();
     (error.code, error.kind, error.message.clone())

@@ -12,7 +12,7 @@ use teamster_core::{
     AgentError, AgentEvent, ErrorKind, PermissionAnswer, PermissionMode, RunResult, RunStatus,
     SessionOptions, SessionProvider, Turn,
 };
-use teamster_testkit::events::names;
+use teamster_testkit::events::{assert_types, names};
 
 use crate::Claude;
 
@@ -157,10 +157,7 @@ fn unanswered_requests_are_refused_and_reported() {
     );
     talk.emit(&result(OLD, &json!({})));
     let (events, _) = talk.end();
-    assert_eq!(
-        names(&events),
-        ["session", "notice", "text", "turn_end", "done"]
-    );
+    assert_types(&events, "session notice text turn_end done");
 }
 
 #[test]
@@ -196,7 +193,7 @@ fn a_prompt_that_is_refused_is_an_error() {
     assert!(!talk.session.is_over());
     talk.emit(&lifecycle("refused"));
     let (events, result) = talk.end();
-    assert_eq!(names(&events), ["error", "turn_end", "done"]);
+    assert_types(&events, "error turn_end done");
     assert_eq!(
         result.errors[0].message,
         "Claude Code refused the prompt: refused"
@@ -214,10 +211,7 @@ fn a_refused_message_is_a_notice() {
     talk.emit(&json!({"type": "command_lifecycle", "command_uuid": uuid, "state": "refused"}));
     talk.emit(&result(OLD, &json!({})));
     let (events, _) = talk.end();
-    assert_eq!(
-        names(&events),
-        ["session", "notice", "text", "turn_end", "done"]
-    );
+    assert_types(&events, "session notice text turn_end done");
 }
 
 #[test]
@@ -234,10 +228,7 @@ fn a_failure_in_the_middle_of_a_turn_is_no_final_error() {
     talk.emit(&init(OLD));
     talk.emit(&result(OLD, &json!({})));
     let (events, result) = talk.end();
-    assert_eq!(
-        names(&events),
-        ["session", "notice", "text", "turn_end", "done"]
-    );
+    assert_types(&events, "session notice text turn_end done");
     assert_eq!(result.status, RunStatus::Completed);
     assert_eq!(result.num_turns, Some(2));
 }

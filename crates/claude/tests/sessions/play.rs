@@ -33,12 +33,11 @@ impl PlayedTurn {
         Self { events, result }
     }
 
-    pub(crate) fn names(&self) -> Vec<&str> {
-        self.events.iter().map(AgentEvent::type_name).collect()
-    }
-
     pub(crate) fn count(&self, name: &str) -> usize {
-        self.names().iter().filter(|it| **it == name).count()
+        self.events
+            .iter()
+            .filter(|it| it.type_name() == name)
+            .count()
     }
 
     /// Returns the input and output tokens.

@@ -26,7 +26,7 @@ fn the_conversation_is_cleared_without_a_turn() {
         let turn = play.play("[[mock:three]] x");
         is_plain(&turn, "Answer three.", cost);
         assert_eq!(turn.result.session_id.as_deref(), Some(&*new));
-        assert_eq!(turn.names()[0], "session");
+        assert_eq!(turn.events[0].type_name(), "session");
         assert_eq!(turn.count("session"), 1);
         assert_eq!(turn.result.session_usage, None, "its count starts over");
         let turn = play.play("[[mock:three]] y");

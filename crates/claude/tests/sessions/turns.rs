@@ -3,7 +3,7 @@
 use serde_json::json;
 use teamster_core::provider::{CommandId, Exit, Outbox, SessionCommand};
 use teamster_core::{AgentEvent, ErrorKind, Image, ImageSource, RunStatus, ToolUse, Turn};
-use teamster_testkit::events::payloads;
+use teamster_testkit::events::{assert_types, payloads};
 
 use crate::sessions::play::Play;
 use crate::sessions::{COST, HELLO, both, is_plain, times};
@@ -126,7 +126,7 @@ fn an_image_is_part_of_the_message() {
 fn invalid_message_is_an_error_of_the_turn() {
     let mut play = Play::new("2.1.197/persist_clear");
     let turn = play.play(" \n");
-    assert_eq!(turn.names(), ["error", "turn_end", "done"]);
+    assert_types(&turn.events, "error turn_end done");
     assert_eq!(turn.result.status, RunStatus::Failed);
     assert_eq!(turn.result.errors[0].message, "prompt: it is empty");
     assert!(play.written.is_empty());

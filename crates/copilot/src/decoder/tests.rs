@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::{Value, json};
 use teamster_core::provider::Exit;
 use teamster_core::{AgentEvent, ExecuteParams, RunResult};
-use teamster_testkit::events::names;
+use teamster_testkit::events::{assert_types, names};
 use teamster_testkit::replay::decode;
 
 use super::CopilotDecoder;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use teamster_core::provider::Exit;
 use teamster_core::{AgentError, AgentEvent, ExecuteParams, RunResult};
-use teamster_testkit::events::names;
+use teamster_testkit::events::{assert_types, names};
 use teamster_testkit::replay::decode;
 
 use super::GeminiDecoder;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use teamster_core::provider::{Exit, Stop};
 use teamster_core::{AgentEvent, ExecuteParams, RunResult};
-use teamster_testkit::events::names;
+use teamster_testkit::events::{assert_types, names};
 use teamster_testkit::replay::decode;
 
 use super::{OpenCodeDecoder, Withheld};

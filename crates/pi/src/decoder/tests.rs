@@ -5,7 +5,7 @@ use teamster_core::provider::Exit;
 use teamster_core::{
     AgentEvent, ErrorKind, ExecuteParams, PermissionMode, RunResult, RunStatus, ToolUse,
 };
-use teamster_testkit::events::{names, payloads};
+use teamster_testkit::events::{assert_types, payloads};
 use teamster_testkit::replay::decode;
 
 use super::PiDecoder;
@@ -58,10 +58,7 @@ fn text_missing_in_the_deltas_comes_with_the_message() {
         answer("Hello.", &json!({})),
         settled(),
     ]);
-    assert_eq!(
-        names(&events),
-        ["session", "text", "text", "usage", "turn_end", "done"]
-    );
+    assert_types(&events, "session text text usage turn_end done");
     assert_eq!(result.text, "Hello.");
     assert_eq!(result.status, RunStatus::Completed);
 }
@@ -75,12 +72,7 @@ fn message_changed_by_an_extension_replaces_its_pieces() {
         answer("My key is ***.", &json!({})),
         settled(),
     ]);
-    assert_eq!(
-        names(&events),
-        [
-            "session", "text", "retract", "text", "usage", "turn_end", "done"
-        ]
-    );
+    assert_types(&events, "session text retract text usage turn_end done");
     assert_eq!(result.text, "My key is ***.");
 }
 
@@ -141,12 +133,7 @@ fn a_too_long_context_is_a_retry_once_the_run_continues() {
         settled(),
     ];
     let (events, result) = run(&lines);
-    assert_eq!(
-        names(&events),
-        [
-            "session", "notice", "retry", "text", "usage", "turn_end", "done"
-        ]
-    );
+    assert_types(&events, "session notice retry text usage turn_end done");
     assert_eq!(
         (result.status, result.errors.len()),
         (RunStatus::Completed, 0)
@@ -256,24 +243,9 @@ fn call_ids_are_unique_and_a_withheld_tool_is_denied() {
         .permission(PermissionMode::AcceptEdits)
         .denied_tools(["mcp__web__*"]);
     let (events, result) = run_with(&params, &lines);
-    assert_eq!(
-        names(&events),
-        [
-            "session",
-            "tool_use",
-            "tool_result",
-            "file_change",
-            "tool_use",
-            "permission",
-            "tool_result",
-            "tool_use",
-            "tool_result",
-            "tool_use",
-            "permission",
-            "tool_result",
-            "turn_end",
-            "done"
-        ]
+    assert_types(
+        &events,
+        "session tool_use tool_result file_change tool_use permission tool_result tool_use tool_result tool_use permission tool_result turn_end done",
     );
     let denied = result.permission_denials.iter();
     let denied: Vec<_> = denied.map(|denial| &*denial.tool_name).collect();
@@ -296,10 +268,7 @@ fn extensions_are_heard_and_their_dialogs_are_not_of_a_run() {
         json!({"type": "extension_ui_request", "id": "2", "method": "setStatus"}),
         settled(),
     ]);
-    assert_eq!(
-        names(&events),
-        ["session", "notice", "notice", "turn_end", "done"]
-    );
+    assert_types(&events, "session notice notice turn_end done");
     let AgentEvent::Notice(notice) = &events[1] else {
         panic!("{events:#?}");
     };
@@ -325,12 +294,7 @@ fn an_unknown_line_is_not_dropped() {
         json!({"type": "tool_execution_end", "toolCallId": "never-begun", "result": {}}),
         settled(),
     ]);
-    assert_eq!(
-        names(&events),
-        [
-            "session", "unknown", "unknown", "unknown", "turn_end", "done"
-        ]
-    );
+    assert_types(&events, "session unknown unknown unknown turn_end done");
     assert_eq!(result.diagnostics.unknown, 3);
 }
 

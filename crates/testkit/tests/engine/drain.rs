@@ -7,6 +7,7 @@ use std::path::Path;
 
 use teamster_core::provider::EventsOn;
 use teamster_core::{AgentEvent, ErrorCode, RunStatus};
+use teamster_testkit::events::assert_types;
 use teamster_testkit::fake_agent::{Flood, Report, Script, Spawn, SpawnKind, Stream, Text};
 use teamster_testkit::proc;
 
@@ -230,7 +231,7 @@ async fn stderr_can_carry_the_events_and_stdout_is_then_only_kept() {
         .launch(|launch| launch.events_on = EventsOn::Stderr)
         .finish()
         .await;
-    assert_eq!(story.types(), ["text", "turn_end", "done"]);
+    assert_types(&story.events, "text turn_end done");
     assert_eq!(story.result.text, "from stderr");
     assert!(story.result.stderr.unwrap().ends_with("chatter\n"));
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use teamster_core::{ErrorCode, ErrorKind, RunStatus};
+use teamster_testkit::events::assert_types;
 use teamster_testkit::fake_agent::{Pipe, Script, Signal, Spawn, SpawnKind, Stream, Text};
 use teamster_testkit::proc;
 
@@ -17,7 +18,7 @@ fn short_exit_grace(run: Run) -> Run {
 #[tokio::test]
 async fn an_end_without_the_agents_word_is_never_success() {
     let story = agent(&Script::new().line(r#"{"t":"half"}"#)).finish().await;
-    assert_eq!(story.types(), ["text", "error", "done"]);
+    assert_types(&story.events, "text error done");
     assert_eq!(story.result.status, RunStatus::Incomplete);
     assert_eq!(story.result.exit_code, Some(0));
     assert_eq!(story.error().code, ErrorCode::StreamEndedEarly);
@@ -27,7 +28,7 @@ async fn an_end_without_the_agents_word_is_never_success() {
 async fn agent_that_retries_a_wrong_key_is_stopped_at_once() {
     let script = Script::new().line(r#"{"retry":"auth"}"#).sleep(LONG);
     let story = agent(&script).finish().await;
-    assert_eq!(story.types(), ["retry", "error", "done"]);
+    assert_types(&story.events, "retry error done");
     assert_eq!(story.result.status, RunStatus::Failed);
     assert_eq!(story.error().kind, ErrorKind::Auth);
     assert_eq!(
@@ -43,7 +44,7 @@ async fn an_exit_code_after_a_good_result_is_no_failure() {
         Script::new().line(END).abort(),
     ] {
         let story = agent(&script).finish().await;
-        assert_eq!(story.types(), ["turn_end", "done"]);
+        assert_types(&story.events, "turn_end done");
         assert_eq!(story.result.status, RunStatus::Completed);
     }
     let story = agent(&Script::new().line(END).exit(3)).finish().await;
@@ -72,7 +73,7 @@ async fn stderr_of_a_failing_agent_is_the_evidence() {
         .line(Text::from("Please log in first").to(Stream::Stderr))
         .exit(1);
     let story = agent(&script).finish().await;
-    assert_eq!(story.types(), ["error", "done"]);
+    assert_types(&story.events, "error done");
     assert_eq!(story.error().code, ErrorCode::CliStderr);
     assert_eq!(story.error().kind, ErrorKind::Auth);
     assert_eq!(story.error().message, "Please log in first");
@@ -88,7 +89,7 @@ async fn lingering_agent_is_stopped_after_its_result_without_failure() {
     let start = Instant::now();
     let story = short_exit_grace(agent(&script)).finish().await;
     assert!(start.elapsed() >= GRACE);
-    assert_eq!(story.types(), ["text", "turn_end", "done"]);
+    assert_types(&story.events, "text turn_end done");
     assert_eq!(story.result.status, RunStatus::Completed);
     assert_eq!(story.result.exit_signal.as_deref(), Some("SIGTERM"));
 }
@@ -148,7 +149,7 @@ async fn a_grandchild_that_holds_the_pipe_does_not_hang_the_run() {
         .await;
     let _holder = scratch.pid("holder");
     assert!(start.elapsed() >= GRACE);
-    assert_eq!(story.types(), ["text", "turn_end", "done"]);
+    assert_types(&story.events, "text turn_end done");
     assert_eq!(story.result.exit_code, Some(0));
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use teamster_core::{Diagnostics, RunStatus};
+use teamster_testkit::events::assert_types;
 use teamster_testkit::fake_agent::{BigLine, Script, Text};
 
 use crate::engine::{END, agent};
@@ -18,10 +19,7 @@ async fn odd_line_ends_and_odd_bytes_do_not_break_the_stream() {
         .sleep(Duration::from_millis(20))
         .raw("false}");
     let story = agent(&script).finish().await;
-    assert_eq!(
-        story.types(),
-        ["text", "text", "text", "notice", "turn_end", "done"]
-    );
+    assert_types(&story.events, "text text text notice turn_end done");
     assert_eq!(story.result.text, "bom u2028\u{2028} \u{fffd}");
     assert_eq!(story.result.status, RunStatus::Completed);
     assert_eq!(
@@ -42,10 +40,7 @@ async fn a_100_mb_line_becomes_a_notice_and_reading_continues() {
         .line(r#"{"t":"after"}"#)
         .line(END);
     let story = agent(&script).finish().await;
-    assert_eq!(
-        story.types(),
-        ["text", "notice", "text", "turn_end", "done"]
-    );
+    assert_types(&story.events, "text notice text turn_end done");
     let notice = story.notices()[0];
     assert!(
         notice.starts_with("a line of 100000008 bytes was longer than the limit"),

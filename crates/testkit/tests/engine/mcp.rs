@@ -7,6 +7,7 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use serde_json::json;
 use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigLocation, ConfigTable};
 use teamster_core::{ErrorCode, ErrorKind, McpDelivery, McpServer, RunStatus};
+use teamster_testkit::events::assert_types;
 use teamster_testkit::fake_agent::Script;
 use teamster_testkit::proc;
 
@@ -209,7 +210,7 @@ async fn concurrent_edits_stay_and_are_reported() {
     fs::write(&file, read(&file).replace("dark", "light")).unwrap();
     fs::write(scratch.path("go"), "").unwrap();
     let story = finish_after(vec![first], stream).await;
-    assert_eq!(story.types(), ["text", "turn_end", "notice", "done"]);
+    assert_types(&story.events, "text turn_end notice done");
     let notice = format!(
         "{}: another program changed it during the run, so only the MCP servers of the run were taken out \
          of it",
@@ -230,7 +231,7 @@ async fn a_file_that_cannot_be_restored_is_reported() {
     fs::write(&file, &broken).unwrap();
     fs::write(scratch.path("go"), "").unwrap();
     let story = finish_after(vec![first], stream).await;
-    assert_eq!(story.types(), ["text", "turn_end", "notice", "done"]);
+    assert_types(&story.events, "text turn_end notice done");
     let notice = story.notices()[0];
     assert!(notice.starts_with(&file.display().to_string()), "{notice}");
     assert!(notice.contains("after that, restore "), "{notice}");
@@ -336,7 +337,7 @@ async fn run_without_servers_starts_after_a_killed_run_is_undone() {
     assert!(read(&file).contains("docs-mcp"));
     let (seen, script) = copying(&scratch, &file);
     let story = plain(shell(&script), &file).finish().await;
-    assert_eq!(story.types(), ["notice", "turn_end", "done"]);
+    assert_types(&story.events, "notice turn_end done");
     assert_eq!(
         story.notices(),
         [format!(
@@ -348,7 +349,7 @@ async fn run_without_servers_starts_after_a_killed_run_is_undone() {
     assert_restored(&file, USERS);
     // The next run has no more to report.
     let story = plain(shell(&format!("echo '{END}'")), &file).finish().await;
-    assert_eq!(story.types(), ["turn_end", "done"]);
+    assert_types(&story.events, "turn_end done");
 }
 
 #[tokio::test]
@@ -366,7 +367,7 @@ async fn servers_of_a_live_run_stay_when_a_killed_run_is_undone() {
     assert_eq!(servers(&read(&file)), (true, true));
     let (seen, script) = copying(&scratch, &file);
     let story = plain(shell(&script), &file).finish().await;
-    assert_eq!(story.types(), ["turn_end", "done"]);
+    assert_types(&story.events, "turn_end done");
     assert_eq!(servers(&read(seen)), (true, false));
     fs::write(scratch.path("go"), "").unwrap();
     assert_eq!(alive.result().await.status, RunStatus::Completed);
@@ -385,7 +386,7 @@ async fn entries_of_a_killed_run_are_undone_by_the_next() {
     let looks = with_server(shell(&script), "docs")
         .launch(|launch| launch.names_taken = vec![table(&file)]);
     let story = looks.finish().await;
-    assert_eq!(story.types(), ["turn_end", "done"]);
+    assert_types(&story.events, "turn_end done");
     assert_eq!(read(seen), USERS);
     assert_restored(&file, USERS);
 }

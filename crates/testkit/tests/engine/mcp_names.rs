@@ -11,6 +11,7 @@ use teamster_core::provider::{
 use teamster_core::{ErrorCode, ErrorKind, McpServer, RunStatus};
 
 use crate::engine::{END, Run, Scratch, shell};
+use teamster_testkit::events::assert_types;
 use teamster_testkit::proc;
 
 fn json(file: PathBuf) -> ConfigTable {
@@ -58,7 +59,7 @@ async fn name_in_the_users_file_is_refused_before_the_start() {
     ] {
         let tables = vec![json(one.clone()), toml(two.clone())];
         let story = run(&mark, tables, &names).finish().await;
-        assert_eq!(story.types(), ["error", "done"]);
+        assert_types(&story.events, "error done");
         let error = story.error();
         assert_eq!(
             (error.code, error.kind),
@@ -85,7 +86,7 @@ async fn other_names_and_files_that_are_not_there_are_fine() {
     let tables = vec![toml(file), json(scratch.path("nowhere/opencode.json"))];
     let mark = scratch.path("ran");
     let story = run(&mark, tables, &["Docs", "docs2"]).finish().await;
-    assert_eq!(story.types(), ["turn_end", "done"]);
+    assert_types(&story.events, "turn_end done");
     assert!(mark.exists());
 }
 
@@ -109,10 +110,7 @@ async fn a_file_that_cannot_be_read_is_reported_and_left_to_the_cli() {
     ];
     let mark = scratch.path("ran");
     let story = run(&mark, tables.clone(), &["docs"]).finish().await;
-    assert_eq!(
-        story.types(),
-        ["notice", "notice", "notice", "turn_end", "done"]
-    );
+    assert_types(&story.events, "notice notice notice turn_end done");
     for (notice, file) in story.notices().iter().zip([broken, other, folder]) {
         let begin = format!(
             "{}: the names of its MCP servers are not known: ",
@@ -125,7 +123,7 @@ async fn a_file_that_cannot_be_read_is_reported_and_left_to_the_cli() {
 
     // Without servers, names are not checked.
     let story = run(&mark, tables, &[]).finish().await;
-    assert_eq!(story.types(), ["turn_end", "done"]);
+    assert_types(&story.events, "turn_end done");
 }
 
 #[tokio::test]
@@ -145,7 +143,7 @@ async fn notices_before_a_failed_start_are_reported() {
         })
         .finish()
         .await;
-    assert_eq!(story.types(), ["notice", "error", "done"]);
+    assert_types(&story.events, "notice error done");
     assert_eq!(story.result.status, RunStatus::Failed);
 }
 

@@ -8,6 +8,7 @@ use std::process::Command;
 use teamster_core::RunStatus;
 use teamster_core::provider::{PathLocation, PrivateFile};
 use teamster_process::sweep_private_files;
+use teamster_testkit::events::assert_types;
 use teamster_testkit::fake_agent::{Report, Script};
 use teamster_testkit::proc;
 
@@ -88,7 +89,7 @@ async fn the_files_of_a_run_that_cannot_start_are_gone() {
             });
         });
     let story = run.finish().await;
-    assert_eq!(story.types(), ["error", "done"]);
+    assert_types(&story.events, "error done");
     assert!(!is_anywhere(&mark));
 }
 

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use teamster_core::{ErrorCode, ErrorKind, RunStatus, SessionCapabilities, SessionOptions, Turn};
 use teamster_process::{CliRuntime, LineObserver, PoolConfig, SessionPool};
+use teamster_testkit::events::assert_types;
 use teamster_testkit::proc::{is_alive, wait_gone};
 
 use crate::engine::{LIMIT, LONG, block_on, collect, finish, let_pass, wait_until};
@@ -23,13 +24,13 @@ async fn session_process_runs_all_turns() {
     let session = prepared().open();
     assert_eq!((session.id(), session.is_live()), (None, false));
     let first = say(&*session, "pid").await;
-    assert_eq!(first.types(), ["session", "text", "turn_end", "done"]);
+    assert_types(&first.events, "session text turn_end done");
     assert_eq!(first.result.status, RunStatus::Completed);
     assert_eq!(first.result.exit_code, None);
     assert_eq!(session.id().as_deref(), Some("fresh"));
     assert!(session.is_live());
     let second = say(&*session, "pid").await;
-    assert_eq!(second.types(), ["text", "turn_end", "done"]);
+    assert_types(&second.events, "text turn_end done");
     assert_eq!(second.result.text, first.result.text);
     let process: u32 = first.result.text.parse().unwrap();
     assert!(is_alive(process));
@@ -309,7 +310,7 @@ async fn a_process_that_is_unused_ends_and_comes_back_without_a_word() {
     wait_until(|| !is_alive(process)).await;
     let story = say(&*session, "id").await;
     assert_eq!(story.result.text, "fresh");
-    assert_eq!(story.types(), ["session", "text", "turn_end", "done"]);
+    assert_types(&story.events, "session text turn_end done");
 }
 
 #[tokio::test]
@@ -324,7 +325,7 @@ async fn a_turn_that_was_not_requested_has_its_own_stream() {
     .await;
     let story = finish(unasked.unwrap()).await;
     assert_eq!(story.result.text, "by the way");
-    assert_eq!(story.types(), ["text", "turn_end", "done"]);
+    assert_types(&story.events, "text turn_end done");
     assert!(session.unasked().is_none());
     assert_eq!(say(&*session, "id").await.result.text, "fresh");
 }
@@ -412,7 +413,7 @@ async fn an_aborted_turn_is_never_sent() {
     let turn = Turn::new("pid");
     turn.cancel.cancel();
     let story = finish(session.send(turn)).await;
-    assert_eq!(story.types(), ["error", "done"]);
+    assert_types(&story.events, "error done");
     assert_eq!(story.result.status, RunStatus::Aborted);
     assert!(!session.is_live());
     // Neither is a turn that is aborted while it waits for another.
@@ -422,7 +423,7 @@ async fn an_aborted_turn_is_never_sent() {
     let second = tokio::spawn(finish(session.send(second)));
     tokio::task::yield_now().await;
     cancel.cancel();
-    assert_eq!(second.await.unwrap().types(), ["error", "done"]);
+    assert_types(&second.await.unwrap().events, "error done");
     session.interrupt();
     events.finish().await;
 }

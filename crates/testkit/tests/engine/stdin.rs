@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use teamster_core::provider::Stdin;
 use teamster_core::{AgentEvent, RunStatus};
+use teamster_testkit::events::assert_types;
 use teamster_testkit::fake_agent::{Pipe, Script, Stdin as Read, Text};
 
 use crate::engine::{END, Scratch, Story, agent};
@@ -92,6 +93,6 @@ async fn input_that_is_not_taken_is_no_error() {
         .line(r#"{"t":"no thanks"}"#)
         .line(END);
     let story = with_input(script, Stdin::Bytes(large())).await;
-    assert_eq!(story.types(), ["text", "turn_end", "done"]);
+    assert_types(&story.events, "text turn_end done");
     assert_eq!(story.result.status, RunStatus::Completed);
 }

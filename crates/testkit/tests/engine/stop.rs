@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use teamster_core::provider::{Launch, Signal as StopSignal, StopStep};
 use teamster_core::{AbortHandle, ErrorCode, ErrorKind, RunStatus};
 use teamster_process::StartObserver;
+use teamster_testkit::events::assert_types;
 use teamster_testkit::fake_agent::{Report, Script, Signal, Spawn, SpawnKind, Text};
 use teamster_testkit::proc;
 
@@ -134,7 +135,7 @@ async fn abort_before_start_never_spawns() {
     let stream = never_started(agent(&Script::new().line(END))).start();
     stream.abort();
     let story = finish(stream).await;
-    assert_eq!(story.types(), ["error", "done"]);
+    assert_types(&story.events, "error done");
     assert_aborted(&story);
 }
 
@@ -238,7 +239,7 @@ async fn a_provider_can_begin_with_its_own_signal_to_the_agent_alone() {
     });
     let story = stopped(run, |handle| handle.abort()).await;
     assert_aborted(&story);
-    assert_eq!(story.types(), ["text", "turn_end", "error", "done"]);
+    assert_types(&story.events, "text turn_end error done");
     assert_eq!(story.result.exit_code, Some(0));
     assert!(!proc::is_alive(scratch.pid("child").pid()));
     assert!(!scratch.path("child interrupted").exists());

@@ -6,7 +6,9 @@ use teamster_core::AgentEvent;
 
 use super::super::fast::{self, FastDelta};
 use super::super::wire::StreamLine;
-use super::{SESSION, block, complete, delta, end, init, names, run, start, stream, text};
+use super::{
+    SESSION, assert_types, block, complete, delta, end, init, names, run, start, stream, text,
+};
 
 #[test]
 fn a_complete_block_adds_text_missing_in_its_deltas() {
@@ -19,10 +21,7 @@ fn a_complete_block_adds_text_missing_in_its_deltas() {
         delta(0, "two"),
         end(&json!({"result": "one two"})),
     ]);
-    assert_eq!(
-        names(&events),
-        ["session", "text", "text", "turn_end", "done"]
-    );
+    assert_types(&events, "session text text turn_end done");
     assert_eq!(result.text, "one two");
 }
 
@@ -35,10 +34,7 @@ fn deltas_without_the_start_of_their_message_are_not_repeated() {
         complete("a", &text("one two")),
         end(&json!({"result": "one two"})),
     ]);
-    assert_eq!(
-        names(&events),
-        ["session", "text", "text", "turn_end", "done"]
-    );
+    assert_types(&events, "session text text turn_end done");
     assert_eq!(result.text, "one two");
 }
 
@@ -71,12 +67,7 @@ fn a_complete_block_that_differs_from_its_deltas_wins() {
         complete("a", &text("right")),
         end(&json!({})),
     ]);
-    assert_eq!(
-        names(&events),
-        [
-            "session", "text", "text", "retract", "text", "text", "turn_end", "done"
-        ]
-    );
+    assert_types(&events, "session text text retract text text turn_end done");
     assert_eq!(result.text, "first right");
 }
 
@@ -110,12 +101,7 @@ fn a_message_that_is_removed_is_retracted() {
         complete("b", &text("new")),
         end(&json!({})),
     ]);
-    assert_eq!(
-        names(&events),
-        [
-            "session", "text", "text", "retract", "text", "text", "turn_end", "done"
-        ]
-    );
+    assert_types(&events, "session text text retract text text turn_end done");
     assert_eq!(result.text, "kept. new");
     assert_eq!(result.diagnostics.unknown, 0);
 }
@@ -157,7 +143,7 @@ fn tombstone_of_results_or_of_unknown_shape_is_ignored() {
         line(json!(null)),
         end(&json!({})),
     ]);
-    assert_eq!(names(&events), ["session", "text", "turn_end", "done"]);
+    assert_types(&events, "session text turn_end done");
     assert_eq!((&*result.text, result.diagnostics.unknown), ("x", 0));
 }
 
@@ -201,7 +187,7 @@ fn a_block_of_white_space_has_no_complete_copy() {
 fn broken_message_is_retracted_by_its_replacement() {
     for next in [complete("b", &text("new")), start("b")] {
         let (events, _) = run(&[init(), start("a"), block(0, "text"), delta(0, "old"), next]);
-        assert_eq!(names(&events)[..3], ["session", "text", "retract"]);
+        assert_types(&events[..3], "session text retract");
     }
     // The message stays, because one of its blocks is complete.
     let (events, result) = run(&[
@@ -228,10 +214,7 @@ fn thinking_that_broke_off_is_retracted_too() {
         stream(&json!({"type": "content_block_delta", "index": 0, "delta": thinking})),
         complete("b", &json!({"type": "thinking", "thinking": "hm, again"})),
     ]);
-    assert_eq!(
-        names(&events)[..4],
-        ["session", "thinking", "retract", "thinking"]
-    );
+    assert_types(&events[..4], "session thinking retract thinking");
 }
 
 #[test]

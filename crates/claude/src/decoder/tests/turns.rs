@@ -6,7 +6,7 @@ use teamster_core::{AgentEvent, ErrorKind, Notice, NoticeCode, RunStatus};
 use teamster_testkit::events::payloads;
 
 use super::super::ClaudeDecoder;
-use super::{SESSION, complete, end, init, names, run, start, stream, user};
+use super::{SESSION, assert_types, complete, end, init, names, run, start, stream, user};
 
 #[test]
 fn overcome_error_is_a_notice_and_a_slash_command_is_text() {
@@ -21,10 +21,7 @@ fn overcome_error_is_a_notice_and_a_slash_command_is_text() {
         start("b"),
         end(&json!({"result": "ok"})),
     ]);
-    assert_eq!(
-        names(&events),
-        ["session", "notice", "text", "turn_end", "done"]
-    );
+    assert_types(&events, "session notice text turn_end done");
     assert_eq!(result.status, RunStatus::Completed);
 
     let (_, result) = run(&[
@@ -52,10 +49,7 @@ fn a_limit_of_the_account_is_a_quota_with_its_reset() {
         limit.to_string(),
         end(&json!({"is_error": true, "result": "You've hit your limit", "api_error_status": 429})),
     ]);
-    assert_eq!(
-        names(&events),
-        ["session", "rate_limit", "error", "turn_end", "done"]
-    );
+    assert_types(&events, "session rate_limit error turn_end done");
     assert_eq!(result.errors[0].kind, ErrorKind::Quota);
     assert_eq!(result.errors[0].resets_at_ms, Some(1_800_000_000_000));
     assert!(!result.errors[0].retryable);
@@ -207,10 +201,7 @@ fn known_parts_of_a_line_are_used_and_the_rest_is_unknown() {
     let mixed = json!({"type": "assistant", "message": {"id": "a", "content": [
         {"type": "text", "text": "hi"}, {"type": "brand_new"}]}, "session_id": SESSION});
     let (events, result) = run(&[init(), mixed.to_string(), user(&json!([{"type": "image"}]))]);
-    assert_eq!(
-        names(&events)[..4],
-        ["session", "text", "unknown", "unknown"]
-    );
+    assert_types(&events[..4], "session text unknown unknown");
     assert_eq!(result.text, "hi");
 }
 

@@ -9,7 +9,7 @@ use super::*;
 #[test]
 fn an_empty_message_is_no_text() {
     let (events, result) = turn_of(&[message(0, "")]);
-    assert_eq!(names(&events), ["session", "turn_end", "done"]);
+    assert_types(&events, "session turn_end done");
     assert_eq!(result.text, "");
 }
 
@@ -31,12 +31,7 @@ fn repeated_longer_message_replaces_the_shorter() {
         reconnect(1),
         message(1, "partial no more"),
     ]);
-    assert_eq!(
-        names(&events),
-        [
-            "session", "text", "retry", "retract", "text", "turn_end", "done"
-        ]
-    );
+    assert_types(&events, "session text retry retract text turn_end done");
     assert_eq!(result.text, "partial no more");
 }
 
@@ -80,10 +75,7 @@ fn the_fallback_to_another_transport_repeats_messages_too() {
         ),
         message(2, "Message A."),
     ]);
-    assert_eq!(
-        names(&events),
-        ["session", "text", "notice", "turn_end", "done"]
-    );
+    assert_types(&events, "session text notice turn_end done");
     assert_eq!(result.text, "Message A.");
 }
 
@@ -96,10 +88,7 @@ fn reasoning_is_thinking_and_is_emitted_once_too() {
         )
     };
     let (events, result) = turn_of(&[reasoning(0), reconnect(1), reasoning(1), message(2, "42")]);
-    assert_eq!(
-        names(&events),
-        ["session", "thinking", "retry", "text", "turn_end", "done"]
-    );
+    assert_types(&events, "session thinking retry text turn_end done");
     let AgentEvent::Thinking(thinking) = &events[1] else {
         panic!("{events:?}")
     };

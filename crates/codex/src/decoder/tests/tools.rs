@@ -61,10 +61,7 @@ fn a_command_failed_by_its_exit_code() {
 #[test]
 fn a_result_whose_call_was_lost_brings_it_along() {
     let (events, result) = turn_of(&[command(7, "completed", "completed", Some(0))]);
-    assert_eq!(
-        names(&events),
-        ["session", "tool_use", "tool_result", "turn_end", "done"]
-    );
+    assert_types(&events, "session tool_use tool_result turn_end done");
     assert_eq!(uses(&events)[0].tool_id, results(&events)[0].tool_id);
     assert_eq!(result.diagnostics.unknown, 0);
 }
@@ -181,10 +178,7 @@ fn an_agent_that_did_not_start_is_an_error() {
 fn items_of_a_type_that_is_not_known_are_unknown() {
     let strange = item("completed", &json!({"id": "item_0", "type": "telepathy"}));
     let (events, result) = turn_of(&[strange, item("completed", &json!({"id": "item_1"}))]);
-    assert_eq!(
-        names(&events),
-        ["session", "unknown", "unknown", "turn_end", "done"]
-    );
+    assert_types(&events, "session unknown unknown turn_end done");
     assert_eq!(result.diagnostics.unknown, 2);
 }
 

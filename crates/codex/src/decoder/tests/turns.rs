@@ -59,10 +59,7 @@ fn a_retry_that_is_not_explained_is_of_the_connection() {
 #[test]
 fn an_error_line_in_a_continued_turn_is_a_notice() {
     let (events, result) = turn_of(&[error("something odd"), message(0, "Done.")]);
-    assert_eq!(
-        names(&events),
-        ["session", "text", "notice", "turn_end", "done"]
-    );
+    assert_types(&events, "session text notice turn_end done");
     assert_eq!(result.status, RunStatus::Completed);
 }
 
@@ -97,7 +94,7 @@ fn a_failed_turn_without_a_word_is_an_error_all_the_same() {
 #[test]
 fn service_error_without_a_message_is_an_error() {
     let (events, result) = run(&[thread(), turn(), error(""), failed("")]);
-    assert_eq!(names(&events), ["session", "error", "turn_end", "done"]);
+    assert_types(&events, "session error turn_end done");
     assert!(
         result.errors[0].message.contains("without a reason"),
         "{result:?}"
@@ -268,11 +265,9 @@ fn lines_of_other_types_and_no_json_are_not_lost() {
         "{\"type\":\"error\"".into(),
         "WARNING: no JSON".into(),
     ]);
-    assert_eq!(
-        names(&events),
-        [
-            "session", "unknown", "unknown", "unknown", "notice", "notice", "turn_end", "done"
-        ]
+    assert_types(
+        &events,
+        "session unknown unknown unknown notice notice turn_end done",
     );
     assert_eq!(
         (result.diagnostics.unknown, result.diagnostics.malformed),

@@ -8,7 +8,7 @@ use teamster_core::{
 use teamster_testkit::events::payloads;
 
 use super::super::CopilotDecoder;
-use super::{SESSION, decode, line, message, names, of_agent, result, run, run_for};
+use super::{SESSION, assert_types, decode, line, message, names, of_agent, result, run, run_for};
 
 fn sessions(events: &[AgentEvent]) -> Vec<&SessionStarted> {
     payloads(events).collect()
@@ -31,10 +31,7 @@ fn session_named_by_the_last_line_is_known_from_the_first() {
         &new_session(),
         &[skills.clone(), ready(), message("a", "x"), result(0)],
     );
-    assert_eq!(
-        names(&events),
-        ["session", "session", "text", "turn_end", "done"]
-    );
+    assert_types(&events, "session session text turn_end done");
     let reported = sessions(&events);
     assert_eq!(
         (&*reported[0].session_id, reported[0].model.as_deref()),
@@ -49,7 +46,7 @@ fn session_named_by_the_last_line_is_known_from_the_first() {
     assert_eq!(&*sessions(&events)[0].session_id, SESSION);
     // A session without a requested id is known at the end.
     let (events, done) = run(&[ready(), message("a", "x"), result(0)]);
-    assert_eq!(names(&events), ["text", "session", "turn_end", "done"]);
+    assert_types(&events, "text session turn_end done");
     assert_eq!(done.session_id.as_deref(), Some(SESSION));
 }
 
@@ -58,12 +55,7 @@ fn a_run_in_another_session_than_requested_is_noticed() {
     let mut params = ExecuteParams::new("hi");
     params.session_id = Some("00000000-0000-4000-8000-00000000000a".into());
     let (events, done) = run_for(&params, &[ready(), message("a", "x"), result(0)]);
-    assert_eq!(
-        names(&events),
-        [
-            "session", "session", "text", "notice", "session", "turn_end", "done"
-        ]
-    );
+    assert_types(&events, "session session text notice session turn_end done");
     let AgentEvent::Notice(notice) = &events[3] else {
         panic!("{events:?}")
     };
@@ -77,7 +69,7 @@ fn an_id_in_capitals_is_the_same_session() {
     let mut params = new_session();
     params.new_session_id = Some(SESSION.to_uppercase());
     let (events, _) = run_for(&params, &[message("a", "x"), result(0)]);
-    assert_eq!(names(&events), ["session", "text", "turn_end", "done"]);
+    assert_types(&events, "session text turn_end done");
 }
 
 #[test]
@@ -136,10 +128,7 @@ fn exit_code_0_of_an_interrupted_run_is_no_success() {
         vec![message("a", "half"), abort(), idle, result(0)],
     ] {
         let (events, done) = run(&lines);
-        assert_eq!(
-            names(&events),
-            ["text", "session", "error", "turn_end", "done"]
-        );
+        assert_types(&events, "text session error turn_end done");
         assert_eq!(done.status, RunStatus::Failed);
         assert_eq!(done.errors[0].kind, ErrorKind::Aborted);
         assert_eq!(done.text, "half");
@@ -173,7 +162,7 @@ fn an_ordered_stop_is_no_error_of_the_cli() {
         &json!({"infoType": "cancellation", "message": "Operation cancelled by user"}),
     );
     let (events, _) = run(&[reported, abort(), result(0)]);
-    assert_eq!(names(&events), ["session", "error", "turn_end", "done"]);
+    assert_types(&events, "session error turn_end done");
 }
 
 #[test]
@@ -275,10 +264,7 @@ fn unknown_lines_are_shown_and_noise_is_not() {
         "plain text".to_owned(),
         result(0),
     ]);
-    assert_eq!(
-        names(&events),
-        ["unknown", "notice", "notice", "session", "turn_end", "done"]
-    );
+    assert_types(&events, "unknown notice notice session turn_end done");
     assert_eq!(done.diagnostics.unknown, 1);
     assert_eq!(done.diagnostics.malformed, 2);
 }

@@ -5,7 +5,7 @@ use teamster_core::{AgentEvent, ErrorKind, Retry, RunStatus};
 use teamster_testkit::events::payloads;
 
 use super::super::errors::kind_of_stderr;
-use super::{line, message, names, of_agent, result, run};
+use super::{assert_types, line, message, names, of_agent, result, run};
 
 fn failure(data: &Value) -> String {
     line("model.call_failure", data)
@@ -153,10 +153,7 @@ fn the_failed_request_explains_an_unspecific_error() {
 fn an_error_that_the_run_overcame_is_a_notice() {
     let lost = error(&json!({"errorType": "query", "message": "lost"}));
     let (events, done) = run(&[lost.clone(), message("a", "x"), result(0)]);
-    assert_eq!(
-        names(&events),
-        ["text", "session", "notice", "turn_end", "done"]
-    );
+    assert_types(&events, "text session notice turn_end done");
     assert_eq!(done.status, RunStatus::Completed);
     // Without the end, the failure is the best known error.
     let (_, done) = run(&[lost]);
@@ -172,7 +169,7 @@ fn the_error_of_a_sub_agent_is_not_that_of_the_run() {
         &json!({"errorType": "query", "message": "m"}),
     );
     let (events, done) = run(&[failed, message("a", "x"), result(0)]);
-    assert_eq!(names(&events)[..2], ["notice", "text"]);
+    assert_types(&events[..2], "notice text");
     assert_eq!(done.status, RunStatus::Completed);
 }
 

@@ -6,7 +6,7 @@ use teamster_core::{AgentEvent, ErrorCode, ErrorKind, Notice, NoticeLevel, RunRe
 use teamster_testkit::events::payloads;
 
 use super::super::CopilotDecoder;
-use super::{SESSION, decode, delta, line, message, names, result, run, turn};
+use super::{SESSION, assert_types, decode, delta, line, message, names, result, run, turn};
 
 fn odd_result(code: &Value) -> String {
     json!({"type": "result", "sessionId": SESSION, "exitCode": code, "usage": []}).to_string()
@@ -84,10 +84,7 @@ fn a_failure_after_the_last_line_is_a_notice() {
         (abort(), "the run was interrupted"),
     ] {
         let (events, done) = run(&[message("a", "x"), result(0), late]);
-        assert_eq!(
-            names(&events),
-            ["text", "session", "turn_end", "notice", "done"]
-        );
+        assert_types(&events, "text session turn_end notice done");
         assert_eq!(
             notices(&events),
             [(NoticeLevel::Warning, notice.to_owned())]
@@ -105,44 +102,29 @@ fn a_failure_in_another_turn_after_the_last_line_is_an_error() {
         turn("assistant.turn_start"),
         failed("late"),
     ]);
-    assert_eq!(
-        names(&events),
-        ["text", "session", "turn_end", "error", "done"]
-    );
+    assert_types(&events, "text session turn_end error done");
     assert_eq!(done.status, RunStatus::Failed);
 }
 
 #[test]
 fn repeated_last_line_ends_no_other_turn() {
     let (events, done) = run(&[message("a", "x"), result(0), result(0)]);
-    assert_eq!(names(&events), ["text", "session", "turn_end", "done"]);
+    assert_types(&events, "text session turn_end done");
     assert_eq!(done.status, RunStatus::Completed);
     let (events, done) = run(&[message("a", "x"), result(0), result(1)]);
-    assert_eq!(
-        names(&events),
-        ["text", "session", "turn_end", "error", "done"]
-    );
+    assert_types(&events, "text session turn_end error done");
     assert_eq!(done.status, RunStatus::Failed);
     // A reported error stays an error.
     let (events, done) = run(&[message("a", "x"), result(1), result(0), abort()]);
-    assert_eq!(
-        names(&events),
-        ["text", "session", "error", "turn_end", "done"]
-    );
+    assert_types(&events, "text session error turn_end done");
     assert_eq!(done.status, RunStatus::Failed);
     let again = [message("a", "x"), result(0), failed("why"), result(1)];
     let (events, done) = run(&again);
-    assert_eq!(
-        names(&events),
-        ["text", "session", "turn_end", "error", "done"]
-    );
+    assert_types(&events, "text session turn_end error done");
     assert_eq!(done.errors[0].message, "why");
     // With a turn in between, it ends that turn.
     let (events, done) = run(&[message("a", "x"), result(0), message("b", "y"), result(0)]);
-    assert_eq!(
-        names(&events),
-        ["text", "session", "turn_end", "text", "turn_end", "done"]
-    );
+    assert_types(&events, "text session turn_end text turn_end done");
     assert_eq!(done.status, RunStatus::Completed);
 }
 
@@ -163,10 +145,7 @@ fn a_last_message_without_an_end_is_incomplete() {
     lines.push(result(0));
     let (events, done) = run(&lines);
     // The model was not asked to continue.
-    assert_eq!(
-        names(&events),
-        ["text", "session", "turn_end", "error", "done"]
-    );
+    assert_types(&events, "text session turn_end error done");
     assert_eq!(done.status, RunStatus::Incomplete);
     assert_eq!(done.errors[0].code, ErrorCode::StreamEndedEarly);
     assert_eq!(done.text, "half");
@@ -178,10 +157,7 @@ fn a_message_that_continues_and_ends_is_complete() {
     lines.push(turn("assistant.turn_start"));
     lines.extend([message("b", "whole"), turn("assistant.turn_end"), result(0)]);
     let (events, done) = run(&lines);
-    assert_eq!(
-        names(&events),
-        ["text", "notice", "text", "session", "turn_end", "done"]
-    );
+    assert_types(&events, "text notice text session turn_end done");
     assert!(notices(&events)[0].1.contains("the CLI continues it"));
     assert_eq!(done.status, RunStatus::Completed);
     assert_eq!(done.final_message.as_deref(), Some("half, whole"));

@@ -28,10 +28,7 @@ fn start_message_and_shutdown_are_those_of_a_run() {
     for last in [vec![], vec![result(0)]] {
         let lines = [vec![start(), asked.clone(), said.clone(), shutdown()], last].concat();
         let (events, result) = run(&lines);
-        assert_eq!(
-            names(&events),
-            ["session", "session", "text", "turn_end", "done"]
-        );
+        assert_types(&events, "session session text turn_end done");
         assert_eq!(result.status, RunStatus::Completed);
         assert_eq!(result.session_id.as_deref(), Some(SESSION));
         assert_eq!(result.model.as_deref(), Some("gpt-5"));

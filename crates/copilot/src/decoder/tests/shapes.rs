@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use teamster_core::AgentEvent;
 
-use super::{call, delta, line, names, result, run};
+use super::{assert_types, call, delta, line, result, run};
 
 fn text_and_unknown(content: &Value) -> (String, u64) {
     let message = line(
@@ -33,10 +33,7 @@ fn a_message_that_cannot_be_read_is_shown_as_it_is() {
         &json!({"messageId": "a", "content": {"x": 1}}),
     );
     let (events, done) = run(&[delta("a", "text"), message, result(0)]);
-    assert_eq!(
-        names(&events),
-        ["text", "unknown", "session", "turn_end", "done"]
-    );
+    assert_types(&events, "text unknown session turn_end done");
     assert_eq!(done.text, "text");
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use teamster_core::{AgentEvent, RunStatus, ToolResult};
 use teamster_testkit::events::payloads;
 
-use super::{call, delta, line, message, names, of_agent, result, run, texts, turn};
+use super::{assert_types, call, delta, line, message, names, of_agent, result, run, texts, turn};
 
 #[test]
 fn a_full_text_adds_text_missing_in_its_deltas() {
@@ -30,14 +30,14 @@ fn a_full_text_without_an_id_is_that_of_its_deltas() {
 #[test]
 fn a_full_text_replaces_different_deltas() {
     let (events, done) = run(&[delta("a", "Hi"), message("a", "Hello"), result(0)]);
-    assert_eq!(names(&events)[..3], ["text", "retract", "text"]);
+    assert_types(&events[..3], "text retract text");
     assert_eq!(done.text, "Hello");
 }
 
 #[test]
 fn white_space_around_a_text_is_no_difference() {
     let (events, done) = run(&[delta("a", "Hi "), message("a", "Hi"), result(0)]);
-    assert_eq!(names(&events)[..2], ["text", "session"]);
+    assert_types(&events[..2], "text session");
     assert_eq!(done.text, "Hi ");
 }
 
@@ -68,10 +68,7 @@ fn request_after_a_failed_one_is_a_retry_without_its_line() {
         start(),
         result(0),
     ]);
-    assert_eq!(
-        names(&events)[..5],
-        ["text", "retract", "retry", "text", "session"]
-    );
+    assert_types(&events[..5], "text retract retry text session");
     assert_eq!(done.status, RunStatus::Completed);
     assert_eq!(done.text, "A whole answer.");
 }
@@ -86,10 +83,7 @@ fn next_message_may_have_the_id_of_a_retracted_one() {
         message("a", "A whole answer."),
         result(0),
     ]);
-    assert_eq!(
-        names(&events)[..5],
-        ["text", "retract", "retry", "text", "text"]
-    );
+    assert_types(&events[..5], "text retract retry text text");
     assert_eq!(done.text, "A whole answer.");
 }
 
@@ -135,7 +129,7 @@ fn reasoning_comes_three_times_and_is_emitted_once() {
         line("assistant.reasoning", &reasoning("Now I know.")),
         result(0),
     ]);
-    assert_eq!(names(&events)[..3], ["thinking", "thinking", "text"]);
+    assert_types(&events[..3], "thinking thinking text");
     assert_eq!(texts(&events).len(), 3);
     // The same without deltas.
     let (events, _) = run(&[
@@ -143,14 +137,14 @@ fn reasoning_comes_three_times_and_is_emitted_once() {
         line("assistant.reasoning", &reasoning("Now I know.")),
         result(0),
     ]);
-    assert_eq!(names(&events)[..2], ["thinking", "text"]);
+    assert_types(&events[..2], "thinking text");
     assert_eq!(texts(&events).len(), 2);
     // The same if only the last of the three comes.
     let (events, _) = run(&[
         message("a", "x"),
         line("assistant.reasoning", &reasoning("Now I know.")),
     ]);
-    assert_eq!(names(&events)[..2], ["text", "thinking"]);
+    assert_types(&events[..2], "text thinking");
 }
 
 #[test]
@@ -169,10 +163,7 @@ fn reasoning_of_a_failed_attempt_is_retracted_and_may_return() {
         piece("r2"),
         result(0),
     ]);
-    assert_eq!(
-        names(&events)[..4],
-        ["thinking", "retract", "retry", "thinking"]
-    );
+    assert_types(&events[..4], "thinking retract retry thinking");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use teamster_core::{
 use teamster_testkit::events::payloads;
 
 use super::super::CopilotDecoder;
-use super::{call, called, line, message, names, of_agent, result, run, turn};
+use super::{assert_types, call, called, line, message, names, of_agent, result, run, turn};
 
 fn uses(events: &[AgentEvent]) -> Vec<&ToolUse> {
     payloads(events).collect()
@@ -245,7 +245,7 @@ fn files_that_a_call_changed() {
             ("/tmp/c", ChangeKind::Delete, Some("1")),
         ]
     );
-    assert_eq!(names(&events)[..2], ["tool_use", "tool_result"]);
+    assert_types(&events[..2], "tool_use tool_result");
     assert_eq!(uses(&events)[0].input, json!("*** Begin Patch"));
 }
 

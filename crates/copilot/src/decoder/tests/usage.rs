@@ -5,7 +5,7 @@ use teamster_core::provider::Exit;
 use teamster_core::{AgentEvent, ExecuteParams, RunResult, RunStatus};
 
 use super::super::CopilotDecoder;
-use super::{SESSION, decode, line, message, names, result, run};
+use super::{SESSION, assert_types, decode, line, message, result, run};
 
 fn recorded(agent: Option<&str>, usage: &Value) -> String {
     let mut line = json!({"type": "session.usage_record", "data": {"usage": usage}, "id": "x"});
@@ -160,7 +160,7 @@ fn cut_off_or_blocked_answer_fails_with_exit_code_0() {
 fn figures_that_a_version_prints_are_shown_as_they_come() {
     let printed = || line("assistant.usage", &call("stop"));
     let (events, done) = run(&[printed(), printed(), message("a", "x"), result(0)]);
-    assert_eq!(names(&events)[..3], ["usage", "usage", "text"]);
+    assert_types(&events[..3], "usage usage text");
     let AgentEvent::Usage(report) = &events[1] else {
         panic!("{events:?}")
     };

@@ -5,8 +5,8 @@ use teamster_core::provider::Exit;
 use teamster_core::{ErrorCode, ErrorKind, ExecuteParams, PermissionMode, RunStatus};
 
 use super::{
-    SESSION, call, delta, error, error_line, failed, failure, init, names, result, run, run_with,
-    success,
+    SESSION, assert_types, call, delta, error, error_line, failed, failure, init, names, result,
+    run, run_with, success,
 };
 
 /// Returns the error kind of a run that failed with this message and exit code.
@@ -435,7 +435,7 @@ fn another_session_than_the_one_to_resume_is_an_error_at_once() {
     let mut params = ExecuteParams::new("hi");
     params.session_id = Some("asked-for".into());
     let (events, result) = run_with(&params, &[init(), delta("x"), success()], Exit::new(0));
-    assert_eq!(names(&events)[..3], ["error", "session", "text"]);
+    assert_types(&events[..3], "error session text");
     assert_eq!(result.status, RunStatus::Failed);
     assert_eq!(error(&result).kind, ErrorKind::SessionNotFound);
     assert!(error(&result).message.contains(SESSION));

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 use teamster_core::AgentEvent;
 
-use super::{SESSION, call, delta, error_line, init, line, names, returned, run, success};
+use super::{
+    SESSION, assert_types, call, delta, error_line, init, line, names, returned, run, success,
+};
 
 #[test]
 fn text_consists_of_the_deltas() {
@@ -15,10 +17,7 @@ fn text_consists_of_the_deltas() {
         delta("c"),
         success(),
     ]);
-    assert_eq!(
-        names(&events),
-        ["session", "text", "text", "text", "turn_end", "done"]
-    );
+    assert_types(&events, "session text text text turn_end done");
     assert_eq!(result.text, "a\u{2028}b\r\n\u{7}c");
 }
 
@@ -148,10 +147,7 @@ fn a_field_of_another_type_costs_no_more_than_itself() {
             &json!({"status": "success", "stats": {"input_tokens": "many", "output_tokens": 3, "models": 5}}),
         ),
     ]);
-    assert_eq!(
-        names(&events),
-        ["session", "tool_use", "tool_result", "turn_end", "done"]
-    );
+    assert_types(&events, "session tool_use tool_result turn_end done");
     assert_eq!(result.usage.unwrap().output_tokens, Some(3));
     assert_eq!(result.usage.unwrap().input_tokens, None);
 }
@@ -160,9 +156,6 @@ fn a_field_of_another_type_costs_no_more_than_itself() {
 fn a_session_is_reported_once_and_again_only_if_it_changes() {
     let other = line("init", &json!({"session_id": "other"}));
     let (events, result) = run(&[init(), init(), other, delta("x"), success()]);
-    assert_eq!(
-        names(&events),
-        ["session", "session", "text", "turn_end", "done"]
-    );
+    assert_types(&events, "session session text turn_end done");
     assert_eq!(result.session_id.as_deref(), Some("other"));
 }

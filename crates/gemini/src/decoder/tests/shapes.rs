@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use teamster_core::{ErrorKind, RunStatus, ToolResult};
 
 use super::tools::results;
-use super::{call, delta, error, init, line, names, returned, run, success};
+use super::{assert_types, call, delta, error, init, line, returned, run, success};
 
 /// Decodes one tool's result.
 fn tool_result(fields: &Value) -> ToolResult {
@@ -64,10 +64,7 @@ fn a_result_without_an_id_is_of_the_only_call_that_is_open() {
         &json!({"status": "success", "output": "out"}),
     );
     let (events, result) = run(&[init(), call("glob"), bare.clone(), success()]);
-    assert_eq!(
-        names(&events),
-        ["session", "tool_use", "tool_result", "turn_end", "done"]
-    );
+    assert_types(&events, "session tool_use tool_result turn_end done");
     assert_eq!(
         (&*results(&events)[0].tool_id, &*results(&events)[0].output),
         ("glob", "out")

@@ -8,7 +8,7 @@ use teamster_core::{
 };
 use teamster_testkit::events::payloads;
 
-use super::{call, delta, failed, init, names, returned, run, run_with, success};
+use super::{assert_types, call, delta, failed, init, names, returned, run, run_with, success};
 
 pub(super) fn results(events: &[AgentEvent]) -> Vec<&ToolResult> {
     payloads(events).collect()
@@ -190,7 +190,7 @@ fn ids_are_unique_even_if_the_clis_are_not() {
 fn a_call_without_an_id_is_a_call() {
     let use_line = super::line("tool_use", &json!({"tool_name": "glob"}));
     let (events, result) = run(&[init(), use_line, success()]);
-    assert_eq!(names(&events), ["session", "tool_use", "turn_end", "done"]);
+    assert_types(&events, "session tool_use turn_end done");
     assert_eq!(result.open_tool_ids, ["glob".into()]);
 }
 
@@ -201,7 +201,7 @@ fn a_result_without_its_call_is_unknown() {
         returned("lost", &json!({"status": "success"})),
         success(),
     ]);
-    assert_eq!(names(&events), ["session", "unknown", "turn_end", "done"]);
+    assert_types(&events, "session unknown turn_end done");
     assert_eq!(result.diagnostics.unknown, 1);
 }
 
@@ -386,17 +386,7 @@ fn a_plan_is_the_list_of_todos() {
         returned("a", &json!({"status": "success"})),
         success(),
     ]);
-    assert_eq!(
-        names(&events),
-        [
-            "session",
-            "tool_use",
-            "tool_result",
-            "plan",
-            "turn_end",
-            "done"
-        ]
-    );
+    assert_types(&events, "session tool_use tool_result plan turn_end done");
     let AgentEvent::Plan(plan) = &events[3] else {
         panic!("{events:?}");
     };

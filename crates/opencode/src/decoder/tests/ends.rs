@@ -6,7 +6,9 @@ use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind, Notice, Notice
 use teamster_testkit::events::payloads;
 
 use super::super::OpenCodeDecoder;
-use super::{SESSION, decode, error, finish, names, resumed, run, say, start, stopped};
+use super::{
+    SESSION, assert_types, decode, error, finish, names, resumed, run, say, start, stopped,
+};
 
 fn answer() -> Vec<String> {
     vec![start("m"), say("m", "Yes."), finish("m", "stop")]
@@ -44,10 +46,7 @@ fn an_error_is_final_only_if_the_run_does_not_go_on() {
     );
     assert_eq!(result.status, RunStatus::Failed);
     assert_eq!(result.errors[0].kind, ErrorKind::Invalid);
-    assert_eq!(
-        names(&events[events.len() - 3..]),
-        ["error", "turn_end", "done"]
-    );
+    assert_types(&events[events.len() - 3..], "error turn_end done");
 
     let (events, result) = decode(
         OpenCodeDecoder::new(),
@@ -58,7 +57,7 @@ fn an_error_is_final_only_if_the_run_does_not_go_on() {
         (result.status, result.errors.len()),
         (RunStatus::Completed, 0)
     );
-    assert_eq!(names(&events)[..2], ["session", "notice"]);
+    assert_types(&events[..2], "session notice");
 
     // The last of two errors is the end.
     let other = error("APIError", &json!({"message": "no", "statusCode": 401}));
@@ -66,10 +65,7 @@ fn an_error_is_final_only_if_the_run_does_not_go_on() {
     let (events, result) = decode(OpenCodeDecoder::new(), &lines, Exit::new(1));
     assert_eq!(result.errors.len(), 1);
     assert_eq!(result.errors[0].kind, ErrorKind::Auth);
-    assert_eq!(
-        names(&events),
-        ["session", "notice", "error", "turn_end", "done"]
-    );
+    assert_types(&events, "session notice error turn_end done");
 }
 
 #[test]
@@ -105,9 +101,9 @@ fn a_silent_resumed_session_may_be_of_another_directory() {
     assert!(notice.message.contains("working_directory"), "{notice:?}");
     // Not for a new session, and not once the run has printed a line.
     let (events, _) = decode(OpenCodeDecoder::new(), &[], timeout());
-    assert_eq!(names(&events), ["error", "done"]);
+    assert_types(&events, "error done");
     let (events, _) = decode(resumed(), &answer()[..1], timeout());
-    assert_eq!(names(&events), ["session", "error", "done"]);
+    assert_types(&events, "session error done");
 }
 
 #[test]
@@ -217,12 +213,7 @@ fn silently_repeated_requests_are_reported_by_the_log() {
         );
     let (events, result) = decode(OpenCodeDecoder::new(), &answer(), with_stderr(0, &stderr));
     assert_eq!(result.status, RunStatus::Completed);
-    assert_eq!(
-        names(&events),
-        [
-            "session", "text", "usage", "retry", "retry", "turn_end", "done"
-        ]
-    );
+    assert_types(&events, "session text usage retry retry turn_end done");
     assert_eq!(
         retries(&events),
         [

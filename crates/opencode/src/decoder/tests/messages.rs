@@ -3,7 +3,7 @@
 use serde_json::json;
 use teamster_core::{AgentEvent, RunStatus};
 
-use super::{SESSION, error, finish, names, run, start};
+use super::{SESSION, assert_types, error, finish, names, run, start};
 
 /// Returns a line of a part with the same id.
 fn part(kind: &str, fields: &serde_json::Value) -> String {
@@ -79,10 +79,7 @@ fn an_open_call_has_no_result_before_its_end() {
         completed("OUT"),
         finish("m", "stop"),
     ]);
-    assert_eq!(
-        names(&events)[..4],
-        ["session", "tool_use", "tool_result", "usage"]
-    );
+    assert_types(&events[..4], "session tool_use tool_result usage");
     let (AgentEvent::ToolUse(used), AgentEvent::ToolResult(ended)) = (&events[1], &events[2])
     else {
         panic!("{events:?}")
@@ -100,5 +97,5 @@ fn an_open_call_has_no_result_before_its_end() {
     let (events, _) = run(&[start("m"), pending.clone()]);
     assert!(!names(&events).contains(&"tool_use"));
     let (events, _) = run(&[start("m"), pending, completed("OUT")]);
-    assert_eq!(names(&events)[1..3], ["tool_use", "tool_result"]);
+    assert_types(&events[1..3], "tool_use tool_result");
 }

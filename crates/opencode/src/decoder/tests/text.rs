@@ -6,7 +6,7 @@ use teamster_core::{AgentEvent, ErrorKind, ExecuteParams, Retract, RunStatus};
 use teamster_testkit::events::payloads;
 
 use super::super::{OpenCodeDecoder, Withheld};
-use super::{SESSION, bash, decode, error, finish, line, names, run, say, start};
+use super::{SESSION, assert_types, bash, decode, error, finish, line, names, run, say, start};
 
 #[test]
 fn text_of_a_finished_step_of_the_same_message_stays() {
@@ -39,10 +39,7 @@ fn a_part_that_is_printed_again_is_the_same_part() {
     assert_eq!(result.usage.unwrap().input_tokens, Some(100));
     assert_eq!(result.num_turns, Some(1));
     assert_eq!(result.diagnostics.unknown, 0);
-    assert_eq!(
-        names(&events),
-        ["session", "text", "usage", "turn_end", "done"]
-    );
+    assert_types(&events, "session text usage turn_end done");
 }
 
 fn go_on() -> String {
@@ -121,7 +118,7 @@ fn the_session_is_reported_once_with_the_requested_model() {
     assert_eq!(&*session.session_id, SESSION);
     assert_eq!(session.model.as_deref(), Some("mocka/m1"));
     assert_eq!(result.model.as_deref(), Some("mocka/m1"));
-    assert_eq!(names(&events[1..]), ["usage", "turn_end", "done"]);
+    assert_types(&events[1..], "usage turn_end done");
 }
 
 #[test]
@@ -143,10 +140,7 @@ fn reasoning_is_thinking_and_its_tokens_are_output() {
             &json!({"reason": "stop", "tokens": tokens, "cost": 0.5}),
         ),
     ]);
-    assert_eq!(
-        names(&events),
-        ["session", "thinking", "text", "usage", "turn_end", "done"]
-    );
+    assert_types(&events, "session thinking text usage turn_end done");
     let usage = result.usage.unwrap();
     assert_eq!(usage.input_tokens, Some(100));
     assert_eq!(usage.output_tokens, Some(20));
@@ -167,7 +161,7 @@ fn figures_are_summed_over_the_steps_and_noughts_are_no_figures() {
     let (events, result) = run(&[start("a"), step("a"), start("b"), finish("b", "stop")]);
     assert_eq!(result.usage.unwrap().input_tokens, Some(100));
     assert_eq!(result.num_turns, Some(2));
-    assert_eq!(names(&events), ["session", "usage", "turn_end", "done"]);
+    assert_types(&events, "session usage turn_end done");
     let (_, result) = run(&[start("a"), step("a")]);
     assert_eq!((result.usage, result.total_cost_usd), (None, None));
 }

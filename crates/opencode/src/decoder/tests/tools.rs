@@ -7,7 +7,7 @@ use teamster_core::{
 };
 
 use super::super::{OpenCodeDecoder, Withheld};
-use super::{bash, decode, finish, names, run, say, start, tool};
+use super::{assert_types, bash, decode, finish, names, run, say, start, tool};
 
 fn call(name: &str, state: &Value) -> (ToolUse, ToolResult, Vec<AgentEvent>) {
     let mut params = ExecuteParams::new("hi");
@@ -72,10 +72,7 @@ fn an_old_call_whose_output_was_taken_out_is_no_new_call() {
     state["time"] = json!({"start": 1, "end": 2, "compacted": 3});
     let old = tool("old", "bash", "t0", &state);
     let (events, result) = run(&[start("m"), old, say("m", "x"), finish("m", "stop")]);
-    assert_eq!(
-        names(&events),
-        ["session", "text", "usage", "turn_end", "done"]
-    );
+    assert_types(&events, "session text usage turn_end done");
     assert_eq!(result.diagnostics.unknown, 0);
 }
 

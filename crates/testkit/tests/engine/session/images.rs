@@ -12,6 +12,7 @@ use nix::unistd::mkfifo;
 use teamster_core::{
     AgentRuntime, ErrorCode, ErrorKind, EventStream, ExecuteParams, Image, RunStatus, Turn,
 };
+use teamster_testkit::events::assert_types;
 use teamster_testkit::fake_agent::Script;
 
 use super::talker::{prepared, say};
@@ -144,7 +145,7 @@ async fn endless_image_is_refused_and_not_read_after_an_abort() {
         story.error().message,
         "images: /dev/zero has more than 64 MiB; give a smaller image"
     );
-    assert_eq!(story.types(), ["error", "done"]);
+    assert_types(&story.events, "error done");
 
     let file = pipe(&scratch);
     let stream = session.send(turn(&file));
@@ -180,7 +181,7 @@ async fn a_turn_with_a_missing_file_starts_no_process() {
         prepared.talker.opens_image_files = opens_image_files;
         let session = prepared.open();
         let story = finish(session.send(turn(&scratch.path("none.png")))).await;
-        assert_eq!(story.types(), ["error", "done"]);
+        assert_types(&story.events, "error done");
         assert_eq!(story.error().kind, ErrorKind::NotFound);
         assert!(!session.is_live());
         assert_eq!(say(&*session, "id").await.result.text, "fresh");
