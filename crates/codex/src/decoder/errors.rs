@@ -170,14 +170,12 @@ fn kind_of(message: &str) -> ErrorKind {
 
 /// Classifies the service's own message, which the CLI passes on.
 fn kind_of_service(text: &str) -> Option<ErrorKind> {
-    // `Unsupported value: 'low' is not supported with the 'gpt-5-codex' model.`
-    let about_a_parameter =
-        text.contains("Unsupported value") || text.contains("Unsupported parameter");
-    let about_a_model = text.contains("model")
-        && !about_a_parameter
-        && ["does not exist", "is not supported"]
-            .iter()
-            .any(|words| text.contains(words));
+    let lower = text.to_lowercase();
+    // Not `Unsupported value: 'low' is not supported with the 'gpt-5-codex' model.`
+    let about_a_model = ["does not exist", "is not supported"].iter().any(|words| {
+        let subject = lower.split_once(words).map(|(subject, _)| subject);
+        subject.is_some_and(|subject| subject.contains("model"))
+    });
     if about_a_model {
         return Some(ErrorKind::ModelNotFound);
     }
@@ -334,6 +332,14 @@ mod tests {
             ),
             (
                 "{\"error\":{\"message\":\"Unsupported value: 'low' is not supported with the 'gpt-5-codex' model. Supported values are: 'medium'.\",\"code\":\"unsupported_value\"}}",
+                ErrorKind::Invalid,
+            ),
+            (
+                "{\"detail\":\"Model is not supported\"}",
+                ErrorKind::ModelNotFound,
+            ),
+            (
+                "{\"error\":{\"message\":\"An input of this kind is not supported by this model.\"}}",
                 ErrorKind::Invalid,
             ),
             (

@@ -244,7 +244,7 @@ impl ErrorKind {
         if is_about_a_newer_model(&message) {
             return Some(Self::ModelNotFound);
         }
-        Self::by_patterns(&message, PATTERNS)
+        Self::by_patterns(&without_names(&message), PATTERNS)
     }
 
     /// Classifies a text by the first of these patterns that it contains.
@@ -254,6 +254,18 @@ impl ErrorKind {
             .find(|(words, _)| text.contains(words))
             .map(|(_, kind)| *kind)
     }
+}
+
+/// Returns a message without paths, addresses and the names of MCP tools, whose words are no reasons.
+fn without_names(message: &str) -> String {
+    let is_end = |c: char| c.is_whitespace() || "\"'`,;{}()[]<>|=".contains(c);
+    let rest = |part: &str| {
+        let word = part.trim_end_matches(is_end);
+        let is_name = word.contains('/') || word.contains("__");
+        if is_name { word.len() } else { 0 }
+    };
+    let parts = message.split_inclusive(is_end);
+    parts.map(|part| &part[rest(part)..]).collect()
 }
 
 /// Returns whether a message in lower case is about a model that needs a newer version of the CLI. The same words in
@@ -531,6 +543,30 @@ mod tests {
             ),
         ] {
             assert_eq!(ErrorKind::of_message(message), Some(kind), "{message}");
+        }
+    }
+
+    // Made by hand: an MCP server or a file may have any name.
+    #[test]
+    fn words_in_paths_and_names_are_no_reasons() {
+        for message in [
+            "Invalid schema for function 'mcp__tracker__rate_limit': array schema missing items",
+            "function `mcp__usage_limit__get` is unknown",
+            "failed to read /home/x/usage_limit.md",
+            "File not found: src/rate_limit.rs",
+            "ENOENT: no such file or directory, open '/repo/overloaded/x.ts'",
+            r#"{"message":"no","path":"/srv/overloaded"}"#,
+        ] {
+            assert_eq!(ErrorKind::of_message(message), None, "{message}");
+        }
+        for message in [
+            "{'error': {'code': 'insufficient_quota'}}, see https://example.com/a",
+            r#"{"error":{"type":"insufficient_quota"},"url":"https://example.com/a"}"#,
+            "/responses: insufficient_quota",
+            "insufficient_quota",
+        ] {
+            let kind = ErrorKind::of_message(message);
+            assert_eq!(kind, Some(ErrorKind::Quota), "{message}");
         }
     }
 
