@@ -39,7 +39,7 @@ fn deltas_without_the_start_of_their_message_are_not_repeated() {
 }
 
 #[test]
-fn messages_that_all_lack_their_start_keep_their_text_apart() {
+fn messages_that_all_lack_their_start_are_told_apart() {
     let mut lines = vec![init()];
     for (id, answer) in [("a", "one "), ("b", "two "), ("c", "three ")] {
         lines.push(delta(0, answer));
@@ -47,11 +47,14 @@ fn messages_that_all_lack_their_start_keep_their_text_apart() {
     }
     lines.push(end(&json!({})));
     let (events, _) = run(&lines);
-    let printed = events.iter().filter_map(|event| match event {
-        AgentEvent::Text(text) => Some(&*text.text),
-        _ => None,
-    });
-    assert_eq!(printed.collect::<String>(), "one more two more three more ");
+    let printed: Vec<&str> = (events.iter())
+        .filter_map(|event| match event {
+            AgentEvent::Text(text) => Some(&*text.text),
+            _ => None,
+        })
+        .collect();
+    // Until its complete copy shows that the second message is another one, its delta may be a copy of the first.
+    assert_eq!(printed, ["one ", "more ", "two more ", "three ", "more "]);
 }
 
 #[test]
