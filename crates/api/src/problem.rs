@@ -18,6 +18,9 @@ pub struct Problem {
     pub code: ProblemCode,
     /// The error message, for people.
     pub detail: String,
+    /// The field that was refused, with which `detail` begins; absent if the error is about none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameter: Option<String>,
 }
 
 /// A stable error code of the API.
@@ -196,6 +199,7 @@ impl Problem {
             status: code.status(),
             code,
             detail: detail.into(),
+            parameter: None,
         }
     }
 }

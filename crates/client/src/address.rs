@@ -94,8 +94,8 @@ pub(crate) enum Connector {
 impl Address {
     /// Reads a URL without a slash at its end: `http://`, `https://`, `unix:` or `ssh:`.
     pub(crate) fn new(url: &str, has_token: bool) -> Result<Self, ClientError> {
-        let failed = |kind, parameter, message: String| ClientError {
-            parameter: Some(parameter),
+        let failed = |kind, parameter: &'static str, message: String| ClientError {
+            parameter: Some(parameter.into()),
             ..ClientError::new(kind, message)
         };
         if let Some(rest) = url.strip_prefix("ssh:") {

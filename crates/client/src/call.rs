@@ -155,7 +155,7 @@ mod tests {
         );
         for id in ["", ".", ".."] {
             let error = Call::get(&["runs", id]).unwrap_err();
-            assert_eq!(error.parameter, Some("id"), "{error}");
+            assert_eq!(error.parameter.as_deref(), Some("id"), "{error}");
         }
     }
 
@@ -165,7 +165,7 @@ mod tests {
         assert!(call().with_key("nightly 2026-11-28").is_ok());
         for key in ["", " a", "a\nb", "ü"] {
             let error = call().with_key(key).unwrap_err();
-            assert_eq!(error.parameter, Some("key"), "{key:?}");
+            assert_eq!(error.parameter.as_deref(), Some("key"), "{key:?}");
         }
     }
 }

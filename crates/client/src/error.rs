@@ -1,8 +1,9 @@
 //! The error of this crate.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use teamster_api::{Problem, ProblemCode, ServiceError};
+use teamster_api::{Problem, ProblemCode, ServiceError, with_field_names};
 
 /// Error of a client or of one of its requests.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -13,8 +14,8 @@ pub struct ClientError {
     pub kind: ClientErrorKind,
     /// Error code of the API; `None` if the server did not refuse the request, or its code is of a later version.
     pub code: Option<ProblemCode>,
-    /// The argument at fault, such as `url` or `key`, of an error before any request.
-    pub parameter: Option<&'static str>,
+    /// The argument at fault, such as `url` or `key`, of an error before any request, or the field that the server refused.
+    pub parameter: Option<Cow<'static, str>>,
     /// The same request may succeed later: the server, or a proxy in front of it, was not ready.
     pub retryable: bool,
     /// The delay before the next attempt that the server requested (`Retry-After`).
@@ -81,7 +82,7 @@ impl ClientError {
     /// Creates the error for an argument that cannot be sent.
     pub(crate) fn argument(parameter: &'static str, message: impl Into<String>) -> Self {
         Self {
-            parameter: Some(parameter),
+            parameter: Some(parameter.into()),
             ..Self::new(ClientErrorKind::InvalidArgument, message)
         }
     }
@@ -102,6 +103,7 @@ impl ClientError {
             };
             return Self {
                 code: Some(problem.code),
+                parameter: problem.parameter.map(Cow::Owned),
                 retryable: problem.code.is_retryable(),
                 is_transient: problem.code == ProblemCode::TooManyConnections,
                 ..Self::new(ClientErrorKind::Refused, message)
@@ -140,7 +142,16 @@ impl From<ClientError> for ServiceError {
             Some(code) => Self::new(code, error.message),
             None => Self::unreachable(error.message),
         };
-        service.parameter = error.parameter.map(str::to_owned);
+        service.parameter = error.parameter.map(Cow::into_owned);
+        if error.kind == ClientErrorKind::Refused
+            && let Some(name) = &service.parameter
+            && let Some(problem) = service.message.strip_prefix(&**name)
+        {
+            // As a service of this machine names it.
+            let field = with_field_names(&format!("`{name}`")).replace('`', "");
+            service.message = format!("{field}{}", with_field_names(problem));
+            service.parameter = Some(field);
+        }
         service.retryable = error.retryable;
         service.retry_after = error.retry_after;
         service
@@ -177,5 +188,18 @@ mod tests {
         assert_eq!((page.code, page.retryable), (None, false));
         let id = ServiceError::from(ClientError::argument("id", "not an id"));
         assert_eq!((id.parameter.as_deref(), id.retryable), (Some("id"), false));
+    }
+
+    #[test]
+    fn refused_field_has_its_name_in_rust() {
+        // Made by hand: the server's problem.
+        let problem = r#"{"type":"about:blank","title":"","status":422,"code":"INVALID_PARAMS","detail":"newSession: needs `sessionKey`","parameter":"newSession"}"#;
+        let refused = ServiceError::from(ClientError::of_response(
+            "http://s",
+            422,
+            problem.as_bytes(),
+        ));
+        assert_eq!(refused.message, "new_session: needs `session_key`");
+        assert_eq!(refused.parameter.as_deref(), Some("new_session"));
     }
 }

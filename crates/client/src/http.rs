@@ -313,7 +313,7 @@ mod tests {
             r#"Http { url: "http://localhost", .. }"#
         );
         let error = Http::new("unix:/s", Some("secret\nx")).unwrap_err();
-        assert_eq!(error.parameter, Some("token"));
+        assert_eq!(error.parameter.as_deref(), Some("token"));
         assert!(!error.to_string().contains("secret"), "{error}");
     }
 

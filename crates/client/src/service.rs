@@ -271,10 +271,7 @@ fn check(report: &ProviderReport) -> Result<(), ServiceError> {
 fn found(id: &str, found: Result<RunView, ClientError>) -> Result<RunView, ServiceError> {
     match found {
         // What cannot be an id is one of no run.
-        Err(ClientError {
-            parameter: Some("id"),
-            ..
-        }) => Err(missing(id)),
+        Err(error) if error.parameter.as_deref() == Some("id") => Err(missing(id)),
         found => Ok(found?),
     }
 }

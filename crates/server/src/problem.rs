@@ -44,7 +44,9 @@ impl From<ServiceError> for ApiError {
             Some(name) => refusal(name, &error.message),
             None => error.message,
         };
-        Self::new(code, detail)
+        let mut api = Self::new(code, detail);
+        api.0.parameter = error.parameter.as_deref().map(json_name);
+        api
     }
 }
 

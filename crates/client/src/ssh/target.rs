@@ -21,7 +21,7 @@ impl Target {
     /// Reads what follows `ssh:` in an address: `[//][USER@]HOST[:PORT][/PROGRAM]`.
     pub(crate) fn parse(text: &str) -> Result<Self, ClientError> {
         let failed = |kind, message: String| ClientError {
-            parameter: Some("url"),
+            parameter: Some("url".into()),
             ..ClientError::new(kind, message)
         };
         let invalid = || {

@@ -148,18 +148,21 @@ async fn unsendable_request_is_an_error_before_sending() {
     let spec = RunSpec::new("claude", "x");
     for key in ["", "a\nb", "ü"] {
         let error = client.start(&spec, key).await.unwrap_err();
-        assert_eq!(error.parameter, Some("key"), "{error}");
+        assert_eq!(error.parameter.as_deref(), Some("key"), "{error}");
     }
     for id in ["", ".", ".."] {
-        assert_eq!(client.show(id).await.unwrap_err().parameter, Some("id"));
+        assert_eq!(
+            client.show(id).await.unwrap_err().parameter.as_deref(),
+            Some("id")
+        );
         let error = client.follow(id, 0).next().await.unwrap_err();
-        assert_eq!(error.parameter, Some("id"));
+        assert_eq!(error.parameter.as_deref(), Some("id"));
         let request = format!("{id}/1");
         let error = client.answer(&request, &Answer::Allow).await.unwrap_err();
-        assert_eq!(error.parameter, Some("id"));
+        assert_eq!(error.parameter.as_deref(), Some("id"));
     }
     let error = client.answer("1", &Answer::Allow).await.unwrap_err();
-    assert_eq!(error.parameter, Some("request_id"));
+    assert_eq!(error.parameter.as_deref(), Some("request_id"));
     assert!(fake.requests().is_empty());
     client.show("a/b ü?").await.unwrap();
     assert_eq!(sent(&fake.requests()[0]), "GET /v1/runs/a%2Fb%20%C3%BC%3F");

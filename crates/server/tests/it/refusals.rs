@@ -74,6 +74,7 @@ fn two_places_of_a_run_are_refused() {
         detail.contains("workspace: excludes `workingDirectory`"),
         "{detail}"
     );
+    assert_eq!(refused.json()["parameter"], "workspace");
     refused.is_problem(422, "INVALID_PARAMS");
     let body = json!({"provider": "claude", "prompt": "x", "newSession": true});
     served

@@ -78,6 +78,10 @@ fn local_options_are_refused_with_the_next_step() {
             &["--allow-bypass"],
         ),
         (&["run", "cmd:cat", "x"], &["--allow-commands"]),
+        (
+            &["run", "claude", "x", "--cwd", "/nowhere"],
+            &["error: --cwd: no such directory: /nowhere"],
+        ),
     ] {
         is_refused(&run(&mut machine.remote(args.iter().copied())), 2, words);
     }
