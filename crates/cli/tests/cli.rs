@@ -102,7 +102,7 @@ impl Ended {
         self
     }
 
-    /// It has succeeded, and said nothing on stderr.
+    /// It has succeeded, and printed nothing on stderr.
     #[track_caller]
     pub(crate) fn quiet(self) -> Self {
         assert_eq!((self.code, &*self.stderr), (Some(0), ""));
