@@ -78,7 +78,7 @@ impl Http {
         body: Vec<u8>,
     ) -> Result<(Response<Incoming>, String), Failure> {
         let wire = target.wire().wire();
-        let url = format!("{}{}", target.base_url, wire.path(&target.model));
+        let url = target.url();
         let shown = without_credentials(&url);
         let invalid = |what: &str| {
             Failure::new(

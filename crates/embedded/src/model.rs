@@ -1,5 +1,7 @@
 //! Names of models, and how they resolve to a service, an address and a key.
 
+use std::net::Ipv6Addr;
+
 use teamster_core::text::excerpt;
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
@@ -96,6 +98,18 @@ impl Target {
 
     pub(crate) fn wire(&self) -> WireKind {
         self.service.wire
+    }
+
+    /// Returns the URL of a request. A query of the base URL, such as Azure's `api-version`, stays at the end.
+    pub(crate) fn url(&self) -> String {
+        let path = self.wire().wire().path(&self.model);
+        match self.base_url.split_once('?') {
+            Some((base, query)) => {
+                let mark = if path.contains('?') { '&' } else { '?' };
+                format!("{}{path}{mark}{query}", base.trim_end_matches('/'))
+            }
+            None => format!("{}{path}", self.base_url),
+        }
     }
 }
 
@@ -218,29 +232,40 @@ pub(crate) fn resolve(
     })
 }
 
-/// Returns the base URL from a variable. `OLLAMA_HOST` is a host with an optional scheme and port. The others are
-/// URLs.
+/// Returns the base URL from a variable. `OLLAMA_HOST` is what Ollama itself takes: a host, an optional scheme, port and
+/// path, and quotes around them. The others are URLs.
 fn as_url(service: &Service, value: String) -> String {
     if service.id != "ollama" {
         return value;
     }
-    let value = value.trim_end_matches('/');
-    let with_scheme = match value.split_once("://") {
-        Some(_) => value.to_owned(),
-        None => format!("http://{value}"),
+    let value = value.trim_matches(['"', '\'']);
+    // With a scheme, the usual port is that of the scheme.
+    let (scheme, rest, usual_port) = match value.split_once("://") {
+        Some((scheme, rest)) => (scheme, rest, ""),
+        None if value == "ollama.com" => ("https", value, ""),
+        None => ("http", value, ":11434"),
     };
-    let (scheme, host) = with_scheme.split_once("://").unwrap_or(("http", value));
-    let host = host.replace("0.0.0.0", "127.0.0.1");
-    let has_path = host.contains('/');
-    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| {
-        let port = port.split('/').next().unwrap_or_default();
-        !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit())
-    });
-    match (has_port || scheme == "https", has_path) {
-        (_, true) => format!("{scheme}://{host}"),
-        (true, false) => format!("{scheme}://{host}/v1"),
-        (false, false) => format!("{scheme}://{host}:11434/v1"),
-    }
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let (name, port) = match host.rsplit_once(':') {
+        _ if host.trim_matches(['[', ']']).parse::<Ipv6Addr>().is_ok() => (host, None),
+        Some((name, port)) => (name, port.parse::<u16>().ok()),
+        None => (host, None),
+    };
+    let name = match name.trim_matches(['[', ']']) {
+        // Where a server listens on all addresses.
+        "" | "0.0.0.0" => "127.0.0.1".to_owned(),
+        "::" => "[::1]".to_owned(),
+        name if name.contains(':') => format!("[{name}]"),
+        name => name.to_owned(),
+    };
+    let port = port.map_or_else(|| usual_port.to_owned(), |port| format!(":{port}"));
+    let path = path.trim_matches('/');
+    let path = match path.strip_suffix("v1") {
+        Some(above) if above.is_empty() || above.ends_with('/') => path.to_owned(),
+        _ if path.is_empty() => "v1".to_owned(),
+        _ => format!("{path}/v1"),
+    };
+    format!("{scheme}://{name}{port}/{path}")
 }
 
 /// Returns the first service with a key, and its default model.
@@ -353,6 +378,40 @@ mod tests {
     }
 
     #[test]
+    fn the_query_of_an_address_stays_at_its_end() {
+        let url = |name: &str, base: &str| {
+            let variable = |_: &str| Some("k".to_owned());
+            resolve(Some(name), None, Some(base), &variable)
+                .unwrap()
+                .url()
+        };
+        for (name, base, expected) in [
+            (
+                "openai-compatible/m",
+                "https://r.test/openai/v1?api-version=preview",
+                "https://r.test/openai/v1/chat/completions?api-version=preview",
+            ),
+            (
+                "openai-compatible/m",
+                "https://r.test/v1/?a=/b/",
+                "https://r.test/v1/chat/completions?a=/b",
+            ),
+            (
+                "gemini/m",
+                "https://r.test?a=b",
+                "https://r.test/v1beta/models/m:streamGenerateContent?alt=sse&a=b",
+            ),
+            (
+                "openai/m",
+                "https://r.test/v1/",
+                "https://r.test/v1/responses",
+            ),
+        ] {
+            assert_eq!(url(name, base), expected);
+        }
+    }
+
+    #[test]
     fn the_host_of_ollama_is_no_address() {
         for (host, url) in [
             ("127.0.0.1", "http://127.0.0.1:11434/v1"),
@@ -362,6 +421,20 @@ mod tests {
                 "https://ollama.example.com/v1",
             ),
             ("http://box:1/v1", "http://box:1/v1"),
+            // As Ollama's `envconfig` reads them.
+            ("http://box", "http://box/v1"),
+            ("box/", "http://box:11434/v1"),
+            (":11500", "http://127.0.0.1:11500/v1"),
+            ("\"box:1\"", "http://box:1/v1"),
+            ("box:none", "http://box:11434/v1"),
+            ("::1", "http://[::1]:11434/v1"),
+            ("[::]:1", "http://[::1]:1/v1"),
+            ("ollama.com", "https://ollama.com/v1"),
+            (
+                "https://box.example/ollama/",
+                "https://box.example/ollama/v1",
+            ),
+            ("http://box:1/apiv1", "http://box:1/apiv1/v1"),
         ] {
             let got = target(Some("ollama/x"), &[("OLLAMA_HOST", host)]).unwrap();
             assert_eq!(got, format!("ollama/x {url} "));
