@@ -58,6 +58,7 @@ pub trait Adapter: Send {
     /// Fails if the agent has not [begun](Self::begin).
     fn runtime(&mut self) -> Result<SharedRuntime, AgentError>;
 
+    /// Tells the adapter how a tick ended.
     fn tick_ended(&mut self, result: &RunResult);
 
     /// Returns the next turn that the agent began by itself, for example after work in the background.
