@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use teamster_core::{
-    AgentError, AgentEvent, Capabilities, ErrorCode, ExecuteParams, NoticeLevel, PermissionMode,
-    SessionStarted,
+    AgentError, Capabilities, ErrorCode, ExecuteParams, NoticeLevel, PermissionMode, SessionStarted,
 };
 
 use crate::config::EmbeddedConfig;
@@ -90,8 +89,7 @@ impl Context {
             .model(self.settings.target.name())
             .tools(names.collect::<Vec<_>>())
             .mcp_servers(Some(self.servers.statuses.clone()).filter(|it| !it.is_empty()));
-        emit.event(AgentEvent::SessionStarted(Box::new(session)))
-            .await;
+        emit.event(session).await;
         for notice in notices {
             emit.notice(NoticeLevel::Warning, notice).await;
         }

@@ -78,7 +78,8 @@ impl Emitter {
     }
 
     /// Emits an event. Waits while the consumer is far behind.
-    pub(crate) async fn event(&mut self, event: AgentEvent) {
+    pub(crate) async fn event(&mut self, event: impl Into<AgentEvent>) {
+        let event = event.into();
         self.assembler.events(&mut self.out, |out| out.push(event));
         self.flush().await;
     }

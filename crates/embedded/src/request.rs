@@ -7,7 +7,7 @@ use hyper::body::Incoming;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use teamster_core::time::{epoch_ms, millis};
 use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, ErrorCode, ErrorKind, Id, Retract, Retry, Text, Thinking,
+    AbortHandle, AgentError, ErrorCode, ErrorKind, Id, Retract, Retry, Text, Thinking,
 };
 use teamster_process::limit_reset_ms;
 
@@ -87,12 +87,12 @@ impl Asking<'_> {
             }
             attempt += 1;
             if emitted {
-                emit.event(AgentEvent::Retract(Retract::new(message))).await;
+                emit.event(Retract::new(message)).await;
             }
             let retry = Retry::new(attempt, error)
                 .max_attempts(self.retries)
                 .delay_ms(millis(wait));
-            emit.event(AgentEvent::Retry(Box::new(retry))).await;
+            emit.event(retry).await;
             tokio::select! {
                 () = tokio::time::sleep(wait) => {}
                 () = self.abort.aborted() => return Err(NoAnswer::Aborted),
@@ -208,16 +208,14 @@ async fn send(
 ) {
     for delta in deltas.drain(..) {
         *emitted = true;
-        let event = match delta {
+        let message = message.clone();
+        match delta {
             Delta::Text(text) => {
                 progress.text.push_str(&text);
-                AgentEvent::Text(Text::new(text).message_id(message.clone()))
+                emit.event(Text::new(text).message_id(message)).await;
             }
-            Delta::Reasoning(text) => {
-                AgentEvent::Thinking(Thinking::new(text).message_id(message.clone()))
-            }
-        };
-        emit.event(event).await;
+            Delta::Reasoning(text) => emit.event(Thinking::new(text).message_id(message)).await,
+        }
     }
 }
 

@@ -16,8 +16,8 @@ use teamster_core::provider::{DecodedResult, Exit, RunAssembler, Stop};
 use teamster_core::sync::lock;
 use teamster_core::time::millis;
 use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, BudgetKind, Capabilities, CostSource, ErrorCode,
-    ErrorDetail, ErrorKind, EventStream, ExecuteParams, Image, ImageSource, LogEntry, ModelUsage,
+    AbortHandle, AgentError, BudgetKind, Capabilities, CostSource, ErrorCode, ErrorDetail,
+    ErrorKind, EventStream, ExecuteParams, Image, ImageSource, LogEntry, ModelUsage,
     PermissionPolicy, Text, Timeouts, TurnEnd, Usage, UsageReport,
 };
 use tokio::sync::mpsc;
@@ -218,7 +218,7 @@ impl Turn<'_> {
             Err(Halt::Late(error)) => end.stop = Some(Stop::Timeout(error)),
             Err(Halt::Failed(error)) => {
                 end.failed = true;
-                emit.event(AgentEvent::error(error)).await;
+                emit.event(error).await;
             }
         }
         if end.stop.is_none() {
@@ -227,7 +227,7 @@ impl Turn<'_> {
                 .stop_reason(reason)
                 .usage(Some(end.usage).filter(|usage| !usage.is_empty()))
                 .cost_usd(end.cost.filter(|_| !end.unpriced));
-            emit.event(AgentEvent::TurnEnd(Box::new(turn_end))).await;
+            emit.event(turn_end).await;
         }
         end
     }
@@ -327,8 +327,7 @@ impl Turn<'_> {
             if let Some(structured) = &end.structured {
                 let text = structured.to_string();
                 let message = emit.next_message();
-                emit.event(AgentEvent::Text(Text::new(text).message_id(message)))
-                    .await;
+                emit.event(Text::new(text).message_id(message)).await;
                 return Ok(());
             }
         }
@@ -425,7 +424,7 @@ impl Turn<'_> {
             let report = UsageReport::new(end.usage)
                 .cost_usd(total)
                 .cost_source(total.map(|_| CostSource::Estimated));
-            emit.event(AgentEvent::Usage(Box::new(report))).await;
+            emit.event(report).await;
         }
         context.file.usage(&model, usage, cost)
     }

@@ -180,9 +180,7 @@ mod tests {
     fn each_part_costs_what_its_model_does() {
         let mut it = estimator(&Capabilities::none());
         assert_eq!(reported(&mut it, usage(1_000_000, 0)), (Some(1.0), ABOUT));
-        it.event(&mut AgentEvent::SessionStarted(Box::new(
-            SessionStarted::new("s").model("b"),
-        )));
+        it.event(&mut SessionStarted::new("s").model("b").into());
         let of_both = reported(&mut it, usage(2_000_000, 100_000));
         assert_eq!(of_both, (Some(5.0), ABOUT));
         // The result has the models of all tokens.
@@ -210,15 +208,11 @@ mod tests {
     fn tokens_of_a_model_without_a_price_have_no_cost() {
         let mut it = estimator(&Capabilities::none());
         assert_eq!(reported(&mut it, usage(0, 0)), (Some(0.0), ABOUT));
-        it.event(&mut AgentEvent::SessionStarted(Box::new(
-            SessionStarted::new("s").model("unknown"),
-        )));
+        it.event(&mut SessionStarted::new("s").model("unknown").into());
         assert_eq!(reported(&mut it, usage(1, 0)), (None, None));
         assert!(it.is_unpriced());
         // Part of the tokens has a price.
-        it.event(&mut AgentEvent::SessionStarted(Box::new(
-            SessionStarted::new("s").model("a"),
-        )));
+        it.event(&mut SessionStarted::new("s").model("a").into());
         assert_eq!(reported(&mut it, usage(2, 0)), (None, None));
         let result = RunResult::default().usage(usage(2, 0)).model("unknown");
         assert_eq!(ended(&mut it, result), (None, None));

@@ -4,7 +4,7 @@ use serde_json::Value;
 use teamster_core::sync::caught;
 use teamster_core::text::excerpt;
 use teamster_core::{
-    AgentEvent, Decision, FileChange, Id, PermissionAnswer, PermissionEvent, PermissionPolicy,
+    Decision, FileChange, Id, PermissionAnswer, PermissionEvent, PermissionPolicy,
     PermissionRequest, Plan, ToolKind, ToolResult, ToolUse,
 };
 
@@ -69,7 +69,7 @@ impl Turn<'_> {
         let id: Id = emit.tool_id(&call.id);
         let tool_use = ToolUse::new(call.name.clone(), id.clone(), kind, call.input.clone())
             .mcp(server_tool.as_ref().map(|tool| tool.mcp.clone()));
-        emit.event(AgentEvent::ToolUse(Box::new(tool_use))).await;
+        emit.event(tool_use).await;
         let called = Called {
             call,
             id,
@@ -79,15 +79,15 @@ impl Turn<'_> {
         let output = self.decided(context, emit, &called, end).await?;
         if let Some((path, change)) = &output.change {
             let change = FileChange::new(path.clone(), *change).tool_id(called.id.clone());
-            emit.event(AgentEvent::FileChange(Box::new(change))).await;
+            emit.event(change).await;
         }
         if let Some(entries) = &output.plan {
             let entries = entries.iter().cloned();
-            emit.event(AgentEvent::Plan(Plan::new(entries))).await;
+            emit.event(Plan::new(entries)).await;
         }
         let result =
             ToolResult::new(called.id, output.text.clone()).is_error(Some(output.is_error));
-        emit.event(AgentEvent::ToolResult(Box::new(result))).await;
+        emit.event(result).await;
         Ok(output)
     }
 
@@ -276,6 +276,6 @@ impl Called<'_> {
         let event = PermissionEvent::new(self.call.name.clone(), decision)
             .tool_id(self.id.clone())
             .reason(reason);
-        emit.event(AgentEvent::Permission(Box::new(event))).await;
+        emit.event(event).await;
     }
 }

@@ -1,9 +1,7 @@
 //! Compaction of a conversation that no longer fits the model's context window.
 
 use teamster_core::text::excerpt;
-use teamster_core::{
-    AgentEvent, ErrorKind, Notice, NoticeCode, NoticeLevel, NoticeSource, Retract,
-};
+use teamster_core::{ErrorKind, Notice, NoticeCode, NoticeLevel, NoticeSource, Retract};
 
 use super::Halt;
 use crate::context::Context;
@@ -48,10 +46,10 @@ pub(super) async fn make_room(
     let has_text = has_half || matches!(asked, Ok(it) if !it.answer.text().is_empty());
     if has_text {
         let message = emit.message();
-        emit.event(AgentEvent::Retract(Retract::new(message))).await;
+        emit.event(Retract::new(message)).await;
     }
     let notice = Notice::new(NoticeLevel::Warning, NoticeSource::Runtime, notice);
-    emit.event(notice.code(NoticeCode::Compacted).into()).await;
+    emit.event(notice.code(NoticeCode::Compacted)).await;
     true
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use teamster_core::{AgentEvent, CostSource, ErrorCode, ErrorKind, RunStatus, Usage};
+use teamster_core::{CostSource, ErrorCode, ErrorKind, RunStatus, Usage};
 use teamster_orchestrator::{Orchestrator, OrchestratorConfig, PriceList};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
@@ -63,7 +63,7 @@ async fn a_cost_is_estimated_where_the_agent_reports_none() {
 async fn a_budget_in_usd_holds_by_estimates() {
     let steps = (1..=9).fold(Script::new(), |script, n| {
         let report = teamster_core::UsageReport::new(million(n));
-        let script = script.event(AgentEvent::Usage(Box::new(report)));
+        let script = script.event(report);
         script.delay(secs(1))
     });
     let codex = tokens_only([steps]);
@@ -111,7 +111,7 @@ async fn a_budget_in_usd_that_no_price_can_hold_ends_the_run() {
         (None, "the model of codex, which it does not name"),
     ] {
         let report = teamster_core::UsageReport::new(million(1));
-        let script = Script::new().event(AgentEvent::Usage(Box::new(report)));
+        let script = Script::new().event(report);
         let codex = tokens_only([script.delay(secs(50)).text("x")]);
         let mut request = request(&[&codex]);
         request.candidates[0].params.model = model.map(str::to_owned);

@@ -126,7 +126,7 @@ async fn a_sub_agents_tool_and_a_changed_file_without_its_tool_count() {
     let write = ToolUse::new("Write", "t", ToolKind::Edit, json!({})).parent_tool_id("p");
     let script = || Script::new().session("s");
     for script in [
-        script().event(AgentEvent::ToolUse(Box::new(write))),
+        script().event(write),
         script().file_change("x", ChangeKind::Update),
     ] {
         let claude = fails_then(script);
@@ -163,12 +163,8 @@ async fn a_denied_tool_does_not_count() {
 
 #[tokio::test(start_paused = true)]
 async fn a_denial_of_no_tool_in_particular_excuses_none() {
-    let claude = fails_then(
-        tool(ToolKind::Execute).event(AgentEvent::Permission(Box::new(PermissionEvent::new(
-            "X",
-            Decision::Denied,
-        )))),
-    );
+    let claude =
+        fails_then(tool(ToolKind::Execute).event(PermissionEvent::new("X", Decision::Denied)));
     assert_resumed(&claude, request(&[&claude])).await;
 }
 

@@ -90,15 +90,13 @@ impl Script {
     }
 
     /// Adds any event except `done`, which the ending creates.
-    pub fn event(self, event: AgentEvent) -> Self {
-        self.step(Step::Event(event))
+    pub fn event(self, event: impl Into<AgentEvent>) -> Self {
+        self.step(Step::Event(event.into()))
     }
 
     /// Reports the session. The event includes the script's [`model`](Self::model).
     pub fn session(self, id: impl Into<Id>) -> Self {
-        self.event(AgentEvent::SessionStarted(Box::new(SessionStarted::new(
-            id,
-        ))))
+        self.event(SessionStarted::new(id))
     }
 
     /// Emits a piece of the answer without a message id.
@@ -113,12 +111,12 @@ impl Script {
 
     /// Withdraws the text of this message so far.
     pub fn retract(self, message_id: impl Into<Id>) -> Self {
-        self.event(AgentEvent::Retract(Retract::new(message_id)))
+        self.event(Retract::new(message_id))
     }
 
     /// Emits a piece of the model's reasoning.
     pub fn thinking(self, text: impl Into<String>) -> Self {
-        self.event(AgentEvent::Thinking(Thinking::new(text)))
+        self.event(Thinking::new(text))
     }
 
     /// Calls a tool. The id must be unique in the run.
@@ -129,9 +127,7 @@ impl Script {
         kind: ToolKind,
         input: Value,
     ) -> Self {
-        self.event(AgentEvent::ToolUse(Box::new(ToolUse::new(
-            name, id, kind, input,
-        ))))
+        self.event(ToolUse::new(name, id, kind, input))
     }
 
     /// Calls a tool of an MCP server, under the name `mcp__server__tool`.
@@ -143,10 +139,10 @@ impl Script {
         input: Value,
     ) -> Self {
         let (server, tool) = (server.into(), tool.into());
-        self.event(AgentEvent::ToolUse(Box::new(
+        self.event(
             ToolUse::new(format!("mcp__{server}__{tool}"), id, ToolKind::Mcp, input)
                 .mcp(McpTool::new(server, tool)),
-        )))
+        )
     }
 
     /// Calls a tool that needs permission. In a session ([`MockSessions`](super::MockSessions)) the policy
@@ -187,56 +183,50 @@ impl Script {
         tool_id: impl Into<Id>,
         reason: impl Into<String>,
     ) -> Self {
-        self.event(AgentEvent::Permission(Box::new(
+        self.event(
             PermissionEvent::new(tool_name, Decision::Denied)
                 .tool_id(tool_id.into())
                 .reason(reason.into()),
-        )))
+        )
     }
 
     /// Reports a changed file without changing it.
     pub fn file_change(self, path: impl Into<String>, change: ChangeKind) -> Self {
-        self.event(AgentEvent::FileChange(Box::new(FileChange::new(
-            path, change,
-        ))))
+        self.event(FileChange::new(path, change))
     }
 
     /// Reports the usage of the run so far. The last report is the usage of the result, even of an aborted
     /// run, unless [`result_usage`](Self::result_usage) is set.
     pub fn usage(self, usage: Usage) -> Self {
-        self.event(AgentEvent::Usage(Box::new(UsageReport::new(usage))))
+        self.event(UsageReport::new(usage))
     }
 
     /// Reports the usage and cost of the run so far. The cost is in USD.
     pub fn usage_and_cost(self, usage: Usage, cost_usd: f64) -> Self {
-        self.event(AgentEvent::Usage(Box::new(
-            UsageReport::new(usage).cost_usd(cost_usd),
-        )))
+        self.event(UsageReport::new(usage).cost_usd(cost_usd))
     }
 
     /// Reports that the CLI itself repeats a request for the `attempt`th time, counted from 1. It does not
     /// wait: see [`delay`](Self::delay).
     pub fn retry(self, attempt: u32, error: AgentError) -> Self {
-        self.event(AgentEvent::Retry(Box::new(Retry::new(attempt, error))))
+        self.event(Retry::new(attempt, error))
     }
 
     /// Reports the account's limit, with the CLI's status such as `allowed_warning` or `rejected`, and the
     /// time of its reset in milliseconds since the Unix epoch.
     pub fn rate_limit(self, status: impl Into<String>, resets_at_ms: Option<u64>) -> Self {
-        self.event(AgentEvent::RateLimit(Box::new(
-            RateLimit::new(status).resets_at_ms(resets_at_ms),
-        )))
+        self.event(RateLimit::new(status).resets_at_ms(resets_at_ms))
     }
 
     /// Emits a notice of the CLI.
     pub fn notice(self, level: NoticeLevel, message: impl Into<String>) -> Self {
-        self.event(AgentEvent::notice(level, NoticeSource::Stdout, message))
+        self.event(level, NoticeSource::Stdout, message)
     }
 
     /// Reports an intermediate error, after which the run continues. For an error that ends it, see
     /// [`failed`](Self::failed).
     pub fn error(self, error: AgentError) -> Self {
-        self.event(error.into())
+        self.event(error)
     }
 }
 
@@ -362,12 +352,10 @@ impl Script {
     }
 
     fn piece(self, message_id: Option<Id>, text: String) -> Self {
-        self.event(AgentEvent::Text(Text::new(text).message_id(message_id)))
+        self.event(Text::new(text).message_id(message_id))
     }
 
     fn tool_end(self, tool_id: Id, output: String, is_error: bool) -> Self {
-        self.event(AgentEvent::ToolResult(Box::new(
-            ToolResult::new(tool_id, output).is_error(is_error),
-        )))
+        self.event(ToolResult::new(tool_id, output).is_error(is_error))
     }
 }

@@ -12,11 +12,9 @@ use super::*;
 fn everything() -> Script {
     let used = |tokens| Usage::default().input_tokens(tokens);
     let text = |id: &str, parent: Option<&str>| {
-        AgentEvent::Text(
-            Text::new(format!("text of {id} "))
-                .message_id(id)
-                .parent_tool_id(parent.map(Into::into)),
-        )
+        Text::new(format!("text of {id} "))
+            .message_id(id)
+            .parent_tool_id(parent.map(Into::into))
     };
     Script::new()
         .session("s")
@@ -24,42 +22,29 @@ fn everything() -> Script {
         .event(text("m1", None))
         .retract("m1")
         .event(text("m1", None))
-        .event(AgentEvent::Thinking(Thinking::new("hm").message_id("m2")))
+        .event(Thinking::new("hm").message_id("m2"))
         .tool_use("Task", "t1", ToolKind::Task, json!({"a": 1}))
         .event(text("m3", Some("t1")))
-        .event(AgentEvent::ToolUse(Box::new(
-            ToolUse::new("Edit", "t2", ToolKind::Edit, json!({})).parent_tool_id("t1"),
-        )))
-        .event(AgentEvent::FileChange(Box::new(
-            FileChange::new("a", ChangeKind::Update).tool_id("t2"),
-        )))
-        .event(AgentEvent::ToolResult(Box::new(
-            ToolResult::new("t2", "ok").parent_tool_id("t1"),
-        )))
-        .event(AgentEvent::Plan(Plan::new(vec![PlanEntry::new(
-            "go",
-            PlanStatus::Pending,
-        )])))
+        .event(ToolUse::new("Edit", "t2", ToolKind::Edit, json!({})).parent_tool_id("t1"))
+        .event(FileChange::new("a", ChangeKind::Update).tool_id("t2"))
+        .event(ToolResult::new("t2", "ok").parent_tool_id("t1"))
+        .event(Plan::new(vec![PlanEntry::new("go", PlanStatus::Pending)]))
         .permission_denied("Bash", "t3", "no")
-        .event(AgentEvent::Permission(Box::new(
-            PermissionEvent::new("Bash", Decision::Allowed).tool_id("t4"),
-        )))
+        .event(PermissionEvent::new("Bash", Decision::Allowed).tool_id("t4"))
         .usage(used(7))
         .retry(1, error(ErrorKind::Overloaded))
         .rate_limit("allowed_warning", Some(5))
         .notice(NoticeLevel::Info, "so it is")
-        .event(AgentEvent::Unknown(Unknown::new(
-            RawJson::new(r#"{"new": 1}"#.into()).unwrap(),
-        )))
+        .event(Unknown::new(RawJson::new(r#"{"new": 1}"#.into()).unwrap()))
         .error(error(ErrorKind::Mcp))
         .event(text("m4", None))
         .error(error(ErrorKind::Internal))
-        .event(AgentEvent::TurnEnd(Box::new(
+        .event(
             TurnEnd::new(false)
                 .stop_reason("end")
                 .usage(used(8))
                 .cost_usd(0.25),
-        )))
+        )
         .cost_usd(0.3)
         .num_turns(2)
         .stop_reason("end")

@@ -219,17 +219,12 @@ async fn an_error_on_the_way_is_no_end() {
 
 #[tokio::test(start_paused = true)]
 async fn ids_that_come_again_are_others() {
-    let denied = |id: &str| {
-        AgentEvent::Permission(Box::new(
-            PermissionEvent::new("Bash", teamster_core::Decision::Denied).tool_id(id),
-        ))
-    };
+    let denied =
+        |id: &str| PermissionEvent::new("Bash", teamster_core::Decision::Denied).tool_id(id);
     let child = |id: &str, text: &str| {
-        AgentEvent::Text(
-            teamster_core::Text::new(text)
-                .message_id("sub")
-                .parent_tool_id(id),
-        )
+        teamster_core::Text::new(text)
+            .message_id("sub")
+            .parent_tool_id(id)
     };
     let script = || {
         Script::new()
@@ -245,10 +240,10 @@ async fn ids_that_come_again_are_others() {
             script().failed(error(ErrorKind::Network)),
             script().failed(error(ErrorKind::Network)),
             script()
-                .event(AgentEvent::FileChange(Box::new(
+                .event(
                     teamster_core::FileChange::new("a", teamster_core::ChangeKind::Add)
                         .tool_id("t"),
-                )))
+                )
                 .retract("m"),
         ],
     );

@@ -95,9 +95,7 @@ fn script(kept: bool) -> impl Strategy<Value = (Script, bool)> {
                 Step::Error(kind) => script.error(error(kind)),
                 Step::Delay(time) => script.delay(seconds(time.into())),
                 Step::Notice => script.notice(teamster_core::NoticeLevel::Info, "n"),
-                Step::TurnEnd => script.event(AgentEvent::TurnEnd(Box::new(
-                    teamster_core::TurnEnd::new(false).cost_usd(0.1),
-                ))),
+                Step::TurnEnd => script.event(teamster_core::TurnEnd::new(false).cost_usd(0.1)),
             });
         let stops = !matches!(end, End::Waits);
         let script = match end {
