@@ -13,8 +13,8 @@ const OF_ANOTHER: [&str; 5] = ["update", "upgrade", "latest", "new version", "av
 
 /// Returns the version of this CLI in an output such as `2.1.197 (Claude Code)` or `codex-cli 0.142.5`: that in the
 /// line with the CLI's name, or else the first one that is alone in its line, or else the last one in the output that is
-/// not of a runtime such as Node.js or in a line about an update, or else the one before such words. What follows them is
-/// never it.
+/// not of a runtime such as Node.js or in a line about an update, or else the one that such words follow. What follows
+/// them is never it.
 pub(super) fn version_in(answer: &str, info: &CliInfo) -> Option<String> {
     let names = [info.name, info.program].map(str::to_ascii_lowercase);
     let (mut own, mut last, mut of_runtime, mut of_another) = (None, None, None, None);
