@@ -48,9 +48,16 @@ impl RpcError {
     pub fn full_message(&self) -> String {
         let details = match &self.data {
             Some(Value::String(text)) => Some(text.as_str()),
-            Some(data) => ["details", "message", "error"]
-                .into_iter()
-                .find_map(|key| data.get(key)?.as_str()),
+            // The last two are errors of services in an agent's own.
+            Some(data) => [
+                "/details",
+                "/message",
+                "/error",
+                "/error/message",
+                "/error/data/message",
+            ]
+            .into_iter()
+            .find_map(|place| data.pointer(place)?.as_str()),
             None => None,
         };
         match details.map(str::trim).filter(|it| !it.is_empty()) {
@@ -103,6 +110,13 @@ mod tests {
         assert_eq!(error.full_message(), "Internal error");
         error.data = Some(json!({"details": "it rained"}));
         assert_eq!(error.full_message(), "it rained");
+        error.data = Some(json!({"error": {"message": "429: it rained"}}));
+        assert_eq!(error.full_message(), "429: it rained");
+        error.data = Some(json!({"error": {"name": "APIError", "data": {"message": "wet"}}}));
+        assert_eq!(error.full_message(), "wet");
+        error.data = Some(json!({"error": {"code": 7}, "requestId": "r"}));
+        assert_eq!(error.full_message(), "Internal error");
+        error.data = Some(json!({"details": "it rained"}));
         error.message = "No way".into();
         assert_eq!(error.full_message(), "No way: it rained");
         error.message = "No way, it rained".into();
