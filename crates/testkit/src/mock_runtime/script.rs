@@ -220,7 +220,7 @@ impl Script {
 
     /// Emits a notice of the CLI.
     pub fn notice(self, level: NoticeLevel, message: impl Into<String>) -> Self {
-        self.event(level, NoticeSource::Stdout, message)
+        self.event(AgentEvent::notice(level, NoticeSource::Stdout, message))
     }
 
     /// Reports an intermediate error, after which the run continues. For an error that ends it, see
