@@ -1596,6 +1596,8 @@ export interface Problem {
   code: ProblemCode;
   /** The error message, for people. */
   detail: string;
+  /** The field that was refused, with which `detail` begins; absent if the error is about none. */
+  parameter?: string | null;
 }
 
 /** A stable error code of the API. */
