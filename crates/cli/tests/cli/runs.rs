@@ -118,6 +118,8 @@ fn missing_runs_and_stores_are_reported() {
     agent(&claude, &["x"]);
     runs(&claude, &["list", "--status=error"]).only_says(0, "no such runs");
     runs(&claude, &["show", "nothing"]).fails(1, "teamster runs list");
+    assert_eq!(runs(&claude, &["forget", "--older-than=0"]).code, Some(0));
+    runs(&claude, &["list"]).only_says(0, "no runs yet");
     run(&mut teamster(["runs", "list"])).fails(1, "TEAMSTER_STORE");
 }
 

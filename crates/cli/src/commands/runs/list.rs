@@ -9,6 +9,7 @@ use teamster_core::time::{epoch_ms, millis};
 use super::args::{RunsListArgs, Status};
 use super::history::History;
 use super::{canonical, duration_ms, style};
+use crate::global::typed;
 use crate::report::note;
 use crate::table::Table;
 use crate::zone::local_time;
@@ -20,19 +21,28 @@ pub(super) async fn main(args: &RunsListArgs, history: &History) -> anyhow::Resu
     }
     let since = (args.since).map(|since| epoch_ms().saturating_sub(millis(since)));
     // One more shows whether there are others.
-    let mut filter = RunFilter::default().limit(args.limit.saturating_add(u32::from(!args.json)));
+    let all = RunFilter::default().limit(args.limit.saturating_add(u32::from(!args.json)));
+    let mut filter = all.clone();
     filter.provider.clone_from(&args.provider);
     filter.status = args.status.map(state);
     filter.since_ms = since;
     filter.text.clone_from(&args.text);
     filter.working_directory = (args.cwd.as_deref()).map(|cwd| canonical(cwd, history.is_here()));
+    let is_filtered = filter != all;
     let mut runs = history.list(filter).await?;
     if args.json {
         return exit_code::of_json_lines(&runs);
     }
     if runs.is_empty() {
         let location = words::one_line(&history.location());
-        note(&format!("no such runs in {location}"));
+        if is_filtered {
+            note(&format!("no such runs in {location}"));
+        } else {
+            note(&format!(
+                "no runs yet in {location}: `{} run` makes one",
+                typed()
+            ));
+        }
     }
     let shown = usize::try_from(args.limit).unwrap_or(usize::MAX);
     let has_more = runs.len() > shown;
