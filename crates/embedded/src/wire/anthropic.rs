@@ -241,11 +241,13 @@ impl Decoder {
     }
 
     fn usage(&mut self, usage: &Value) {
-        // The counts are cumulative. Keep those that an event omits.
-        let figures = usage.as_object().into_iter().flatten();
-        let figures = figures.filter(|(_, figure)| figure.is_u64());
-        self.usage
-            .extend(figures.map(|(name, figure)| (name.clone(), figure.clone())));
+        // The counts are cumulative. Keep those that an event omits, or that a gateway has as 0.
+        for (name, figure) in usage.as_object().into_iter().flatten() {
+            let known = self.usage.get(name).and_then(Value::as_u64);
+            if figure.as_u64() > known {
+                self.usage.insert(name.clone(), figure.clone());
+            }
+        }
     }
 }
 

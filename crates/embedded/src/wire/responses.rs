@@ -249,7 +249,8 @@ impl Decoder {
     }
 
     fn usual_stop(&self) -> StopReason {
-        let is_call = |item: &Value| text(item, "type").ends_with("_call");
+        // Not those of the service, such as `web_search_call`.
+        let is_call = |item: &Value| matches!(block(item), Some(Block::Call(_)));
         if self.items.iter().any(is_call) {
             StopReason::ToolUse
         } else {

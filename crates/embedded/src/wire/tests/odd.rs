@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod usage;
+
 /// Reads a stream of these events.
 fn events(wire: WireKind, events: &[Value]) -> (Vec<Delta>, Result<Completed, Failure>) {
     let events: Vec<_> = events.iter().map(Value::to_string).collect();
@@ -411,68 +413,6 @@ fn a_service_that_gives_up_is_no_end() {
 }
 
 #[test]
-fn usage_of_chat_completions_is_where_the_service_has_it() {
-    let usage = |more: Value| {
-        let mut usage = json!({"prompt_tokens": 10, "completion_tokens": 5});
-        for (name, figure) in more.as_object().unwrap() {
-            usage[name] = figure.clone();
-        }
-        usage
-    };
-    let plain = || usage(json!({}));
-    let end = |more: Value| {
-        let mut end = chat_end("stop");
-        for (name, value) in more.as_object().unwrap() {
-            end[name] = value.clone();
-        }
-        end
-    };
-    let mut of_choice = chat_end("stop");
-    of_choice["choices"][0]["usage"] = plain();
-    let cached = |more: Value| end(json!({"usage": usage(more)}));
-    for (end, input, cache_read) in [
-        (end(json!({"usage": plain()})), 10, None),
-        (of_choice, 10, None),
-        (
-            end(json!({"x_groq": {"id": "r", "usage": plain()}})),
-            10,
-            None,
-        ),
-        // What all services have is preferred.
-        (
-            end(json!({"usage": plain(), "x_groq": {"usage": {"prompt_tokens": 1}}})),
-            10,
-            None,
-        ),
-        (
-            cached(json!({"prompt_cache_hit_tokens": 4, "prompt_cache_miss_tokens": 6})),
-            6,
-            Some(4),
-        ),
-        (cached(json!({"cached_tokens": 4})), 6, Some(4)),
-        (
-            cached(json!({"prompt_tokens_details": {"cached_tokens": 3}, "cached_tokens": 4})),
-            7,
-            Some(3),
-        ),
-        (
-            cached(json!({"prompt_tokens_details": null, "cached_tokens": null})),
-            10,
-            None,
-        ),
-    ] {
-        let stream = [chat(&json!({"content": "Hi"})), end];
-        let usage = events(WireKind::Chat, &stream).1.unwrap().usage;
-        assert_eq!(
-            (usage.input_tokens, usage.cache_read_tokens),
-            (Some(input), cache_read),
-            "{stream:?}"
-        );
-        assert_eq!(usage.output_tokens, Some(5), "{stream:?}");
-    }
-}
-
-#[test]
 fn reasoning_of_chat_completions_has_several_names() {
     let details = || json!([{"type": "reasoning.text", "text": "Hm."}]);
     for delta in [
@@ -522,4 +462,18 @@ fn half_of_a_character_is_no_broken_answer() {
         data: {\"choices\": [{\"delta\": {\"content\": \"\\ude00\"}, \"finish_reason\": \"stop\"}]}\n\n";
     let (_, completed) = read(WireKind::Chat, &[stream.as_bytes()]);
     assert_eq!(blocks(&completed.unwrap()), ["text Hi \u{fffd}\u{fffd}"]);
+}
+
+#[test]
+fn a_call_that_the_service_runs_is_none_of_the_model() {
+    let text =
+        json!({"type": "message", "id": "m", "content": [{"type": "output_text", "text": "Hi."}]});
+    let search = json!({"type": "web_search_call", "id": "w", "status": "completed"});
+    let call = json!({"type": "function_call", "id": "f", "call_id": "a", "name": "bash", "arguments": "{}"});
+    let stop = |output: Value| {
+        let end = json!({"type": "response.completed", "response": {"status": "completed", "output": output}});
+        answer(WireKind::Responses, &[end]).1
+    };
+    assert_eq!(stop(json!([search, text])), StopReason::End);
+    assert_eq!(stop(json!([search, text, call])), StopReason::ToolUse);
 }
