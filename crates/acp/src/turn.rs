@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use teamster_core::Id;
+use teamster_core::provider::UniqueIds;
 
 use crate::tool::ToolCall;
 
@@ -12,7 +13,7 @@ pub struct TurnSoFar {
     /// Calls that have not ended.
     pub(crate) open: Vec<Open>,
     /// Ids of emitted calls.
-    pub(crate) used: HashSet<Id>,
+    pub(crate) used: UniqueIds,
     /// The agent's ids of calls that have ended.
     pub(crate) ended: HashSet<String>,
     pub(crate) answer: bool,

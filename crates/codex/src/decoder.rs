@@ -4,7 +4,6 @@ mod agents;
 mod changes;
 mod end;
 pub(crate) mod errors;
-pub(crate) mod ids;
 pub(crate) mod items;
 pub(crate) mod mcp;
 pub(crate) mod messages;
@@ -14,7 +13,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 
 use teamster_core::provider::{
-    Activity, DecodedResult, Decoder, Events, Exit, RecordFiles, json_line,
+    Activity, DecodedResult, Decoder, Events, Exit, RecordFiles, UniqueIds, json_line,
 };
 use teamster_core::{
     AgentError, ErrorCode, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, Retry,
@@ -26,7 +25,6 @@ use crate::transcript::{Before, Recorded};
 use crate::wire::Object;
 use crate::{command_line, transcript};
 use end::Turns;
-use ids::Ids;
 use items::{Items, Stage};
 
 /// Decodes the output of one run.
@@ -40,7 +38,7 @@ pub struct CodexDecoder {
     /// The requested model. The CLI reports none.
     model: Option<String>,
     items: Items,
-    ids: Ids,
+    ids: UniqueIds,
     turns: Turns,
     /// The CLI's home.
     home: Option<PathBuf>,

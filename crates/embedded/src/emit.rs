@@ -1,9 +1,10 @@
 //! Emission of a run's events.
 
-use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
-use teamster_core::provider::{DecodedResult, Decoder, Events, Exit, RunAssembler, Secrets};
+use teamster_core::provider::{
+    DecodedResult, Decoder, Events, Exit, RunAssembler, Secrets, UniqueIds,
+};
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
 use teamster_core::{AgentEvent, Id, LogEntry, NoticeLevel, NoticeSource};
@@ -20,7 +21,7 @@ pub(crate) struct Emitter {
     to: mpsc::Sender<Vec<LogEntry>>,
     messages: u32,
     requests: u64,
-    tools: HashSet<Id>,
+    tools: UniqueIds,
 }
 
 /// Decoder without lines, which only supplies the summary at the end.
@@ -45,7 +46,7 @@ impl Emitter {
             to,
             messages: 0,
             requests: 0,
-            tools: HashSet::new(),
+            tools: UniqueIds::default(),
         }
     }
 
@@ -68,13 +69,7 @@ impl Emitter {
 
     /// Returns a call's id in the stream. It is the service's id, with a suffix if the run already used that id.
     pub(crate) fn tool_id(&mut self, own: &str) -> Id {
-        let mut id: Id = own.into();
-        let mut number = 1;
-        while id.is_empty() || !self.tools.insert(id.clone()) {
-            number += 1;
-            id = format!("{own}#{number}").into();
-        }
-        id
+        self.tools.unique(own)
     }
 
     /// Emits an event. Waits while the consumer is far behind.

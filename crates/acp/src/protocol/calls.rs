@@ -82,12 +82,7 @@ impl AcpProtocol {
             return Some((id.clone(), tool.clone()));
         }
         let tool = self.dialect.tool(&open.call);
-        let mut id = Id::from(cli_id);
-        let mut copy = 1;
-        while !self.turn.used.insert(id.clone()) {
-            copy += 1;
-            id = Id::from(format!("{cli_id}#{copy}"));
-        }
+        let id = self.turn.used.unique(cli_id);
         open.id = Some(id.clone());
         open.parent.clone_from(&parent);
         open.at = self.turn.requests;

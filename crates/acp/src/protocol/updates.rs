@@ -197,7 +197,7 @@ impl AcpProtocol {
     /// Returns the id under which a call was emitted.
     pub(super) fn id_of_call(&self, parent: &str) -> Option<Id> {
         let open = (self.turn.open.iter()).find(|open| open.call.id == parent);
-        let known = || Some(Id::from(parent)).filter(|id| self.turn.used.contains(id));
+        let known = || (self.turn.used.contains(parent)).then(|| Id::from(parent));
         open.and_then(|open| open.id.clone()).or_else(known)
     }
 

@@ -1,13 +1,12 @@
 //! Items: the agent's actions, in order.
 
 use serde_json::{Value, json};
-use teamster_core::provider::{Events, mcp_content};
+use teamster_core::provider::{Events, UniqueIds, mcp_content};
 use teamster_core::{
     AgentEvent, ChangeKind, Decision, FileChange, Id, McpTool, NoticeLevel, NoticeSource,
     PermissionEvent, Plan, PlanEntry, PlanStatus, ToolKind, ToolResult, ToolUse,
 };
 
-use super::ids::Ids;
 use super::messages::{Kind, Messages};
 use super::{agents, changes, mcp, moderation};
 use crate::wire::{Object, with_underscores};
@@ -81,7 +80,7 @@ impl Items {
         &mut self,
         stage: Stage,
         item: &Object<'_>,
-        ids: &mut Ids,
+        ids: &mut UniqueIds,
         out: &mut Events,
     ) -> Option<()> {
         let wire_type = item.text("type")?;
@@ -116,7 +115,7 @@ impl Items {
         item: &str,
         kind: Kind,
         piece: &str,
-        ids: &mut Ids,
+        ids: &mut UniqueIds,
         out: &mut Events,
     ) {
         self.messages.add(item, kind, piece, ids, out);
@@ -151,7 +150,7 @@ impl Items {
         stage: Stage,
         kind: Kind,
         item: &Object<'_>,
-        ids: &mut Ids,
+        ids: &mut UniqueIds,
         out: &mut Events,
     ) -> Option<()> {
         let text = match item.text("text") {
@@ -199,7 +198,7 @@ impl Items {
         kind: &str,
         item: &Object<'_>,
         call: Call,
-        ids: &mut Ids,
+        ids: &mut UniqueIds,
         out: &mut Events,
     ) {
         let parent = self.messages.parent();
@@ -211,7 +210,7 @@ impl Items {
         }
         if stage != Stage::Completed {
             if at.is_none() {
-                let id = ids.fresh(&item_id);
+                let id = ids.unique(&item_id);
                 let mut open = Open {
                     item: item_id,
                     id: id.clone(),
@@ -232,7 +231,7 @@ impl Items {
         let (id, pending) = match at.map(|at| self.open.remove(at)) {
             Some(open) => (open.id, open.pending.is_some()),
             // The start was lost, or there was none.
-            None => (ids.fresh(&item_id), true),
+            None => (ids.unique(&item_id), true),
         };
         if pending {
             out.push(call.event(id.clone(), parent.clone()));

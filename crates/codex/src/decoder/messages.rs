@@ -11,10 +11,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use teamster_core::provider::Events;
+use teamster_core::provider::{Events, UniqueIds};
 use teamster_core::{AgentEvent, Id, Retract, Text, Thinking};
-
-use super::ids::Ids;
 
 /// The kind of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -79,7 +77,7 @@ impl Messages {
         kind: Kind,
         text: &str,
         complete: bool,
-        ids: &mut Ids,
+        ids: &mut UniqueIds,
         out: &mut Events,
     ) {
         if let Some(item) = item {
@@ -117,7 +115,7 @@ impl Messages {
         }
         let mut message = Message {
             item: item.to_owned(),
-            id: ids.fresh(item),
+            id: ids.unique(item),
             parent: self.parent(),
             kind,
             text: String::new(),
@@ -175,7 +173,7 @@ impl Messages {
         item: &str,
         kind: Kind,
         piece: &str,
-        ids: &mut Ids,
+        ids: &mut UniqueIds,
         out: &mut Events,
     ) {
         if piece.is_empty() || self.withheld.contains(&(item.to_owned(), kind)) {
@@ -214,7 +212,7 @@ impl Messages {
                 self.open.remove(at).retract(out);
             }
             message.held = false;
-            message.id = ids.fresh(item);
+            message.id = ids.unique(item);
             out.push(message.event(message.text.clone()));
         }
         self.open.push(message);
@@ -360,7 +358,7 @@ mod tests {
     #[test]
     fn complete_messages_are_compared_only_after_a_broken_answer() {
         let (mut messages, mut ids, mut out) =
-            (Messages::default(), Ids::default(), Events::default());
+            (Messages::default(), UniqueIds::default(), Events::default());
         for item in ["item_0", "item_1", "item_2"] {
             messages.say(Some(item), Kind::Text, "Ha!", true, &mut ids, &mut out);
         }
@@ -374,7 +372,7 @@ mod tests {
     /// Returns how many messages were retracted, and what is left of the last one.
     fn withheld(items: &[(&str, &str)], item: &str, text: &str) -> (usize, Option<String>) {
         let (mut messages, mut ids, mut out) =
-            (Messages::default(), Ids::default(), Events::default());
+            (Messages::default(), UniqueIds::default(), Events::default());
         for &(item, text) in items {
             messages.say(Some(item), Kind::Text, text, true, &mut ids, &mut out);
         }

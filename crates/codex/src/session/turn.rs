@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use teamster_core::provider::{CommandId, Events};
+use teamster_core::provider::{CommandId, Events, UniqueIds};
 use teamster_core::{NoticeLevel, NoticeSource, Turn};
 
 use super::agents::Agents;
 use super::errors::Failure;
 use super::work::Work;
 use crate::decoder::errors;
-use crate::decoder::ids::Ids;
 
 /// A turn that was sent to the CLI, or that the CLI began by itself.
 #[derive(Debug, Default)]
@@ -24,7 +23,7 @@ pub(super) struct CurrentTurn {
     pub(super) started: bool,
     pub(super) interrupt: Interrupt,
     pub(super) prompt: Prompt,
-    pub(super) ids: Ids,
+    pub(super) ids: UniqueIds,
     pub(super) main: Work,
     /// Work of agents for the turn, by their own turns.
     pub(super) agents: BTreeMap<String, Work>,
@@ -101,7 +100,7 @@ impl CurrentTurn {
     }
 
     /// Returns an agent's work for the turn.
-    pub(super) fn work(&mut self, worker: &Worker, agents: &Agents) -> (&mut Work, &mut Ids) {
+    pub(super) fn work(&mut self, worker: &Worker, agents: &Agents) -> (&mut Work, &mut UniqueIds) {
         let work = match worker {
             Worker::Main => &mut self.main,
             Worker::Agent { thread, turn } => self

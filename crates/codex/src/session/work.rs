@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use teamster_core::provider::Events;
+use teamster_core::provider::{Events, UniqueIds};
 use teamster_core::{Id, NoticeLevel, NoticeSource, Retry};
 
 use super::agents::Origin;
 use super::errors::Failure;
 use crate::decoder::Reconnect;
-use crate::decoder::ids::Ids;
 use crate::decoder::items::{Items, Stage};
 use crate::decoder::messages::Kind;
 use crate::wire::Object;
@@ -53,7 +52,7 @@ impl Work {
         &mut self,
         stage: Stage,
         item: &Object<'_>,
-        ids: &mut Ids,
+        ids: &mut UniqueIds,
         out: &mut Events,
     ) -> Option<()> {
         let id = item.text("id").unwrap_or_default();
@@ -80,7 +79,7 @@ impl Work {
         item: &str,
         part: u64,
         piece: &str,
-        ids: &mut Ids,
+        ids: &mut UniqueIds,
         out: &mut Events,
     ) {
         let before = self.parts.entry(item.to_owned()).or_default();

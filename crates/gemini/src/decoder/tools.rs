@@ -1,9 +1,9 @@
 //! Tools: kinds, names, effects, and results as text.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use serde_json::Value;
+use teamster_core::provider::UniqueIds;
 use teamster_core::{AgentEvent, ChangeKind, FileChange, Id, Plan, PlanEntry, PlanStatus};
 
 use super::shell;
@@ -14,7 +14,7 @@ use crate::tool_names::SHELL;
 #[derive(Debug, Default)]
 pub(crate) struct Tools {
     open: Vec<Call>,
-    used: HashSet<Id>,
+    used: UniqueIds,
 }
 
 /// A call without a result.
@@ -46,13 +46,7 @@ enum Effect {
 impl Tools {
     /// Starts a call. Its id is the CLI's, unless that is missing or in use.
     pub(crate) fn start(&mut self, cli_id: Option<&str>, name: &str, input: &Value) -> Id {
-        let wanted = cli_id.unwrap_or(name);
-        let mut id = Id::from(wanted);
-        let mut copy = 1;
-        while !self.used.insert(id.clone()) {
-            copy += 1;
-            id = Id::from(format!("{wanted}#{copy}"));
-        }
+        let id = self.used.unique(cli_id.unwrap_or(name));
         self.open.push(Call {
             id: id.clone(),
             name: name.to_owned(),
