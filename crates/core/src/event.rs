@@ -90,74 +90,6 @@ impl<'de> Deserialize<'de> for AgentEvent {
 }
 
 impl AgentEvent {
-    /// Reads an event from the fields of its JSON object.
-    ///
-    /// Every reader ends here. The derived code would be compiled once more for each of them, and copy the fields first.
-    pub(crate) fn from_fields(fields: Map<String, Value>) -> serde_json::Result<Self> {
-        type Read = fn(Map<String, Value>) -> serde_json::Result<AgentEvent>;
-        fn read<T: DeserializeOwned + Into<AgentEvent>>(
-            fields: Map<String, Value>,
-        ) -> serde_json::Result<AgentEvent> {
-            T::deserialize(Value::Object(fields)).map(Into::into)
-        }
-        let Some(name) = fields.get("type").and_then(Value::as_str) else {
-            return Err(serde_json::Error::missing_field("type"));
-        };
-        let read: Read = match name {
-            "session" => read::<SessionStarted>,
-            "offers" => read::<Offers>,
-            "text" => read::<Text>,
-            "retract" => read::<Retract>,
-            "thinking" => read::<Thinking>,
-            "tool_use" => read::<ToolUse>,
-            "tool_output" => read::<ToolOutput>,
-            "tool_result" => read::<ToolResult>,
-            "file_change" => read::<FileChange>,
-            "plan" => read::<Plan>,
-            "permission" => read::<PermissionEvent>,
-            "permission_mode" => read::<PermissionChange>,
-            "usage" => read::<UsageReport>,
-            "context" => read::<ContextUse>,
-            "retry" => read::<Retry>,
-            "rate_limit" => read::<RateLimit>,
-            "notice" => read::<Notice>,
-            "unknown" => read::<Unknown>,
-            "turn_end" => read::<TurnEnd>,
-            "error" => read::<ErrorEvent>,
-            "done" => read::<Done>,
-            _ => |fields| Ok(Self::Newer(NewerEvent::of(fields))),
-        };
-        read(fields)
-    }
-
-    /// Returns the `type` of the wire format, and `newer` for [`Newer`](Self::Newer), whose own type is in its fields.
-    pub fn type_name(&self) -> &'static str {
-        match self {
-            Self::SessionStarted(_) => "session",
-            Self::Offers(_) => "offers",
-            Self::Text(_) => "text",
-            Self::Retract(_) => "retract",
-            Self::Thinking(_) => "thinking",
-            Self::ToolUse(_) => "tool_use",
-            Self::ToolOutput(_) => "tool_output",
-            Self::ToolResult(_) => "tool_result",
-            Self::FileChange(_) => "file_change",
-            Self::Plan(_) => "plan",
-            Self::Permission(_) => "permission",
-            Self::PermissionMode(_) => "permission_mode",
-            Self::Usage(_) => "usage",
-            Self::Context(_) => "context",
-            Self::Retry(_) => "retry",
-            Self::RateLimit(_) => "rate_limit",
-            Self::Notice(_) => "notice",
-            Self::Unknown(_) => "unknown",
-            Self::TurnEnd(_) => "turn_end",
-            Self::Error(_) => "error",
-            Self::Done(_) => "done",
-            Self::Newer(_) => "newer",
-        }
-    }
-
     /// Creates a notice.
     pub fn notice(
         level: NoticeLevel,
@@ -230,31 +162,79 @@ fn approximate_value_bytes(value: &Value) -> usize {
         }
 }
 
-/// Lets a payload become its event.
-macro_rules! from_payloads {
-    ($($payload:ident => $variant:ident),+; boxed: $($boxed:ident => $boxed_variant:ident),+ $(,)?) => {
+/// Defines what follows from the names and payloads of the types.
+macro_rules! types {
+    ($($name:literal => $variant:ident($payload:ident),)+) => {
         $(impl From<$payload> for AgentEvent {
             #[inline]
             fn from(payload: $payload) -> Self {
-                Self::$variant(payload)
+                // Some are boxed.
+                Self::$variant(payload.into())
             }
         })+
-        $(impl From<$boxed> for AgentEvent {
-            #[inline]
-            fn from(payload: $boxed) -> Self {
-                Self::$boxed_variant(Box::new(payload))
+
+        impl AgentEvent {
+            /// Reads an event from the fields of its JSON object.
+            ///
+            /// Every reader ends here. The derived code would be compiled once more for each of them, and copy the
+            /// fields first.
+            pub(crate) fn from_fields(fields: Map<String, Value>) -> serde_json::Result<Self> {
+                type Read = fn(Map<String, Value>) -> serde_json::Result<AgentEvent>;
+                fn read<T: DeserializeOwned + Into<AgentEvent>>(
+                    fields: Map<String, Value>,
+                ) -> serde_json::Result<AgentEvent> {
+                    T::deserialize(Value::Object(fields)).map(Into::into)
+                }
+                let Some(name) = fields.get("type").and_then(Value::as_str) else {
+                    return Err(serde_json::Error::missing_field("type"));
+                };
+                let read: Read = match name {
+                    $($name => read::<$payload>,)+
+                    _ => |fields| Ok(NewerEvent::of(fields).into()),
+                };
+                read(fields)
             }
-        })+
+
+            /// Returns the `type` of the wire format, and `newer` for [`Newer`](Self::Newer), whose own type is in its
+            /// fields.
+            pub fn type_name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)+
+                    Self::Newer(_) => "newer",
+                }
+            }
+        }
     };
 }
 
-from_payloads! {
-    Text => Text, Retract => Retract, Thinking => Thinking, Plan => Plan, Unknown => Unknown,
-    Done => Done, PermissionChange => PermissionMode, ContextUse => Context, NewerEvent => Newer;
-    boxed: SessionStarted => SessionStarted, Offers => Offers, ToolOutput => ToolOutput,
-    ToolUse => ToolUse, ToolResult => ToolResult,
-    FileChange => FileChange, PermissionEvent => Permission, UsageReport => Usage, Retry => Retry,
-    RateLimit => RateLimit, Notice => Notice, TurnEnd => TurnEnd, ErrorEvent => Error,
+types! {
+    "session" => SessionStarted(SessionStarted),
+    "offers" => Offers(Offers),
+    "text" => Text(Text),
+    "retract" => Retract(Retract),
+    "thinking" => Thinking(Thinking),
+    "tool_use" => ToolUse(ToolUse),
+    "tool_output" => ToolOutput(ToolOutput),
+    "tool_result" => ToolResult(ToolResult),
+    "file_change" => FileChange(FileChange),
+    "plan" => Plan(Plan),
+    "permission" => Permission(PermissionEvent),
+    "permission_mode" => PermissionMode(PermissionChange),
+    "usage" => Usage(UsageReport),
+    "context" => Context(ContextUse),
+    "retry" => Retry(Retry),
+    "rate_limit" => RateLimit(RateLimit),
+    "notice" => Notice(Notice),
+    "unknown" => Unknown(Unknown),
+    "turn_end" => TurnEnd(TurnEnd),
+    "error" => Error(ErrorEvent),
+    "done" => Done(Done),
+}
+
+impl From<NewerEvent> for AgentEvent {
+    fn from(event: NewerEvent) -> Self {
+        Self::Newer(event)
+    }
 }
 
 impl From<AgentError> for AgentEvent {
