@@ -28,72 +28,74 @@ fn chat_end(reason: &str) -> Value {
 }
 
 /// Returns the chunk with one piece of a call. Made by hand, as are all answers of this file.
-fn call(index: u64, id: &str, name: Option<&str>, arguments: &Value) -> Value {
+fn call((index, id, name, arguments): (u64, &str, Option<&str>, &Value)) -> Value {
     let function = json!({"name": name, "arguments": arguments});
-    chat(
-        &json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": function}]}),
-    )
+    let call = json!({"index": index, "id": id, "type": "function", "function": function});
+    chat(&json!({"tool_calls": [call]}))
+}
+
+/// Returns an answer of these pieces of calls.
+fn calls<const N: usize>(pieces: [(u64, &str, Option<&str>, &Value); N]) -> Vec<Value> {
+    let pieces = pieces.into_iter().map(call);
+    pieces.chain([chat_end("tool_calls")]).collect()
+}
+
+fn text(text: &str) -> Value {
+    chat(&json!({"content": text}))
+}
+
+fn refused(wire: WireKind, answer: &[u8]) -> Failure {
+    read(wire, &[answer]).1.unwrap_err()
 }
 
 #[test]
 fn calls_of_chat_completions_are_kept_apart() {
-    let one = || json!("{\"command\": \"echo one\"}");
-    let two = || json!("{\"command\": \"echo two\"}");
+    let one = &json!("{\"command\": \"echo one\"}");
+    let two = &json!("{\"command\": \"echo two\"}");
+    let begin = &json!("{\"command\": ");
+    let (end_one, end_two) = (&json!("\"echo one\"}"), &json!("\"echo two\"}"));
+    let (none, object) = (&json!(""), &json!({"command": "echo one"}));
     let both = [
-        r#"call bash {"command":"echo one"}"#.to_owned(),
-        r#"call bash {"command":"echo two"}"#.to_owned(),
+        r#"call bash {"command":"echo one"}"#,
+        r#"call bash {"command":"echo two"}"#,
     ];
     let bash = Some("bash");
-    let end = || chat_end("tool_calls");
     for stream in [
         // The same index, with ids.
-        vec![
-            call(0, "a", bash, &one()),
-            call(0, "b", bash, &two()),
-            end(),
-        ],
+        calls([(0, "a", bash, one), (0, "b", bash, two)]),
         // The same index and the same id, or none.
-        vec![
-            call(0, "a", bash, &one()),
-            call(0, "a", bash, &two()),
-            end(),
-        ],
-        vec![call(0, "", bash, &one()), call(0, "", bash, &two()), end()],
+        calls([(0, "a", bash, one), (0, "a", bash, two)]),
+        calls([(0, "", bash, one), (0, "", bash, two)]),
         // In pieces; the later ones belong to the last call.
-        vec![
-            call(0, "a", bash, &one()),
-            call(0, "b", bash, &json!("{\"command\": ")),
-            call(0, "", None, &json!("\"echo two\"}")),
-            end(),
-        ],
+        calls([
+            (0, "a", bash, one),
+            (0, "b", bash, begin),
+            (0, "", None, end_two),
+        ]),
         // A new id for each piece, without a name.
-        vec![
-            call(0, "a", bash, &json!("{\"command\": ")),
-            call(0, "x", None, &json!("\"echo one\"}")),
-            call(1, "b", bash, &two()),
-            end(),
-        ],
+        calls([
+            (0, "a", bash, begin),
+            (0, "x", None, end_one),
+            (1, "b", bash, two),
+        ]),
         // The name again with each piece.
-        vec![
-            call(0, "a", bash, &json!("{\"command\": ")),
-            call(0, "a", bash, &json!("\"echo one\"}")),
-            call(1, "b", bash, &two()),
-            end(),
-        ],
+        calls([
+            (0, "a", bash, begin),
+            (0, "a", bash, end_one),
+            (1, "b", bash, two),
+        ]),
         // The name and id again at the end, without arguments.
-        vec![
-            call(0, "a", bash, &one()),
-            call(0, "a", bash, &json!("")),
-            call(1, "b", bash, &two()),
-            call(1, "b", bash, &json!("")),
-            end(),
-        ],
+        calls([
+            (0, "a", bash, one),
+            (0, "a", bash, none),
+            (1, "b", bash, two),
+            (1, "b", bash, none),
+        ]),
         // Arguments that are an object, or are encoded twice.
-        vec![
-            call(0, "a", bash, &json!({"command": "echo one"})),
-            call(0, "b", bash, &json!(two().to_string())),
-            end(),
-        ],
+        calls([
+            (0, "a", bash, object),
+            (0, "b", bash, &json!(two.to_string())),
+        ]),
     ] {
         let (_, answer) = events(WireKind::Chat, &stream);
         let answer = answer.unwrap();
@@ -104,7 +106,7 @@ fn calls_of_chat_completions_are_kept_apart() {
             "{ids:?}"
         );
     }
-    let older = chat(&json!({"function_call": {"name": "bash", "arguments": one()}}));
+    let older = chat(&json!({"function_call": {"name": "bash", "arguments": one}}));
     assert_eq!(
         answer(WireKind::Chat, &[older, chat_end("function_call")]).0,
         both[..1]
@@ -155,8 +157,8 @@ fn an_answer_that_is_not_streamed_is_read() {
         (WireKind::Responses, responses),
         (WireKind::Gemini, gemini),
     ] {
-        for text in [body.to_string(), format!("\u{feff}{body:#}\n")] {
-            let (deltas, completed) = read(wire, &[text.as_bytes()]);
+        for body in [body.to_string(), format!("\u{feff}{body:#}\n")] {
+            let (deltas, completed) = read(wire, &[body.as_bytes()]);
             let completed = completed.unwrap();
             assert_eq!(text_of(&deltas).0, "Hi.", "{wire:?}");
             let expected = ["text Hi.", r#"call bash {"command":"ls"}"#];
@@ -168,11 +170,7 @@ fn an_answer_that_is_not_streamed_is_read() {
 
 #[test]
 fn events_without_empty_lines_between_them_are_read() {
-    let lines = [
-        chat(&json!({"content": "One "})),
-        chat(&json!({"content": "two."})),
-        chat_end("stop"),
-    ];
+    let lines = [text("One "), text("two."), chat_end("stop")];
     let lines = lines.map(|line| line.to_string()).join("\ndata: ");
     let stream = format!("data: {lines}\ndata: [DONE]\n");
     let (deltas, completed) = read(WireKind::Chat, &[stream.as_bytes()]);
@@ -181,57 +179,42 @@ fn events_without_empty_lines_between_them_are_read() {
 }
 
 #[test]
-fn compressed_answer_is_named() {
-    // The beginning of a gzip file.
-    let failure = read(WireKind::Chat, &[b"\x1f\x8b\x08\x00\xff\xfe"]).1;
-    let failure = failure.unwrap_err();
-    assert!(failure.is_final);
-    assert!(
-        failure.message.contains("it is compressed"),
-        "{}",
-        failure.message
-    );
-    let page = read(
-        WireKind::Chat,
-        &[b"<html>Bitte anmelden f\xfcr das Netz</html>"],
-    )
-    .1;
-    let message = page.unwrap_err().message;
-    assert!(message.contains("Bitte anmelden"), "{message}");
-}
-
-#[test]
 fn invalid_answer_is_named() {
+    // The beginning of a gzip file, and a page that is not UTF-8.
+    let zipped = &b"\x1f\x8b\x08\x00\xff\xfe"[..];
+    let page = &b"<html>Bitte anmelden f\xfcr das Netz</html>"[..];
+    for (answer, named) in [(zipped, "it is compressed"), (page, "Bitte anmelden")] {
+        let failure = refused(WireKind::Chat, answer);
+        assert!(
+            failure.is_final && failure.message.contains(named),
+            "{failure:?}"
+        );
+    }
     for (wire, _) in WIRES {
         let page = "<html>\n<body>Sign in to the network</body></html>";
-        let failure = read(wire, &[page.as_bytes()]).1.unwrap_err();
-        assert_eq!(
-            (failure.kind, failure.is_final),
-            (ErrorKind::Protocol, true),
-            "{wire:?}"
-        );
-        assert!(
-            failure.message.contains("Sign in to the network"),
-            "{wire:?}: {}",
-            failure.message
-        );
-        let other = read(wire, &[b"{\"status\": \"ok\"}"]).1.unwrap_err();
-        assert!(
-            other.is_final && other.message.contains("{\"status\""),
-            "{wire:?}: {}",
-            other.message
-        );
+        for (answer, named) in [
+            (page, "Sign in to the network"),
+            ("{\"status\": \"ok\"}", "{\"status\""),
+        ] {
+            let failure = refused(wire, answer.as_bytes());
+            assert!(failure.message.contains(named), "{wire:?}: {failure:?}");
+            assert_eq!(
+                (failure.kind, failure.is_final),
+                (ErrorKind::Protocol, true),
+                "{wire:?}"
+            );
+        }
         for (error, kind) in [
             (
-                "{\"error\": {\"message\": \"Rate limit reached\"}}",
+                r#"{"error": {"message": "Rate limit reached"}}"#,
                 ErrorKind::RateLimit,
             ),
             (
-                "{\"error\": \"the model is overloaded\"}",
+                r#"{"error": "the model is overloaded"}"#,
                 ErrorKind::Overloaded,
             ),
             (
-                "[{\"error\": {\"code\": 503, \"message\": \"Later.\"}}]",
+                r#"[{"error": {"code": 503, "message": "Later."}}]"#,
                 ErrorKind::Overloaded,
             ),
         ] {
@@ -240,7 +223,7 @@ fn invalid_answer_is_named() {
                 format!("data: {error}\n\n"),
                 format!("event: error\ndata: {error}\n\n"),
             ] {
-                let failure = read(wire, &[body.as_bytes()]).1.unwrap_err();
+                let failure = refused(wire, body.as_bytes());
                 assert_eq!(
                     (failure.kind, failure.is_final),
                     (kind, false),
@@ -248,10 +231,8 @@ fn invalid_answer_is_named() {
                 );
             }
         }
-        let text = read(wire, &[b"event: error\ndata: The model is overloaded\n\n"])
-            .1
-            .unwrap_err();
-        assert_eq!(text.message, "The model is overloaded", "{wire:?}");
+        let overloaded = refused(wire, b"event: error\ndata: The model is overloaded\n\n");
+        assert_eq!(overloaded.message, "The model is overloaded", "{wire:?}");
     }
 }
 
@@ -270,7 +251,7 @@ fn a_filled_context_window_is_no_limit_of_tokens() {
         (half.clone(), StopReason::ContextWindow)
     );
     for reason in ["model_context_window_exceeded", "model_length"] {
-        let stream = [chat(&json!({"content": "Half"})), chat_end(reason)];
+        let stream = [text("Half"), chat_end(reason)];
         assert_eq!(
             answer(WireKind::Chat, &stream),
             (half.clone(), StopReason::ContextWindow),
@@ -393,19 +374,16 @@ fn items_of_responses_are_found_wherever_they_are() {
 #[test]
 fn a_service_that_gives_up_is_no_end() {
     for reason in ["error", "insufficient_system_resource"] {
-        let stream = [chat(&json!({"content": "Half"})), chat_end(reason)];
+        let stream = [text("Half"), chat_end(reason)];
         let failure = events(WireKind::Chat, &stream).1.unwrap_err();
         assert_eq!(failure.kind, ErrorKind::Overloaded, "{reason}");
     }
-    let done = format!(
-        "data: {}\n\ndata: [DONE]\n\n",
-        chat(&json!({"content": "All."}))
-    );
+    let done = format!("data: {}\n\ndata: [DONE]\n\n", text("All."));
     let (_, completed) = read(WireKind::Chat, &[done.as_bytes()]);
     assert_eq!(blocks(&completed.unwrap()), ["text All."]);
-    let nothing = read(WireKind::Chat, &[b"data: [DONE]\n\n"]).1.unwrap_err();
+    let nothing = refused(WireKind::Chat, b"data: [DONE]\n\n");
     assert_eq!(nothing, Failure::broken_off());
-    let nothing = read(WireKind::Chat, &[b"\n"]).1.unwrap_err();
+    let nothing = refused(WireKind::Chat, b"\n");
     assert_eq!(
         (nothing.kind, nothing.message.as_str()),
         (ErrorKind::Network, "the service answered with nothing")
@@ -421,11 +399,7 @@ fn reasoning_of_chat_completions_has_several_names() {
         json!({"reasoning": "Hm.", "reasoning_details": details()}),
         json!({"reasoning_content": "Hm.", "reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}]}),
     ] {
-        let stream = [
-            chat(&delta),
-            chat(&json!({"content": "Hi"})),
-            chat_end("stop"),
-        ];
+        let stream = [chat(&delta), text("Hi"), chat_end("stop")];
         let (blocks, _) = answer(WireKind::Chat, &stream);
         assert_eq!(blocks, ["reasoning Hm.", "text Hi"], "{delta}");
     }
@@ -434,24 +408,20 @@ fn reasoning_of_chat_completions_has_several_names() {
 #[test]
 fn an_empty_object_before_the_arguments_of_a_call_is_none() {
     let bash = Some("bash");
-    let end = || chat_end("tool_calls");
-    let whole = json!("{}{\"command\": \"ls\"}");
     for stream in [
-        vec![call(0, "a", bash, &whole), end()],
-        vec![
-            call(0, "a", bash, &json!("{}")),
-            call(0, "", None, &json!("{\"command\": ")),
-            call(0, "", None, &json!("\"ls\"}")),
-            end(),
-        ],
+        calls([(0, "a", bash, &json!("{}{\"command\": \"ls\"}"))]),
+        calls([
+            (0, "a", bash, &json!("{}")),
+            (0, "", None, &json!("{\"command\": ")),
+            (0, "", None, &json!("\"ls\"}")),
+        ]),
     ] {
         let (blocks, _) = answer(WireKind::Chat, &stream);
         assert_eq!(blocks, [r#"call bash {"command":"ls"}"#], "{stream:?}");
     }
     // Other texts stay what they are.
     for text in ["{}{\"command\": ", "{} []", "{\"a\": 1}{\"b\": 2}"] {
-        let input = arguments(text);
-        assert_eq!(input, json!(text));
+        assert_eq!(arguments(text), json!(text));
     }
     assert_eq!(arguments(" {} "), json!({}));
 }
