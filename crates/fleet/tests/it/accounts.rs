@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use teamster_api::{QueueReason, RunHandle, RunSpec};
 use teamster_core::RunStatus;
 
-use super::machine::{Machine, Shared, block_on, runs, until_workers};
-use super::placement::{end, tells, until_waits};
+use super::machine::{Machine, Shared, block_on, end, runs, until_workers};
+use super::placement::{tells, until_waits};
 
 #[test]
 fn run_goes_to_the_worker_with_its_account_and_holds_no_other() {

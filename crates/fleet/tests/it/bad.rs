@@ -2,7 +2,6 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +14,9 @@ use teamster_fleet::{
 use tokio::time::timeout;
 
 use super::contract::limits;
-use super::machine::{LIMIT, Machine, Shared, block_on, jetstream, until_workers, with_worker};
+use super::machine::{
+    LIMIT, Machine, Shared, block_on, jetstream, runs_of, until_workers, with_worker,
+};
 use super::server::Server;
 
 /// Time in which a server that cannot be used must be known.
@@ -27,10 +28,8 @@ fn a_server_without_jetstream_is_refused_with_what_to_do() {
         return;
     };
     block_on(async {
-        let options = FleetOptions::new(&server.url, "ann");
-        let fleet = Fleet::connect(options).await.unwrap();
+        let (fleet, service) = runs_of(&server, "ann").await;
         let began = Instant::now();
-        let service: Arc<dyn RunService> = Arc::new(FleetRuns::new(&fleet));
         let spec = RunSpec::new("claude", "hello");
         let started = RunHandle::start(service.clone(), "run", spec)
             .await

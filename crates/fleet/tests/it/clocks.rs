@@ -11,9 +11,9 @@ use tokio::time::{interval, timeout};
 
 use super::chaos::clock::Clock;
 use super::machine::{
-    LIMIT, Machine, Shared, block_on, jetstream, read, runs, submit, until_workers,
+    LIMIT, Machine, Shared, block_on, end, jetstream, read, runs, submit, until_workers,
 };
-use super::placement::{end, spec};
+use super::placement::spec;
 
 /// Pause between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -5,13 +5,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 
-use teamster_fleet::{Fleet, FleetLimits, FleetOptions, FleetRuns, Worker, WorkerConfig};
+use teamster_fleet::{FleetLimits, Worker, WorkerConfig};
 use teamster_host::Host;
 use teamster_providers::Providers;
 use teamster_testkit::run_service::{CLAUDE, ScriptedClaude, contract};
 
+use super::machine::runs_of;
 use super::server::Server;
 
 /// Lets a command find a shell script as Claude Code, and keep its runs in a folder.
@@ -98,9 +98,7 @@ fn a_fleet_keeps_the_contract() {
     let repository = repository(&env::current_dir().unwrap());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let fleet = Fleet::connect(FleetOptions::new(&server.url, "ann"))
-            .await
-            .unwrap();
+        let (fleet, runs) = runs_of(&server, "ann").await;
         fleet.init(&limits()).await.unwrap();
         let host = Host::new(Providers::builtin());
         let mut config = WorkerConfig::new("w1");
@@ -109,7 +107,6 @@ fn a_fleet_keeps_the_contract() {
         let worker = Worker::new(&fleet, &host, config).unwrap();
         let worker = worker.on_notice(|text| eprintln!("{text}"));
         let working = tokio::spawn(worker.run(std::future::pending()));
-        let runs = Arc::new(FleetRuns::new(&fleet));
         let subject = ScriptedClaude::new(runs).with_repository(repository);
         tokio::select! {
             () = async {

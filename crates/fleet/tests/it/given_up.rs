@@ -11,7 +11,7 @@ use teamster_api::{
     RunSpec, RunSummary, RunView, ServiceError, ViewState,
 };
 use teamster_core::{PermissionMode, RunStatus, Stopping};
-use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
+use teamster_fleet::{Fleet, FleetRuns};
 use teamster_testkit::proc::wait_until;
 use teamster_testkit::run_service::claude_that;
 use tempfile::TempDir;
@@ -19,7 +19,8 @@ use tokio::time::{Instant, timeout};
 
 use super::contract::{limits, repository};
 use super::machine::{
-    LIMIT, Machine, Shared, block_on, dead_worker, jetstream, read, runs, submit, until_workers,
+    LIMIT, Machine, Shared, block_on, dead_worker, end, jetstream, read, runs, runs_of, submit,
+    until_workers,
 };
 use super::placement::until_waits;
 use super::server::Server;
@@ -134,8 +135,7 @@ fn a_run_of_a_lost_machine_is_unknown_until_a_person_decides() {
         });
         assert!(stopped);
         shared.go();
-        let result = timeout(LIMIT, again.result()).await.unwrap().unwrap();
-        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(end(&again).await, RunStatus::Completed);
         machine.drain();
         assert_eq!(String::from_utf8(read(&run).await).unwrap(), text);
         assert_eq!(
@@ -158,8 +158,7 @@ fn run_that_a_killed_worker_had_only_claimed_is_shown_as_queued() {
     let shared = Shared::answering();
     block_on(async {
         let (run, mut machine) = dead_worker(&server, &shared.agent(), "MakeFolder").await;
-        let fleet = Fleet::connect(FleetOptions::new(&server.url, "ann"));
-        let service: Arc<dyn RunService> = Arc::new(FleetRuns::new(&fleet.await.unwrap()));
+        let (_, service) = runs_of(&server, "ann").await;
         let other = submit(&service, "other").await;
         let mut changes = service.changes();
         let watched = async {
@@ -189,8 +188,7 @@ fn run_that_a_killed_worker_had_only_claimed_is_shown_as_queued() {
         let listed: Vec<_> = listed.iter().map(|run| (run.state, &run.machine)).collect();
         assert_eq!(listed, [(ViewState::Queued, &None)]);
         machine.restart(&shared.agent());
-        let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
-        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(end(&run).await, RunStatus::Completed);
         assert_eq!(shared.count(), 1);
     });
 }
@@ -230,8 +228,7 @@ fn run_that_ended_before_its_loss_is_ended_by_another() {
         assert_eq!((&*rerun.run_id, rerun.accepted.existed), ("run~2", false));
         assert_eq!(rerun.accepted.warnings, Vec::<String>::new());
         let again = RunHandle::new(service, "run~2");
-        let result = timeout(LIMIT, again.result()).await.unwrap().unwrap();
-        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(end(&again).await, RunStatus::Completed);
         assert_eq!(shared.count(), 2);
     });
 }
@@ -351,8 +348,7 @@ async fn without_room(
     server: &Server,
     variables: &[(&str, &str)],
 ) -> (Fleet, RunHandle, Machine, TempDir) {
-    let fleet = Fleet::connect(FleetOptions::new(&server.url, "ann"));
-    let fleet = fleet.await.unwrap();
+    let (fleet, service) = runs_of(server, "ann").await;
     let mut limits = limits();
     limits.file_bytes = Some(1 << 20);
     fleet.init(&limits).await.unwrap();
@@ -369,7 +365,6 @@ async fn without_room(
     let mut spec = RunSpec::new("claude", "hello");
     let place = json!({ "kind": "worktree", "directory": repository });
     spec.workspace = Some(serde_json::from_value(place).unwrap());
-    let service: Arc<dyn RunService> = Arc::new(FleetRuns::new(&fleet));
     let run = RunHandle::start(service, "run", spec).await.unwrap();
     (fleet, run, machine, files)
 }

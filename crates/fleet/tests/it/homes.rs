@@ -7,8 +7,8 @@ use teamster_api::{ProblemCode, QueueReason, RunHandle, RunSpec};
 use teamster_core::{RunStatus, Stopping};
 use tokio::time::timeout;
 
-use super::machine::{LIMIT, Machine, Shared, block_on, jetstream, runs, until_workers};
-use super::placement::{end, spec, tells, until_waits};
+use super::machine::{LIMIT, Machine, Shared, block_on, end, jetstream, runs, until_workers};
+use super::placement::{spec, tells, until_waits};
 
 /// Writes that the only conversation is on the worker `w1` with another state directory.
 async fn move_home(context: &Context) {

@@ -9,7 +9,9 @@ use bytes::Bytes;
 use teamster_core::RunStatus;
 use tokio::time::{interval, timeout};
 
-use super::machine::{LIMIT, Machine, Shared, block_on, jetstream, runs, submit, until_workers};
+use super::machine::{
+    LIMIT, Machine, Shared, block_on, end, jetstream, runs, submit, until_workers,
+};
 use super::server::{FIGURES, Server};
 
 /// Pause between two looks.
@@ -89,13 +91,11 @@ fn ended_records_cost_nothing_after_they_were_read_once() {
         assert!(second < OTHERS + looks, "{second} messages");
         // What changes later is repaired.
         let run = submit(&service, "run").await;
-        let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
-        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(end(&run).await, RunStatus::Completed);
         let stuck = submit_without_hint(&context).await;
         until_renewed(&context, number, 1).await;
         let stuck = teamster_api::RunHandle::new(service, stuck);
-        let result = timeout(LIMIT, stuck.result()).await.unwrap().unwrap();
-        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(end(&stuck).await, RunStatus::Completed);
     });
 }
 

@@ -2,20 +2,18 @@
 
 use std::fs;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::HeaderMap;
 use async_nats::jetstream::message::StreamMessage;
-use teamster_api::{LogLine, Placement, ProblemCode, RunHandle, RunService, RunSpec};
+use teamster_api::{LogLine, Placement, ProblemCode, RunHandle, RunSpec};
 use teamster_core::{Image, RunStatus, Stopping};
-use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use teamster_testkit::run_service::claude_that;
 use tokio::time::{interval, timeout};
 
 use super::chaos::processes::most_mebibytes;
 use super::machine::{
-    LIMIT, Machine, Shared, block_on, jetstream, read, submit, until_workers, with_worker,
+    LIMIT, Machine, Shared, block_on, jetstream, read, runs_of, submit, until_workers, with_worker,
 };
 
 /// What an agent does that answers with the length of the line with the prompt.
@@ -80,8 +78,7 @@ fn a_log_whose_beginning_has_aged_out_is_read_from_the_file() {
         logs.purge().await.unwrap();
         let records = jetstream.get_stream("KV_tm_runs").await.unwrap();
         records.purge().await.unwrap();
-        let again = Fleet::connect(FleetOptions::new(&server.url, "ann")).await;
-        let again: Arc<dyn RunService> = Arc::new(FleetRuns::new(&again.unwrap()));
+        let (_, again) = runs_of(&server, "ann").await;
         let mut spec = RunSpec::new("claude", "hello");
         spec.placement = Placement::pool("other");
         let later = RunHandle::start(again, "run", spec).await.unwrap();
@@ -128,21 +125,15 @@ fn entry_of_35_mb_and_prompt_of_8_mib_arrive_byte_for_byte() {
     block_on(async {
         let mut limits = super::contract::limits();
         (limits.log_bytes, limits.file_bytes) = (Some(256 << 20), Some(256 << 20));
-        let fleet = Fleet::connect(FleetOptions::new(&server.url, "ann"))
-            .await
-            .unwrap();
+        let (fleet, service) = runs_of(&server, "ann").await;
         fleet.init(&limits).await.unwrap();
         let mut machine = Machine::start(&server, "w1", &agent);
         until_workers(&fleet, 1).await;
         let spec = RunSpec::new("claude", "x".repeat(PROMPT));
-        RunHandle::start(Arc::new(FleetRuns::new(&fleet)), "run", spec)
-            .await
-            .unwrap();
+        RunHandle::start(service, "run", spec).await.unwrap();
         // From another machine, while it runs.
-        let other = Fleet::connect(FleetOptions::new(&server.url, "ann"))
-            .await
-            .unwrap();
-        let attached = RunHandle::new(Arc::new(FleetRuns::new(&other)), "run");
+        let (_other, service) = runs_of(&server, "ann").await;
+        let attached = RunHandle::new(service, "run");
         let mut log = attached.follow(0);
         let mut copy = Vec::new();
         let all = async {

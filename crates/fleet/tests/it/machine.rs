@@ -10,6 +10,7 @@ use async_nats::jetstream::Context;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use teamster_api::{RunHandle, RunService, RunSpec};
+use teamster_core::RunStatus;
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use teamster_testkit::proc::wait_until;
 use teamster_testkit::run_service::claude_that;
@@ -242,14 +243,20 @@ fn command(folder: &Path, url: &str, name: &str, agent: &str) -> Command {
     command
 }
 
-/// Returns the runs of an owner, after the streams were made and so many workers are there.
-pub(crate) async fn runs(server: &Server, workers: usize) -> (Fleet, Arc<dyn RunService>) {
-    let options = FleetOptions::new(&server.url, "ann");
+/// Returns the runs of an owner.
+pub(crate) async fn runs_of(server: &Server, owner: &str) -> (Fleet, Arc<dyn RunService>) {
+    let options = FleetOptions::new(&server.url, owner);
     let fleet = Fleet::connect(options).await.unwrap();
-    fleet.init(&limits()).await.unwrap();
-    until_workers(&fleet, workers).await;
     let runs = FleetRuns::new(&fleet);
     (fleet, Arc::new(runs))
+}
+
+/// Returns the runs of Ann's, after the streams were made and so many workers are there.
+pub(crate) async fn runs(server: &Server, workers: usize) -> (Fleet, Arc<dyn RunService>) {
+    let (fleet, runs) = runs_of(server, "ann").await;
+    fleet.init(&limits()).await.unwrap();
+    until_workers(&fleet, workers).await;
+    (fleet, runs)
 }
 
 /// Connects to the streams of a server without the library.
@@ -302,6 +309,11 @@ pub(crate) async fn until_workers(fleet: &Fleet, workers: usize) {
         }
     };
     timeout(LIMIT, there).await.unwrap();
+}
+
+pub(crate) async fn end(run: &RunHandle) -> RunStatus {
+    let result = timeout(LIMIT, run.result()).await.unwrap();
+    result.unwrap().status
 }
 
 /// Reads a log to its end.

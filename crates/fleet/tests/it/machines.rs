@@ -1,19 +1,17 @@
 //! Runs on workers that are killed, on one machine and on two.
 
 use std::fs;
-use std::sync::Arc;
 use std::thread;
 
-use teamster_api::{LiveState, ProblemCode, RunHandle, RunService, RunSpec, ViewState};
+use teamster_api::{LiveState, ProblemCode, RunHandle, RunSpec, ViewState};
 use teamster_core::{RunStatus, Stopping};
-use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use teamster_testkit::proc::wait_until;
 use tokio::time::timeout;
 
 use super::contract::limits;
 use super::machine::{
-    LIMIT, Machine, Shared, block_on, dead_worker, jetstream, read, runs, submit, until_workers,
-    with_worker,
+    LIMIT, Machine, Shared, block_on, dead_worker, end, jetstream, read, runs, runs_of, submit,
+    until_workers, with_worker,
 };
 
 #[test]
@@ -66,8 +64,7 @@ fn run_outlives_worker_and_server_and_is_not_restarted() {
         server.restart();
         shared.go();
         machine.restart(&shared.agent());
-        let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
-        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(end(&run).await, RunStatus::Completed);
         assert_eq!(read(&run).await, machine.shown("run").unwrap());
         assert_eq!(shared.count(), 1);
         assert!(!other.log("run").exists());
@@ -97,8 +94,7 @@ fn a_wish_to_stop_is_kept_until_the_machine_is_back() {
         assert_eq!(live.state, LiveState::NotAnswering);
         run.cancel(Stopping::Kill).await.unwrap();
         machine.restart(&shared.agent());
-        let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
-        assert_eq!(result.status, RunStatus::Aborted);
+        assert_eq!(end(&run).await, RunStatus::Aborted);
     });
 }
 
@@ -203,8 +199,7 @@ fn a_run_that_was_reported_as_failed_is_not_started_later() {
         // The log has its end, and the cause is gone.
         fs::remove_file(place).unwrap();
         machine.restart(&shared.agent());
-        let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
-        assert_eq!(result.status, RunStatus::Failed);
+        assert_eq!(end(&run).await, RunStatus::Failed);
         machine.drain();
         assert_eq!(shared.count(), 0);
         let log = String::from_utf8(read(&run).await).unwrap();
@@ -261,15 +256,12 @@ fn runs_of_two_owners_with_one_id_are_kept_apart() {
     let shared = Shared::new();
     block_on(async {
         let (fleet, anns) = runs(&server, 0).await;
-        let bob = Fleet::connect(FleetOptions::new(&server.url, "bob"))
-            .await
-            .unwrap();
+        let (_, bobs) = runs_of(&server, "bob").await;
         let machine = Machine::start(&server, "w1", &shared.agent());
         until_workers(&fleet, 1).await;
         let spec = RunSpec::new("claude", "of ann");
         let anns = RunHandle::start(anns, "fix-1", spec).await.unwrap();
         let spec = RunSpec::new("claude", "of bob");
-        let bobs = Arc::new(FleetRuns::new(&bob));
         let bobs = RunHandle::start(bobs, "fix-1", spec).await.unwrap();
         // Both at once, on one machine.
         shared.until_count(2);
@@ -277,11 +269,9 @@ fn runs_of_two_owners_with_one_id_are_kept_apart() {
         assert_eq!(view.summary.info.run_id, "fix-1");
         assert_eq!(view.prompt.as_deref(), Some("of bob"));
         bobs.cancel(Stopping::Kill).await.unwrap();
-        let result = timeout(LIMIT, bobs.result()).await.unwrap().unwrap();
-        assert_eq!(result.status, RunStatus::Aborted);
+        assert_eq!(end(&bobs).await, RunStatus::Aborted);
         shared.go();
-        let result = timeout(LIMIT, anns.result()).await.unwrap().unwrap();
-        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(end(&anns).await, RunStatus::Completed);
         let ended = bobs.view().await.unwrap();
         assert_eq!(ended.summary.machine.as_deref(), Some("w1"));
         assert_eq!(read(&anns).await, machine.shown("fix-1").unwrap());
@@ -296,12 +286,10 @@ fn a_run_that_a_full_queue_has_refused_is_not_carried_out_later() {
     let server = server_or_skip!();
     let shared = Shared::answering();
     block_on(async {
-        let options = FleetOptions::new(&server.url, "ann");
-        let fleet = Fleet::connect(options).await.unwrap();
+        let (fleet, service) = runs_of(&server, "ann").await;
         let mut limits = limits();
         limits.queue = Some(1);
         fleet.init(&limits).await.unwrap();
-        let service: Arc<dyn RunService> = Arc::new(FleetRuns::new(&fleet));
         let spec = RunSpec::new("claude", "hello");
         let first = RunHandle::start(service.clone(), "first", spec.clone())
             .await
@@ -315,8 +303,7 @@ fn a_run_that_a_full_queue_has_refused_is_not_carried_out_later() {
         let accepted = first.view().await.unwrap().summary.info.accepted_at_ms;
         assert!(second.summary.info.accepted_at_ms >= accepted);
         let mut machine = Machine::start(&server, "w1", &shared.agent());
-        let result = timeout(LIMIT, first.result()).await.unwrap().unwrap();
-        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(end(&first).await, RunStatus::Completed);
         machine.drain();
         assert_eq!(shared.count(), 1);
     });

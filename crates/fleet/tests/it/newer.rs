@@ -3,9 +3,8 @@
 use serde_json::{Value, json};
 use teamster_api::{QueueReason, RunHandle};
 use teamster_core::{RunStatus, Stopping};
-use tokio::time::timeout;
 
-use super::machine::{LIMIT, Machine, Shared, block_on, jetstream, runs, submit, until_workers};
+use super::machine::{Machine, Shared, block_on, end, jetstream, runs, submit, until_workers};
 use super::server::Server;
 use super::submitter::put;
 
@@ -38,8 +37,7 @@ fn run_of_a_newer_version_waits_and_keeps_what_is_unknown() {
         until_workers(&fleet, 1).await;
         // Its hint comes later, and this run is carried out.
         let other = submit(&service, "other").await;
-        let result = timeout(LIMIT, other.result()).await.unwrap().unwrap();
-        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(end(&other).await, RunStatus::Completed);
         let run = RunHandle::new(service, "run");
         let summary = run.view().await.unwrap().summary;
         let queue = summary.queue.clone().unwrap();

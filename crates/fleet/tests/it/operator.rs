@@ -8,18 +8,17 @@ use teamster_core::{RunStatus, Stopping};
 use teamster_fleet::{FindingVerdict, Fleet, FleetOptions};
 
 use super::contract::limits;
-use super::machine::{LIMIT, Machine, Shared, block_on, jetstream, read, runs, until_workers};
+use super::machine::{
+    LIMIT, Machine, Shared, block_on, end, jetstream, read, runs, runs_of, until_workers,
+};
 use super::server::Server;
-use tokio::time::timeout;
 
 #[test]
 fn streams_are_made_once_and_foreign_ones_are_refused() {
     let server = server_or_skip!();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
-        let fleet = Fleet::connect(FleetOptions::new(&server.url, "ann"))
-            .await
-            .unwrap();
+        let (fleet, _) = runs_of(&server, "ann").await;
         let findings = fleet.check().await.unwrap();
         let missing: Vec<_> = (findings.iter())
             .filter(|finding| finding.verdict == FindingVerdict::Bad)
@@ -166,8 +165,7 @@ fn consumers_and_workers_are_not_asked_for_repeatedly() {
             waiting.push(run.unwrap());
         }
         for run in &waiting {
-            let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
-            assert_eq!(result.status, RunStatus::Completed);
+            assert_eq!(end(run).await, RunStatus::Completed);
         }
         client
             .publish("$JS.API.CONSUMER.CREATE.end", "".into())

@@ -11,12 +11,14 @@ use teamster_api::{
     Spec, TraceContext, ViewState, Workspace,
 };
 use teamster_core::{PermissionMode, RunStatus, Stopping};
-use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
+use teamster_fleet::FleetRuns;
 use teamster_testkit::proc::wait_until;
 use teamster_testkit::run_service::claude_that;
 use tokio::time::{interval, timeout};
 
-use super::machine::{LIMIT, Machine, Shared, block_on, jetstream, read, runs, until_workers};
+use super::machine::{
+    LIMIT, Machine, Shared, block_on, end, jetstream, read, runs, runs_of, until_workers,
+};
 use super::server::Server;
 
 /// What the agent does with a prompt. Its session has the id of its machine. Each start is written down with its arguments, and
@@ -64,21 +66,10 @@ pub(crate) async fn until_waits(run: &RunHandle, reason: QueueReason) -> String 
     timeout(LIMIT, waits).await.unwrap()
 }
 
-pub(crate) async fn end(run: &RunHandle) -> RunStatus {
-    let result = timeout(LIMIT, run.result()).await.unwrap();
-    result.unwrap().status
-}
-
 pub(crate) fn spec(change: impl FnOnce(&mut RunSpec)) -> RunSpec {
     let mut spec = RunSpec::new("claude", "hello");
     change(&mut spec);
     spec
-}
-
-async fn owner(server: &Server, name: &str) -> Arc<dyn RunService> {
-    let options = FleetOptions::new(&server.url, name);
-    let fleet = Fleet::connect(options).await.unwrap();
-    Arc::new(FleetRuns::new(&fleet))
 }
 
 #[test]
@@ -196,7 +187,7 @@ fn runs_with_one_key_meet_on_one_machine_one_at_a_time() {
         let third = start("three", by_id()).await.unwrap();
         assert_eq!(end(&third).await, RunStatus::Completed);
         assert_eq!(summary(&third).await.machine.as_deref(), Some(&*home));
-        let bob = owner(&server, "bob").await;
+        let bob = runs_of(&server, "bob").await.1;
         let foreign = bob.start("x", by_id().into()).await.unwrap_err();
         assert_eq!(foreign.code, Some(ProblemCode::SessionNotFound));
         // The same key of another owner is another conversation.
@@ -318,7 +309,7 @@ fn secrets_are_given_by_name_to_the_owners_that_may_have_them() {
         let run = run.await.unwrap();
         assert_eq!(end(&run).await, RunStatus::Completed);
         assert_eq!(run.result().await.unwrap().text, "with");
-        let bob = owner(&server, "bob").await;
+        let bob = runs_of(&server, "bob").await.1;
         let bobs = RunHandle::start(bob, "with", with_secret()).await.unwrap();
         let detail = until_waits(&bobs, QueueReason::Refused).await;
         assert!(
@@ -348,8 +339,7 @@ fn agent_of_a_worker_has_the_place_of_its_submitter_in_a_trace() {
         let (fleet, _) = runs(&server, 0).await;
         let _machine = Machine::start(&server, "w1", &agent);
         until_workers(&fleet, 1).await;
-        let options = FleetOptions::new(&server.url, "ann");
-        let fleet = Fleet::connect(options).await.unwrap();
+        let (fleet, _) = runs_of(&server, "ann").await;
         let runs = FleetRuns::new(&fleet).trace(TraceContext::new(PARENT, None));
         let service: Arc<dyn RunService> = Arc::new(runs);
         let with_own = spec(|spec| {
@@ -392,7 +382,7 @@ fn run_that_a_policy_forbids_waits_with_the_reason() {
         let _other = Machine::with_policy(&server, "w2", &agent, "agents = ['codex']");
         until_workers(&fleet, 2).await;
         let other = spec(|spec| spec.placement = Placement::machine("w2"));
-        let other = RunHandle::start(owner(&server, "ann").await, "other", other);
+        let other = RunHandle::start(runs_of(&server, "ann").await.1, "other", other);
         let other = other.await.unwrap();
         let detail = until_waits(&other, QueueReason::NoAgent).await;
         assert!(detail.contains("is not allowed"), "{detail}");

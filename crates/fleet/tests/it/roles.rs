@@ -6,17 +6,18 @@ use std::time::{Duration, Instant};
 use async_nats::jetstream::consumer::{AckPolicy, pull, push};
 use async_nats::jetstream::{self, Context};
 use async_nats::{Client, ConnectOptions, Event, Message, ServerError};
+use serde_json::json;
 use teamster_api::{ProblemCode, RunHandle, RunQuery, RunService, RunSpec, ServiceError};
 use teamster_core::RunStatus;
 use teamster_fleet::{
-    FindingVerdict, Fleet, FleetLogin, FleetOptions, FleetRole, FleetRuns, FleetUser,
+    Finding, FindingVerdict, Fleet, FleetLogin, FleetOptions, FleetRole, FleetRuns, FleetUser,
     server_accounts,
 };
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::contract::limits;
-use super::machine::{LIMIT, Machine, Shared, block_on, read, submit, until_workers};
+use super::machine::{LIMIT, Machine, Shared, block_on, end, read, submit, until_workers};
 use super::server::Server;
 
 /// Time in which a refusal must be known.
@@ -120,8 +121,7 @@ fn a_run_needs_no_more_than_the_roles_permit() {
         assert!(run.view().await.unwrap().summary.live.is_some());
         assert!(began.elapsed() < AT_ONCE);
         shared.go();
-        let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
-        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(end(&run).await, RunStatus::Completed);
         assert!(read(&run).await.ends_with(b"\n"));
         assert_eq!(anns.list(RunQuery::default()).await.unwrap().runs.len(), 1);
         assert_eq!(anns.files("run").await.unwrap().files.len(), 0);
@@ -157,25 +157,22 @@ fn a_run_needs_no_more_than_the_roles_permit() {
     });
 }
 
+fn about<'a>(findings: &'a [Finding], what: &str) -> &'a Finding {
+    let mut findings = findings.iter();
+    findings.find(|finding| finding.what == what).unwrap()
+}
+
 #[test]
 fn user_learns_its_role_or_what_it_lacks_without_one() {
     let Some(server) = server() else { return };
     block_on(async {
-        fleet(&server, "op", "op")
-            .await
-            .init(&limits())
-            .await
-            .unwrap();
+        let op = fleet(&server, "op", "op").await;
+        op.init(&limits()).await.unwrap();
         for (user, role) in USERS {
             let findings = fleet(&server, user, user).await.check().await.unwrap();
-            let bad = findings
-                .iter()
-                .find(|finding| finding.verdict == FindingVerdict::Bad);
-            assert_eq!(bad, None, "{user}");
-            let permissions = findings
-                .iter()
-                .find(|finding| finding.what == "permissions");
-            let detail = &permissions.unwrap().detail;
+            let is_bad = |finding: &Finding| finding.verdict == FindingVerdict::Bad;
+            assert!(!findings.iter().any(is_bad), "{user}: {findings:?}");
+            let detail = &about(&findings, "permissions").detail;
             if role == FleetRole::Operator {
                 assert_eq!(
                     detail,
@@ -187,17 +184,11 @@ fn user_learns_its_role_or_what_it_lacks_without_one() {
                     "{detail}"
                 );
             }
-            let clock = findings
-                .iter()
-                .find(|finding| finding.what == "clock")
-                .unwrap();
+            let clock = about(&findings, "clock");
             assert_eq!(clock.verdict, FindingVerdict::Good, "{user}: {clock:?}");
         }
         let findings = fleet(&server, "ann", "bob").await.check().await.unwrap();
-        let permissions = findings
-            .iter()
-            .find(|finding| finding.what == "permissions")
-            .unwrap();
+        let permissions = about(&findings, "permissions");
         assert_eq!(permissions.verdict, FindingVerdict::Bad);
         let detail = &*permissions.detail;
         assert_eq!(detail, "of a submitter with the name ann, and not bob");
@@ -227,15 +218,26 @@ async fn answers(client: &Client, subject: &str, body: serde_json::Value) -> boo
     })
 }
 
+/// Returns whether the server answers with the last message of this subject.
+async fn reads(client: &Client, stream: &str, subject: &str) -> bool {
+    let direct = format!("$JS.API.DIRECT.GET.{stream}.{subject}");
+    answers(client, &direct, json!({})).await
+}
+
+/// Returns whether a consumer can be made at the subject of this filter, whose own filter may be another one.
+async fn consumes(client: &Client, stream: &str, at: &str, filter: &str) -> bool {
+    let create = format!("$JS.API.CONSUMER.CREATE.{stream}{at}");
+    let config = json!({ "name": "c", "filter_subject": filter, "ack_policy": "none" });
+    let body = json!({ "stream_name": stream, "config": config });
+    answers(client, &create, body).await
+}
+
 #[test]
 fn requests_beyond_a_role_are_refused_by_the_server() {
     let Some(server) = server() else { return };
     block_on(async {
-        fleet(&server, "op", "op")
-            .await
-            .init(&limits())
-            .await
-            .unwrap();
+        let op = fleet(&server, "op", "op").await;
+        op.init(&limits()).await.unwrap();
         let (op, op_context) = client(&server, "op").await;
         let (ann, ann_context) = client(&server, "ann").await;
         let (eve, eve_context) = client(&server, "eve").await;
@@ -256,75 +258,34 @@ fn requests_beyond_a_role_are_refused_by_the_server() {
             assert!(!publishes(&ann_context, subject).await, "{subject}");
         }
         // What it can read.
-        let none = serde_json::json!({});
-        let direct = |stream: &str, subject: &str| format!("$JS.API.DIRECT.GET.{stream}.{subject}");
-        assert!(
-            answers(
-                &ann,
-                &direct("KV_tm_runs", "$KV.tm_runs.ann.r1"),
-                none.clone()
-            )
-            .await
-        );
-        assert!(answers(&ann, &direct("TM_LOG", "tm.log.ann.r1"), none.clone()).await);
-        assert!(
-            !answers(
-                &ann,
-                &direct("KV_tm_runs", "$KV.tm_runs.bob.r1"),
-                none.clone()
-            )
-            .await
-        );
-        let last = serde_json::json!({ "last_by_subj": "$KV.tm_runs.bob.r1" });
+        assert!(reads(&ann, "KV_tm_runs", "$KV.tm_runs.ann.r1").await);
+        assert!(reads(&ann, "TM_LOG", "tm.log.ann.r1").await);
+        assert!(!reads(&ann, "KV_tm_runs", "$KV.tm_runs.bob.r1").await);
+        let last = json!({ "last_by_subj": "$KV.tm_runs.bob.r1" });
         assert!(answers(&op, "$JS.API.STREAM.MSG.GET.KV_tm_runs", last.clone()).await);
         assert!(!answers(&ann, "$JS.API.STREAM.MSG.GET.KV_tm_runs", last.clone()).await);
         assert!(!answers(&ann, "$JS.API.DIRECT.GET.KV_tm_runs", last).await);
-        let consumer = |stream: &str, filter: &str| serde_json::json!({ "stream_name": stream, "config": { "name": "c", "filter_subject": filter, "ack_policy": "none" } });
-        let create =
-            |stream: &str, filter: &str| format!("$JS.API.CONSUMER.CREATE.{stream}.c.{filter}");
-        let own = "tm.log.ann.>";
-        assert!(answers(&ann, &create("TM_LOG", own), consumer("TM_LOG", own)).await);
         // The filter of the body must be that of the subject.
-        assert!(
-            !answers(
-                &ann,
-                &create("TM_LOG", own),
-                consumer("TM_LOG", "tm.log.bob.>")
-            )
-            .await
-        );
-        for filter in ["tm.log.bob.r1", "tm.log.*.r1", "tm.log.>"] {
-            assert!(
-                !answers(&ann, &create("TM_LOG", filter), consumer("TM_LOG", filter)).await,
-                "{filter}"
-            );
+        for (stream, at, filter, is_allowed) in [
+            ("TM_LOG", ".c.tm.log.ann.>", "tm.log.ann.>", true),
+            ("TM_LOG", ".c.tm.log.ann.>", "tm.log.bob.>", false),
+            ("TM_LOG", ".c.tm.log.bob.r1", "tm.log.bob.r1", false),
+            ("TM_LOG", ".c.tm.log.*.r1", "tm.log.*.r1", false),
+            ("TM_LOG", ".c.tm.log.>", "tm.log.>", false),
+            ("TM_LOG", "", "", false),
+            ("TM_WORK", ".c.tm.work.>", "tm.work.>", false),
+        ] {
+            let made = consumes(&ann, stream, at, filter).await;
+            assert_eq!(made, is_allowed, "{stream}{at} {filter}");
         }
-        assert!(
-            !answers(
-                &ann,
-                "$JS.API.CONSUMER.CREATE.TM_LOG",
-                consumer("TM_LOG", "")
-            )
-            .await
-        );
-        assert!(
-            !answers(
-                &ann,
-                &create("TM_WORK", "tm.work.>"),
-                consumer("TM_WORK", "tm.work.>")
-            )
-            .await
-        );
         for request in [
             "STREAM.DELETE.TM_LOG",
             "STREAM.PURGE.TM_LOG",
             "STREAM.INFO.TM_FILE",
             "CONSUMER.NAMES.TM_LOG",
         ] {
-            assert!(
-                !answers(&ann, &format!("$JS.API.{request}"), none.clone()).await,
-                "{request}"
-            );
+            let request = format!("$JS.API.{request}");
+            assert!(!answers(&ann, &request, json!({})).await, "{request}");
         }
         // None reads the answers to another one.
         let mut listens = ann.subscribe("_INBOX_bob.>").await.unwrap();
@@ -343,14 +304,13 @@ fn requests_beyond_a_role_are_refused_by_the_server() {
             ("$KV.tm_workers.=why.>", false),
             ("$KV.tm_workers.>", false),
         ] {
-            let request = create("KV_tm_workers", filter);
-            let made = answers(&ann, &request, consumer("KV_tm_workers", filter)).await;
+            let made = consumes(&ann, "KV_tm_workers", &format!(".c.{filter}"), filter).await;
             assert_eq!(made, is_allowed, "{filter}");
         }
         assert!(publishes(&w1_context, "$KV.tm_sessions.=fleet.salt").await);
-        let salt = direct("KV_tm_sessions", "$KV.tm_sessions.=fleet.salt");
         for (who, may_read) in [(&w1, true), (&ann, false), (&eve, false)] {
-            assert_eq!(answers(who, &salt, none.clone()).await, may_read);
+            let salt = reads(who, "KV_tm_sessions", "$KV.tm_sessions.=fleet.salt");
+            assert_eq!(salt.await, may_read);
         }
         // A worker takes hints, and speaks for itself only.
         let queue = w1_context.get_stream_no_info("TM_WORK").await.unwrap();
@@ -368,7 +328,7 @@ fn requests_beyond_a_role_are_refused_by_the_server() {
         timeout(LIMIT, taken).await.unwrap();
         assert!(publishes(&w1_context, "$KV.tm_workers.=here.w1").await);
         assert!(!publishes(&w1_context, "$KV.tm_workers.=here.w2").await);
-        assert!(!answers(&w1, "$JS.API.STREAM.DELETE.TM_LOG", none.clone()).await);
+        assert!(!answers(&w1, "$JS.API.STREAM.DELETE.TM_LOG", json!({})).await);
         let mut asked = w1.subscribe("tm.ctl.*.*").await.unwrap();
         w1.flush().await.unwrap();
         let worker = w1.clone();
@@ -391,14 +351,7 @@ fn requests_beyond_a_role_are_refused_by_the_server() {
         let foreign = answer(&ann, "tm.ctl.bob.r1", Vec::new()).await;
         assert!(foreign.is_none(), "{foreign:?}");
         // Who watches reads all, and changes nothing.
-        assert!(
-            answers(
-                &eve,
-                &direct("KV_tm_runs", "$KV.tm_runs.bob.r1"),
-                none.clone()
-            )
-            .await
-        );
+        assert!(reads(&eve, "KV_tm_runs", "$KV.tm_runs.bob.r1").await);
         assert!(!publishes(&eve_context, "$KV.tm_runs.eve.r1").await);
         let foreign = answer(&eve, "tm.ctl.ann.r1", Vec::new()).await;
         assert!(foreign.is_none(), "{foreign:?}");
@@ -417,17 +370,11 @@ fn requests_beyond_a_role_are_refused_by_the_server() {
             };
             records.create_consumer(push).await.unwrap();
         }
-        let delivered = timeout(LIMIT, super::next(&mut heard))
-            .await
-            .unwrap()
-            .unwrap();
-        assert!(delivered.reply.unwrap().starts_with("$JS.ACK."));
+        let delivered = timeout(LIMIT, super::next(&mut heard)).await.unwrap();
+        assert!(delivered.unwrap().reply.unwrap().starts_with("$JS.ACK."));
         let log = op_context.get_stream("TM_LOG").await.unwrap();
-        let last = log
-            .direct_get_last_for_subject("tm.log.bob.r1")
-            .await
-            .unwrap();
-        assert_eq!(last.sequence, 1);
+        let last = log.direct_get_last_for_subject("tm.log.bob.r1").await;
+        assert_eq!(last.unwrap().sequence, 1);
     });
 }
 

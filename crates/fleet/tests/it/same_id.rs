@@ -1,17 +1,13 @@
 //! A run whose id an earlier one had, of which the record is gone and files are left.
 
-use std::sync::Arc;
-
 use async_nats::HeaderMap;
 use async_nats::jetstream::Context;
 use sha2::{Digest, Sha256};
-use teamster_api::{BUNDLE, DiffQuery, FileManifest, ProblemCode, RunHandle, RunService};
+use teamster_api::{BUNDLE, DiffQuery, FileManifest, ProblemCode, RunHandle};
 use teamster_core::RunStatus;
-use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
-use tokio::time::timeout;
 
 use super::machine::{
-    LIMIT, Machine, Shared, block_on, jetstream, read, submit, until_workers, with_worker,
+    Machine, Shared, block_on, end, jetstream, read, runs_of, submit, until_workers, with_worker,
 };
 
 /// The subject of a file's parts that a run of Ann's has brought back.
@@ -50,8 +46,7 @@ fn a_run_has_nothing_of_an_earlier_one_with_its_id() {
     block_on(async {
         let (_fleet, service, mut first) = with_worker(&server, &shared.agent()).await;
         let run = submit(&service, "run").await;
-        let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
-        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(end(&run).await, RunStatus::Completed);
         let context = jetstream(&server).await;
         let earlier = "0123456789abcdef0123456789abcdef";
         let diff =
@@ -72,16 +67,12 @@ fn a_run_has_nothing_of_an_earlier_one_with_its_id() {
             let stream = context.get_stream(stream).await.unwrap();
             stream.purge().await.unwrap();
         }
-        let fleet = Fleet::connect(FleetOptions::new(&server.url, "ann"))
-            .await
-            .unwrap();
-        let service: Arc<dyn RunService> = Arc::new(FleetRuns::new(&fleet));
+        let (fleet, service) = runs_of(&server, "ann").await;
         let agent = shared.agent().replace("\"done\"", "\"later\"");
         let mut second = Machine::start(&server, "w2", &agent);
         until_workers(&fleet, 1).await;
         let run = submit(&service, "run").await;
-        let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
-        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(end(&run).await, RunStatus::Completed);
         assert_eq!(service.files("run").await.unwrap().files, []);
         // Its own directory was a new one.
         let error = service.diff("run", DiffQuery::default()).await.unwrap_err();
