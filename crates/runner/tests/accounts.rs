@@ -54,36 +54,6 @@ struct OfAccounts {
 }
 
 impl OfAccounts {
-    fn new(agents: &[(&'static str, &Scripted)]) -> Arc<Self> {
-        let agents = agents.iter().map(|(name, agent)| (*name, (*agent).clone()));
-        Arc::new(Self {
-            agents: agents.collect(),
-            capabilities: Capabilities::none(),
-            opened: Mutex::default(),
-        })
-    }
-
-    /// Returns the candidate with all accounts. Conversations are found if `is_found`; the ids and the accounts
-    /// that were looked for are added to `brought`.
-    fn candidate(
-        self: &Arc<Self>,
-        is_found: bool,
-        brought: &Arc<Mutex<Vec<(String, usize)>>>,
-    ) -> SessionCandidate {
-        let accounts = self.agents.iter().map(|(name, _)| {
-            let params = ExecuteParams::new("").env("ACCOUNT", *name);
-            SessionAccount::new(*name, SessionOptions::new(params))
-        });
-        let brought = brought.clone();
-        let bring = Arc::new(move |id: &str, account: usize| {
-            brought.lock().unwrap().push((id.to_owned(), account));
-            Ok(is_found)
-        });
-        let accounts = accounts.collect();
-        SessionCandidate::open_with_accounts(self.clone(), accounts, Budget::default(), bring)
-            .unwrap()
-    }
-
     /// Returns the account and the resumed session of the sessions that were opened, after those of the beginning.
     fn reopened(&self) -> Vec<(String, Option<String>)> {
         let opened = self.opened.lock().unwrap();
@@ -120,6 +90,33 @@ impl SessionRuntime for OfAccounts {
     }
 }
 
+/// What was looked for: the ids of conversations, each with the number of its account.
+type Brought = Arc<Mutex<Vec<(String, usize)>>>;
+
+/// Opens a session with both accounts. Conversations are found if `is_found`.
+fn of_both(work: &Scripted, home: &Scripted, is_found: bool) -> (Arc<OfAccounts>, Live, Brought) {
+    let runtime = Arc::new(OfAccounts {
+        agents: vec![("work", work.clone()), ("home", home.clone())],
+        capabilities: Capabilities::none(),
+        opened: Mutex::default(),
+    });
+    let accounts = ["work", "home"].map(|name| {
+        let params = ExecuteParams::new("").env("ACCOUNT", name);
+        SessionAccount::new(name, SessionOptions::new(params))
+    });
+    let brought = Brought::default();
+    let looked_for = brought.clone();
+    let bring = Arc::new(move |id: &str, account: usize| {
+        looked_for.lock().unwrap().push((id.to_owned(), account));
+        Ok(is_found)
+    });
+    let (budget, accounts) = (Budget::default(), accounts.into());
+    let candidate =
+        SessionCandidate::open_with_accounts(runtime.clone(), accounts, budget, bring).unwrap();
+    let live = Live::start_with([candidate], |_| {});
+    (runtime, live, brought)
+}
+
 /// Returns the messages of the notices of a turn.
 fn notices(entries: &[Value]) -> Vec<&str> {
     let notices = entries.iter().filter(|it| it["type"] == "notice");
@@ -131,9 +128,7 @@ async fn next_account_continues_the_conversation_at_a_quota() {
     let quota = || fails(ErrorKind::Quota);
     let work = Scripted::new("claude", [answers("one"), quota(), answers("four")]).id("s1");
     let home = Scripted::new("claude", [answers("two"), answers("three"), quota()]).id("s1");
-    let runtime = OfAccounts::new(&[("work", &work), ("home", &home)]);
-    let brought = Arc::default();
-    let live = Live::start_with([runtime.candidate(true, &brought)], |_| {});
+    let (runtime, live, brought) = of_both(&work, &home, true);
     assert_eq!(status(&live.turn("a").await), "completed");
     let second = live.turn("b").await;
     assert_eq!(status(&second), "completed");
@@ -171,9 +166,7 @@ async fn next_account_has_the_mode_to_which_the_agent_changed() {
     first.insert(0, change.into());
     let work = Scripted::new("claude", [first, fails(ErrorKind::Quota)]).id("s1");
     let home = Scripted::new("claude", [answers("two")]).id("s1");
-    let runtime = OfAccounts::new(&[("work", &work), ("home", &home)]);
-    let brought = Arc::default();
-    let live = Live::start_with([runtime.candidate(true, &brought)], |_| {});
+    let (runtime, live, _) = of_both(&work, &home, true);
     for prompt in ["a", "b"] {
         assert_eq!(status(&live.turn(prompt).await), "completed", "{prompt}");
     }
@@ -190,9 +183,7 @@ async fn accounts_take_turns_after_the_last_one_the_first() {
     let auth = || fails(ErrorKind::Auth);
     let work = Scripted::new("claude", [answers("one"), auth(), answers("three")]).id("s1");
     let home = Scripted::new("claude", [answers("two"), auth()]).id("s1");
-    let runtime = OfAccounts::new(&[("work", &work), ("home", &home)]);
-    let brought = Arc::default();
-    let live = Live::start_with([runtime.candidate(true, &brought)], |_| {});
+    let (runtime, live, _) = of_both(&work, &home, true);
     for prompt in ["a", "b", "c"] {
         assert_eq!(status(&live.turn(prompt).await), "completed", "{prompt}");
     }
@@ -208,9 +199,7 @@ async fn accounts_take_turns_after_the_last_one_the_first() {
 async fn conversation_that_is_not_found_begins_in_no_other_account() {
     let work = Scripted::new("claude", [answers("one"), fails(ErrorKind::Quota)]).id("s1");
     let home = Scripted::new("claude", []).id("s1");
-    let runtime = OfAccounts::new(&[("work", &work), ("home", &home)]);
-    let brought = Arc::default();
-    let live = Live::start_with([runtime.candidate(false, &brought)], |_| {});
+    let (_, live, _) = of_both(&work, &home, false);
     assert_eq!(status(&live.turn("a").await), "completed");
     let second = live.turn("b").await;
     assert_eq!(status(&second), "failed");
@@ -231,9 +220,7 @@ async fn first_turn_that_has_used_a_tool_begins_in_no_other_account() {
     first.extend(fails(ErrorKind::Quota));
     let work = Scripted::new("claude", [first]).id("s1");
     let home = Scripted::new("claude", [answers("again")]);
-    let runtime = OfAccounts::new(&[("work", &work), ("home", &home)]);
-    let brought = Arc::default();
-    let live = Live::start_with([runtime.candidate(false, &brought)], |_| {});
+    let (runtime, live, brought) = of_both(&work, &home, false);
     assert_eq!(status(&live.turn("a").await), "failed");
     // The next account was tried: the one in use had the conversation.
     assert_eq!(brought.lock().unwrap().last().unwrap().1, 1);
@@ -246,9 +233,7 @@ async fn first_turn_that_has_used_a_tool_begins_in_no_other_account() {
 async fn first_turn_without_a_conversation_begins_one() {
     let work = Scripted::new("claude", [fails(ErrorKind::Quota)]);
     let home = Scripted::new("claude", [answers("one")]);
-    let runtime = OfAccounts::new(&[("work", &work), ("home", &home)]);
-    let brought = Arc::default();
-    let live = Live::start_with([runtime.candidate(false, &brought)], |_| {});
+    let (runtime, live, _) = of_both(&work, &home, false);
     let first = live.turn("a").await;
     assert_eq!(status(&first), "completed");
     assert!(notices(&first).contains(&"account home begins a new session"));

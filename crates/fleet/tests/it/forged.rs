@@ -17,9 +17,8 @@ use teamster_core::{ErrorCode, PermissionMode, RunResult, RunStatus, Stopping};
 use teamster_fleet::FleetRuns;
 use tokio::time::timeout;
 
-use super::contract::limits;
 use super::machine::{Machine, Shared, block_on, until_workers};
-use super::roles::{client, fleet, publishes, server, url};
+use super::roles::{client, fleet, operator, publishes, server, url};
 use super::server::Server;
 
 /// Time in which a worker must end the run that is to end.
@@ -88,8 +87,7 @@ fn data_of_one_owner_changes_nothing_of_another() {
     let Some(server) = server() else { return };
     let shared = Shared::answering();
     block_on(async {
-        let op = fleet(&server, "op", "op").await;
-        op.init(&limits()).await.unwrap();
+        let _op = operator(&server).await;
         let (_, op_context) = client(&server, "op").await;
         let (ann, ann_context) = client(&server, "ann").await;
         // It waits for a pool that has no worker.
@@ -246,8 +244,7 @@ fn record_changed_after_the_claim_starts_nothing_forbidden() {
         .replace("echo \"$$\" >>", "pwd > SHARED/pwd; echo \"$$\" >>");
     let agent = agent.replace("SHARED", shared.0.path().to_str().unwrap());
     block_on(async {
-        let op = fleet(&server, "op", "op").await;
-        op.init(&limits()).await.unwrap();
+        let op = operator(&server).await;
         let (_, ann_context) = client(&server, "ann").await;
         let anns = runs_of(&server, "ann").await;
         let policy = Some("slots = 4\nmax_time = '3s'");
@@ -319,8 +316,7 @@ fn requests_to_a_worker_do_no_more_than_who_sends_them_may() {
     let Some(server) = server() else { return };
     let shared = Shared::new();
     block_on(async {
-        let op = fleet(&server, "op", "op").await;
-        op.init(&limits()).await.unwrap();
+        let op = operator(&server).await;
         let (_, op_context) = client(&server, "op").await;
         let (ann, ann_context) = client(&server, "ann").await;
         let agent = shared.agent();
@@ -380,8 +376,7 @@ fn sessions_and_records_of_other_owners_are_out_of_reach() {
     let Some(server) = server() else { return };
     let shared = Shared::answering();
     block_on(async {
-        let op = fleet(&server, "op", "op").await;
-        op.init(&limits()).await.unwrap();
+        let op = operator(&server).await;
         let (_, op_context) = client(&server, "op").await;
         let (_, bob_context) = client(&server, "bob").await;
         let anns = runs_of(&server, "ann").await;

@@ -53,6 +53,13 @@ pub(crate) async fn fleet(server: &Server, user: &str, owner: &str) -> Fleet {
     Fleet::connect(options).await.unwrap()
 }
 
+/// Connects an operator, who makes the streams.
+pub(crate) async fn operator(server: &Server) -> Fleet {
+    let op = fleet(server, "op", "op").await;
+    op.init(&limits()).await.unwrap();
+    op
+}
+
 /// What servers have refused, and when. It comes as an event of the connection: the request gets no answer.
 static REFUSED: LazyLock<watch::Sender<Vec<(Instant, String)>>> =
     LazyLock::new(watch::Sender::default);
@@ -108,8 +115,7 @@ fn a_run_needs_no_more_than_the_roles_permit() {
     let Some(server) = server() else { return };
     let shared = Shared::new();
     block_on(async {
-        let op = fleet(&server, "op", "op").await;
-        op.init(&limits()).await.unwrap();
+        let op = operator(&server).await;
         let mut w1 = Machine::start_at(&url(&server, "w1"), "w1", &shared.agent());
         until_workers(&op, 1).await;
         let ann = fleet(&server, "ann", "ann").await;
@@ -166,8 +172,7 @@ fn about<'a>(findings: &'a [Finding], what: &str) -> &'a Finding {
 fn user_learns_its_role_or_what_it_lacks_without_one() {
     let Some(server) = server() else { return };
     block_on(async {
-        let op = fleet(&server, "op", "op").await;
-        op.init(&limits()).await.unwrap();
+        let _op = operator(&server).await;
         for (user, role) in USERS {
             let findings = fleet(&server, user, user).await.check().await.unwrap();
             let is_bad = |finding: &Finding| finding.verdict == FindingVerdict::Bad;
@@ -236,8 +241,7 @@ async fn consumes(client: &Client, stream: &str, at: &str, filter: &str) -> bool
 fn requests_beyond_a_role_are_refused_by_the_server() {
     let Some(server) = server() else { return };
     block_on(async {
-        let op = fleet(&server, "op", "op").await;
-        op.init(&limits()).await.unwrap();
+        let _op = operator(&server).await;
         let (op, op_context) = client(&server, "op").await;
         let (ann, ann_context) = client(&server, "ann").await;
         let (eve, eve_context) = client(&server, "eve").await;

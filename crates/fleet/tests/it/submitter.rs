@@ -17,10 +17,9 @@ use teamster_fleet::FleetRuns;
 use teamster_testkit::run_service::claude_that;
 use tokio::time::{Instant, timeout};
 
-use super::contract::limits;
 use super::large::MEASURES;
 use super::machine::{LIMIT, Machine, block_on, jetstream, runs};
-use super::roles::{client, fleet, server};
+use super::roles::{client, fleet, operator, server};
 
 fn id(run: &str) -> ForgetRuns {
     let mut request = ForgetRuns::default();
@@ -46,8 +45,7 @@ async fn newest(context: &Context, stream: &str, subject: &str) -> Option<(Heade
 fn a_submitter_deletes_its_files_and_not_its_logs() {
     let Some(server) = server() else { return };
     block_on(async {
-        let op = fleet(&server, "op", "op").await;
-        op.init(&limits()).await.unwrap();
+        let op = operator(&server).await;
         let anns = FleetRuns::new(&fleet(&server, "ann", "ann").await);
         let (_client, context) = client(&server, "op").await;
         let mut parts = Vec::new();

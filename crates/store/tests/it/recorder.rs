@@ -21,10 +21,11 @@ pub(crate) fn params() -> ExecuteParams {
     params
 }
 
-pub(crate) async fn accept(recorder: &Recorder, run_id: &Id, params: &ExecuteParams) {
-    recorder
-        .accepted(Accepted::new(run_id, "claude", params).at_ms(500))
-        .await;
+pub(crate) async fn accept(recorder: &Recorder, run_id: &str, params: &ExecuteParams) -> Id {
+    let run_id = Id::from(run_id);
+    let accepted = Accepted::new(&run_id, "claude", params);
+    recorder.accepted(accepted.at_ms(500)).await;
+    run_id
 }
 
 pub(crate) async fn session_of(store: &Store, provider: &str) -> Option<String> {
@@ -78,7 +79,7 @@ on_each_database! {
             ("kept", Recorder::new(store.clone()).keep_prompts(), params()),
             ("long", Recorder::new(store.clone()).keep_prompts(), long),
         ] {
-            accept(&recorder, &Id::from(id), &params).await;
+            accept(&recorder, id, &params).await;
         }
         let prompt = async |id: &str| store.run(id).await.unwrap().unwrap().prompt;
         assert_eq!(prompt("plain").await, None);
@@ -95,8 +96,7 @@ on_each_database! {
     async fn a_run_is_in_the_history_from_its_acceptance_and_its_session_when_it_is_known(database) {
         let store = database.open().await;
         let recorder = Recorder::new(store.clone()).conversation(talk());
-        let run_id = Id::from("r-1");
-        accept(&recorder, &run_id, &params()).await;
+        let run_id = accept(&recorder, "r-1", &params()).await;
 
         let run = store.run("r-1").await.unwrap().unwrap();
         assert_eq!(run.status, RunState::Running);
@@ -138,8 +138,7 @@ on_each_database! {
     async fn a_session_that_was_begun_meanwhile_stays(database) {
         let (store, clock) = database.open_at(1000).await;
         let recorder = Recorder::new(store.clone()).conversation(talk());
-        let run_id = Id::from("r-1");
-        accept(&recorder, &run_id, &params()).await;
+        let run_id = accept(&recorder, "r-1", &params()).await;
         recorder.session(&run_id, "claude", &"old".into()).await;
         clock.fetch_add(1, Relaxed);
         store.put_session(&talk().with("claude"), &NewSession::new("new")).await.unwrap();
@@ -151,8 +150,7 @@ on_each_database! {
         assert_eq!(session_of(&store, "claude").await.as_deref(), Some("new"));
 
         // The run itself may go on in another one.
-        let run_id = Id::from("r-2");
-        accept(&recorder, &run_id, &params()).await;
+        let run_id = accept(&recorder, "r-2", &params()).await;
         for id in ["first", "second", "first"] {
             recorder.session(&run_id, "claude", &id.into()).await;
             assert_eq!(session_of(&store, "claude").await.as_deref(), Some(id));
@@ -165,8 +163,7 @@ on_each_database! {
     async fn without_a_conversation_no_session_is_kept(database) {
         let store = database.open().await;
         let recorder = Recorder::new(store.clone());
-        let run_id = Id::from("r-1");
-        accept(&recorder, &run_id, &params()).await;
+        let run_id = accept(&recorder, "r-1", &params()).await;
         recorder.session(&run_id, "claude", &"s-1".into()).await;
         recorder.ended(&outcome(&run_id, vec![attempt("claude", Some("s-1"), None)])).await;
         let kept = store.sessions(&SessionFilter::default()).await.unwrap();
@@ -188,23 +185,20 @@ on_each_database! {
         // The requested session is forgotten.
         put("claude", "old").await;
         clock.fetch_add(1, Relaxed);
-        let run_id = Id::from("r-1");
-        accept(&recorder, &run_id, &params).await;
+        let run_id = accept(&recorder, "r-1", &params).await;
         recorder.ended(&outcome(&run_id, vec![attempt("claude", None, Some(not_found()))])).await;
         assert_eq!(session_of(&store, "claude").await, None);
 
         // A session that another run has stored meanwhile is not forgotten.
         put("claude", "old").await;
-        let run_id = Id::from("r-2");
-        accept(&recorder, &run_id, &params).await;
+        let run_id = accept(&recorder, "r-2", &params).await;
         put("claude", "newer").await;
         recorder.ended(&outcome(&run_id, vec![attempt("claude", None, Some(not_found()))])).await;
         assert_eq!(session_of(&store, "claude").await.as_deref(), Some("newer"));
 
         // The session in which the run continued is not forgotten.
         put("claude", "old").await;
-        let run_id = Id::from("r-3");
-        accept(&recorder, &run_id, &params).await;
+        let run_id = accept(&recorder, "r-3", &params).await;
         recorder.session(&run_id, "claude", &"new".into()).await;
         let attempts = vec![
             attempt("claude", None, Some(not_found())),
@@ -216,8 +210,7 @@ on_each_database! {
         // For a fallback only the existence of an earlier session is known.
         put("codex", "gone").await;
         clock.fetch_add(1, Relaxed);
-        let run_id = Id::from("r-4");
-        accept(&recorder, &run_id, &params).await;
+        let run_id = accept(&recorder, "r-4", &params).await;
         let attempts = vec![
             attempt("claude", Some("new"), Some(not_found().kind(ErrorKind::Quota))),
             attempt("codex", None, Some(not_found())),
@@ -237,8 +230,7 @@ on_each_database! {
         });
         let reader = database.open().await.clock(|| 0);
         let recorder = Recorder::new(writer).heartbeat(Duration::from_millis(5));
-        let run_id = Id::from("r-1");
-        accept(&recorder, &run_id, &params()).await;
+        let run_id = accept(&recorder, "r-1", &params()).await;
         let deadline = Instant::now() + Duration::from_secs(30);
         let heartbeat = async || reader.run("r-1").await.unwrap().unwrap().heartbeat_at;
         let first = heartbeat().await;
@@ -255,8 +247,7 @@ on_each_database! {
     async fn the_row_of_another_run_is_left_alone(database) {
         let store = database.open().await;
         let recorder = Recorder::new(store.clone()).conversation(talk());
-        let run_id = Id::from("r-1");
-        accept(&recorder, &run_id, &params()).await;
+        let run_id = accept(&recorder, "r-1", &params()).await;
         let second = Recorder::new(store.clone());
         accept(&second, &run_id, &params()).await;
         second.session(&run_id, "claude", &"mine".into()).await;
@@ -275,7 +266,7 @@ on_each_database! {
         clock.store(2000, Relaxed);
         assert_eq!(store.sessions(&filter).await.unwrap().len(), 1);
         let recorder = Recorder::new(store.clone());
-        accept(&recorder, &Id::from("r-1"), &params()).await;
+        accept(&recorder, "r-1", &params()).await;
         let deadline = Instant::now() + Duration::from_secs(30);
         while !store.sessions(&filter).await.unwrap().is_empty() {
             assert!(Instant::now() < deadline, "it is still there");
@@ -292,8 +283,7 @@ on_each_database! {
             .conversation(talk())
             .on_error(move |error| sink.lock().unwrap().push(error.to_string()));
         database.execute("ALTER TABLE teamster_runs RENAME TO away").await;
-        let run_id = Id::from("r-1");
-        accept(&recorder, &run_id, &params()).await;
+        let run_id = accept(&recorder, "r-1", &params()).await;
         recorder.session(&run_id, "claude", &"s-1".into()).await;
         // The sessions are in another table.
         assert_eq!(session_of(&store, "claude").await.as_deref(), Some("s-1"));

@@ -233,8 +233,7 @@ on_each_database! {
         let store = database.open().await;
         let lock = locked(&store).await;
         let recorder = Recorder::new(store.clone()).conversation(talk()).session_locks([lock]);
-        let run_id = Id::from("r-1");
-        accept(&recorder, &run_id, &params()).await;
+        let run_id = accept(&recorder, "r-1", &params()).await;
         assert!(!is_free(&store).await);
         recorder.session(&run_id, "claude", &"s-1".into()).await;
         let found = store.session_or_lock(&key(), Duration::ZERO).await.unwrap();
@@ -248,8 +247,7 @@ on_each_database! {
         let store = database.open().await;
         let lock = locked(&store).await;
         let recorder = Recorder::new(store.clone()).conversation(talk()).session_locks([lock]);
-        let run_id = Id::from("r-1");
-        accept(&recorder, &run_id, &params()).await;
+        let run_id = accept(&recorder, "r-1", &params()).await;
         recorder.session(&run_id, "codex", &"s-1".into()).await;
         assert!(is_free(&store).await);
         assert_eq!(recorder.take_errors(), []);
@@ -293,8 +291,7 @@ on_each_database! {
         let lock = locked(&store).await;
         assert_eq!(turn(3, "old").await, None, "another run is about to begin the session");
         let newest = Recorder::new(store.clone()).conversation(talk()).session_locks([lock]);
-        let run_id = Id::from("newest");
-        accept(&newest, &run_id, &params()).await;
+        let run_id = accept(&newest, "newest", &params()).await;
         newest.session(&run_id, "claude", &"new".into()).await;
         assert_eq!(held().await.as_deref(), Some("new"));
         // With the chat's session under another id too, as of a CLI that gives each turn one.
@@ -326,8 +323,7 @@ on_each_database! {
         let store = database.open().await;
         let lock = locked(&store).await;
         let recorder = Recorder::new(store.clone()).conversation(talk()).session_locks([lock]);
-        let run_id = Id::from("r-1");
-        accept(&recorder, &run_id, &params()).await;
+        let run_id = accept(&recorder, "r-1", &params()).await;
         recorder.ended(&outcome(&run_id, vec![attempt("claude", None, Some(not_found()))])).await;
         assert_eq!(session_of(&store, "claude").await, None);
         assert!(is_free(&store).await);

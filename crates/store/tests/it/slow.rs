@@ -111,8 +111,7 @@ async fn slow_run_is_awaited_again_when_the_database_recovers() {
     let mut blocker = sqlx::AnyConnection::connect(database.url()).await.unwrap();
     let lock = blocker.begin_with("BEGIN IMMEDIATE").await.unwrap();
     let recorder = Recorder::new(store.clone()).patience(Duration::from_secs(1));
-    let run_id = Id::from("r-1");
-    accept(&recorder, &run_id, &params()).await;
+    let run_id = accept(&recorder, "r-1", &params()).await;
     lock.rollback().await.unwrap();
     assert!(recorder.settled(DEADLINE).await);
     assert_eq!(recorder.take_errors().len(), 1);
@@ -205,8 +204,7 @@ async fn end_of_a_run_is_written_on_a_fresh_connection() {
     let line = Line::to(&database).await;
     let store = Store::open(&line.url).await.unwrap();
     let recorder = Recorder::new(store.clone()).conversation(talk());
-    let run_id = Id::from("r-1");
-    accept(&recorder, &run_id, &params()).await;
+    let run_id = accept(&recorder, "r-1", &params()).await;
     assert_eq!(recorder.take_errors(), []);
     line.cut();
     end(&recorder, &run_id).await;
