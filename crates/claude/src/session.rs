@@ -48,6 +48,7 @@ pub(crate) static CAPABILITIES: SessionCapabilities = {
 };
 
 /// Connection to one process.
+#[derive(Default)]
 pub(crate) struct ClaudeSession {
     decoder: ClaudeDecoder,
     outbox: Outbox,
@@ -164,26 +165,13 @@ impl ClaudeSession {
         }
         Self {
             decoder,
-            outbox: Outbox::new(),
-            ids: Ids::default(),
             slash_commands: params.slash_commands,
             has_offers: !options.one_turn,
             has_hooks: options.tool_hooks,
-            offers: Reported::default(),
             read_only: params.permission == PermissionMode::ReadOnly,
             is_planning: params.permission == PermissionMode::Plan,
-            planned_for: None,
-            current: None,
-            waiting: Vec::new(),
-            begins: false,
-            interrupt: None,
-            interrupted: false,
-            requests: HashMap::new(),
-            questions: HashMap::new(),
-            last_question: 0,
-            clearing: None,
-            held: VecDeque::new(),
             resumable: resumed.map(Id::from),
+            ..Self::default()
         }
     }
 

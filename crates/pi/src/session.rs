@@ -57,6 +57,7 @@ impl SessionProvider for Pi {
 }
 
 /// Protocol with one process.
+#[derive(Default)]
 struct PiSession {
     decoder: PiDecoder,
     outbox: Outbox,
@@ -112,21 +113,10 @@ impl PiSession {
         let resumed = params.session_id.as_deref().filter(|_| !params.fork);
         Self {
             decoder: PiDecoder::for_run(params),
-            outbox: Outbox::new(),
             slash_commands: params.slash_commands,
             has_offers: !options.one_turn,
-            commands: 0,
-            pending: HashMap::new(),
-            in_turn: false,
-            interrupt: false,
-            abort_answered: false,
-            interrupted: false,
-            steering: false,
-            model_provider: None,
-            context_window: None,
             resumable: resumed.map(Id::from),
-            dialogs: Vec::new(),
-            dialogs_so_far: 0,
+            ..Self::default()
         }
     }
 
