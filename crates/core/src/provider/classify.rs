@@ -16,10 +16,16 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     // OpenRouter's, DeepSeek's and xAI's; some have the status of a failed login.
     ("insufficient credit", ErrorKind::Quota),
     ("insufficient balance", ErrorKind::Quota),
+    ("insufficient account balance", ErrorKind::Quota),
+    ("request requires more credits", ErrorKind::Quota),
+    // Gemini's, with status 429.
+    ("prepayment credits are depleted", ErrorKind::Quota),
     ("out of credits", ErrorKind::Quota),
     ("all available credits", ErrorKind::Quota),
     ("have any credits", ErrorKind::Quota),
     ("key limit exceeded", ErrorKind::Quota),
+    // GitHub's.
+    ("you have no quota", ErrorKind::Quota),
     ("spend limit", ErrorKind::Quota),
     ("spending limit", ErrorKind::Quota),
     ("spend cap", ErrorKind::Quota),
@@ -111,6 +117,8 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
         "access to the model with the specified model id",
         ErrorKind::ModelNotFound,
     ),
+    // Bedrock's, of a model that needs an inference profile.
+    ("with on-demand throughput isn", ErrorKind::ModelNotFound),
     // OpenAI's, with status 404.
     (
         "does not exist or you do not have access to it",

@@ -240,6 +240,20 @@ fn messages_of_services_have_their_kind_with_any_status() {
             "No models loaded. Please load a model in the developer page",
             ModelNotFound,
         ),
+        (
+            "Invocation of model ID x with on-demand throughput isn’t supported. Retry your request with the ID of an inference profile",
+            ModelNotFound,
+        ),
+        (
+            "RESOURCE_EXHAUSTED: Your prepayment credits are depleted. Please go to AI Studio",
+            Quota,
+        ),
+        ("403 Insufficient account balance", Quota),
+        ("402 You have no quota (Request ID: x)", Quota),
+        (
+            "This request requires more credits, or fewer max_tokens. You can only afford 1324.",
+            Quota,
+        ),
         ("User location is not supported for the API use.", Auth),
         ("Resource exhausted. Please try again later.", RateLimit),
         (
@@ -285,6 +299,9 @@ fn messages_about_something_else_have_no_kind() {
         "The budget of the file is 3",
         "location is not supported",
         "standing orders",
+        "the credits of the film are depleted",
+        "This step requires more credits to the authors",
+        "a queue with on-demand throughput",
         "The operation was aborted.",
         "the altnames of the certificate",
     ] {
