@@ -38,6 +38,24 @@ pub(crate) enum Cause {
     Setup,
 }
 
+/// A cause with its evidence.
+pub(super) type Reason = (Cause, String);
+
+impl Cause {
+    pub(super) fn because(self, evidence: impl Into<String>) -> Reason {
+        (self, evidence.into())
+    }
+
+    /// Returns the cause of what is not reported: teamster's if the agent has printed it.
+    fn of_lost(is_printed: bool) -> Self {
+        if is_printed {
+            Self::Teamster
+        } else {
+            Self::Agent
+        }
+    }
+}
+
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
@@ -163,7 +181,7 @@ impl<'a> Evidence<'a> {
         expected: Option<&Value>,
         found: Option<&Value>,
         actual: &Story,
-    ) -> (Cause, String) {
+    ) -> Reason {
         if let Some(cause) = (self.refused())
             .or_else(|| self.never_asked())
             .or_else(|| self.not_offered())
@@ -178,12 +196,9 @@ impl<'a> Evidence<'a> {
         match base {
             "unknown_lines" => self.unknown_lines(),
             "other_lines" => (Cause::Violation, self.first_violation()),
-            "grammar" => (Cause::Teamster, "the events are its own".to_owned()),
-            "processes" => (Cause::Teamster, "it ends them".to_owned()),
-            "retried" | "warned" => (
-                Cause::Protocol,
-                "the protocol has no message for it".to_owned(),
-            ),
+            "grammar" => Cause::Teamster.because("the events are its own"),
+            "processes" => Cause::Teamster.because("it ends them"),
+            "retried" | "warned" => Cause::Protocol.because("the protocol has no message for it"),
             "cost" | "usage" => self.figure(base, expected, found),
             "text" => self.text("agent_message_chunk", expected),
             "thinking" => self.text("agent_thought_chunk", expected),
@@ -193,41 +208,31 @@ impl<'a> Evidence<'a> {
                     0 => "it printed no pieces of the answer".to_owned(),
                     _ => format!("it printed the answer in {chunks} pieces"),
                 };
-                let cause = if chunks > self.played.messages {
-                    Cause::Teamster
-                } else {
-                    Cause::Agent
-                };
+                let cause = Cause::of_lost(chunks > self.played.messages);
                 (cause, evidence)
             }
-            "status" | "denials" if is_denied => (
-                Cause::Protocol,
-                "the protocol has no message for a denial by the agent itself".to_owned(),
-            ),
+            "status" | "denials" if is_denied => {
+                Cause::Protocol.because("the protocol has no message for a denial by the agent itself")
+            }
             "status" | "error" => self.end(fact, actual),
             "plan" => match self.updates("plan").next() {
-                Some(_) => (Cause::Teamster, "it printed a plan".to_owned()),
-                None => (Cause::Agent, "it printed no plan".to_owned()),
+                Some(_) => Cause::Teamster.because("it printed a plan"),
+                None => Cause::Agent.because("it printed no plan"),
             },
-            "denials" => (
-                Cause::Agent,
-                "it asks its user by a request for permission, and a question without an answer is `denied`".to_owned(),
+            "denials" => Cause::Agent.because(
+                "it asks its user by a request for permission, and a question without an answer is `denied`",
             ),
-            "image" => (
-                Cause::Agent,
-                "the image was not in what it asked the model".to_owned(),
-            ),
-            "prompt" => (
-                Cause::Agent,
-                "the prompt was not in what it asked the model as it was given".to_owned(),
-            ),
+            "image" => Cause::Agent.because("the image was not in what it asked the model"),
+            "prompt" => {
+                Cause::Agent.because("the prompt was not in what it asked the model as it was given")
+            }
             _ if base.starts_with("tool") => self.tool(fact, expected, found),
-            _ => (Cause::Agent, "it did so".to_owned()),
+            _ => Cause::Agent.because("it did so"),
         }
     }
 
     /// Returns the cause if a parameter was refused, by teamster or because the agent lacks it.
-    fn refused(&self) -> Option<(Cause, String)> {
+    fn refused(&self) -> Option<Reason> {
         let errors = &self.played.result.errors;
         let refused = errors
             .iter()
@@ -244,7 +249,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Returns the cause if the run ended with an error before any request to a model.
-    fn never_asked(&self) -> Option<(Cause, String)> {
+    fn never_asked(&self) -> Option<Reason> {
         let mut requests = self.played.requests.iter();
         let error = self.played.result.errors.last()?;
         let asked = requests.any(|request| request.protocol.is_some());
@@ -252,22 +257,20 @@ impl<'a> Evidence<'a> {
             return None;
         }
         let message = excerpt(without_stderr(&error.message));
-        Some((Cause::Setup, format!("it did not ask the model: {message}")))
+        Some(Cause::Setup.because(format!("it did not ask the model: {message}")))
     }
 
     /// Returns the cause if the mock model found no tool for what the script wants.
-    fn not_offered(&self) -> Option<(Cause, String)> {
+    fn not_offered(&self) -> Option<Reason> {
         let errors = &self.played.result.errors;
         let is_it = |error: &teamster::AgentError| error.message.contains(NO_SUCH_TOOL);
-        errors.iter().any(is_it).then(|| {
-            (
-                Cause::Agent,
-                "it offers the model no tool for it".to_owned(),
-            )
-        })
+        errors
+            .iter()
+            .any(is_it)
+            .then(|| Cause::Agent.because("it offers the model no tool for it"))
     }
 
-    fn unknown_lines(&self) -> (Cause, String) {
+    fn unknown_lines(&self) -> Reason {
         let mut events = self.played.events.iter();
         let native = events.find_map(|event| match event {
             AgentEvent::Unknown(unknown) => Some(unknown.native.get().to_owned()),
@@ -276,10 +279,7 @@ impl<'a> Evidence<'a> {
         let native = native.unwrap_or_default();
         match check::violation(&native) {
             Some(problem) => (Cause::Violation, problem),
-            None => (
-                Cause::Teamster,
-                format!("it is not read: {}", excerpt(&native)),
-            ),
+            None => Cause::Teamster.because(format!("it is not read: {}", excerpt(&native))),
         }
     }
 
@@ -291,14 +291,9 @@ impl<'a> Evidence<'a> {
 
     /// Returns the cause for tokens or a cost: whether the expected value occurs in the output, either
     /// literally or as a sum over several requests.
-    fn figure(
-        &self,
-        what: &str,
-        expected: Option<&Value>,
-        found: Option<&Value>,
-    ) -> (Cause, String) {
+    fn figure(&self, what: &str, expected: Option<&Value>, found: Option<&Value>) -> Reason {
         if expected.is_none() {
-            return (Cause::Agent, "it prints what it used".to_owned());
+            return Cause::Agent.because("it prints what it used");
         }
         let number = |value: Option<&Value>| value.and_then(Value::as_u64);
         if number(found) > number(expected) {
@@ -318,15 +313,15 @@ impl<'a> Evidence<'a> {
         let added_up = || sum_of(&self.messages, expected?.as_u64()?);
         let mut costs = self.messages.iter().filter_map(cost);
         match (found, what) {
-            (Some(_), "cost") if costs.all(|cost| self.cost_before.as_ref() == Some(&cost)) => (
-                Cause::Agent,
-                "it prints what the session has cost, which is what it was before".to_owned(),
-            ),
-            (Some(path), _) => (Cause::Teamster, format!("it is printed in `{path}`")),
-            (None, "cost") => (Cause::Agent, "it prints no cost".to_owned()),
+            (Some(_), "cost") if costs.all(|cost| self.cost_before.as_ref() == Some(&cost)) => {
+                Cause::Agent
+                    .because("it prints what the session has cost, which is what it was before")
+            }
+            (Some(path), _) => Cause::Teamster.because(format!("it is printed in `{path}`")),
+            (None, "cost") => Cause::Agent.because("it prints no cost"),
             (None, _) => match added_up() {
-                Some(path) => (Cause::Teamster, format!("it is the sum of `{path}`")),
-                None => (Cause::Agent, "it prints no such number".to_owned()),
+                Some(path) => Cause::Teamster.because(format!("it is the sum of `{path}`")),
+                None => Cause::Agent.because("it prints no such number"),
             },
         }
     }
@@ -336,21 +331,17 @@ impl<'a> Evidence<'a> {
         updates.filter(move |update| update["sessionUpdate"] == kind)
     }
 
-    fn text(&self, kind: &str, expected: Option<&Value>) -> (Cause, String) {
+    fn text(&self, kind: &str, expected: Option<&Value>) -> Reason {
         let printed: String = self
             .updates(kind)
             .filter_map(|update| update["content"]["text"].as_str())
             .collect();
-        let cause = if expected.and_then(Value::as_str) == Some(&printed) {
-            Cause::Teamster
-        } else {
-            Cause::Agent
-        };
+        let cause = Cause::of_lost(expected.and_then(Value::as_str) == Some(&printed));
         let printed = excerpt(&format!("{printed:?}"));
-        (cause, format!("it printed as `{kind}`: {printed}"))
+        cause.because(format!("it printed as `{kind}`: {printed}"))
     }
 
-    fn end(&self, fact: &str, actual: &Story) -> (Cause, String) {
+    fn end(&self, fact: &str, actual: &Story) -> Reason {
         let error = self
             .messages
             .iter()
@@ -372,62 +363,47 @@ impl<'a> Evidence<'a> {
                 let error = excerpt(&message["error"].to_string());
                 // Checks whether the error has more information than the reported kind.
                 let is_known = actual.get("error").is_some_and(|kind| kind != "internal");
-                let cause = if fact == "error" && !is_known && names_a_status(&error) {
-                    Cause::Teamster
-                } else {
-                    Cause::Agent
-                };
-                (cause, format!("it printed the error {error}"))
+                let cause = Cause::of_lost(fact == "error" && !is_known && names_a_status(&error));
+                cause.because(format!("it printed the error {error}"))
             }
-            (None, Some(stop)) => (
-                Cause::Agent,
-                format!("it ended the turn with `stopReason` {stop:?}"),
-            ),
+            (None, Some(stop)) => {
+                Cause::Agent.because(format!("it ended the turn with `stopReason` {stop:?}"))
+            }
             (None, None) => {
                 let errors = &self.played.result.errors;
                 let last = errors.last().map(|error| excerpt(&error.message));
-                (
-                    Cause::Agent,
-                    format!(
-                        "it did not end the turn: {}",
-                        last.as_deref().unwrap_or("there was no error")
-                    ),
-                )
+                Cause::Agent.because(format!(
+                    "it did not end the turn: {}",
+                    last.as_deref().unwrap_or("there was no error")
+                ))
             }
         }
     }
 
-    fn tool(&self, fact: &str, expected: Option<&Value>, found: Option<&Value>) -> (Cause, String) {
+    fn tool(&self, fact: &str, expected: Option<&Value>, found: Option<&Value>) -> Reason {
         let calls: Vec<_> = self
             .updates("tool_call")
             .chain(self.updates("tool_call_update"))
             .collect();
         let Some(first) = calls.first() else {
-            return (Cause::Agent, "it printed no tool call".to_owned());
+            return Cause::Agent.because("it printed no tool call");
         };
         if fact.ends_with(".failed") {
             if expected.is_none() {
                 let ends =
                     |call: &&&Value| call["status"] == "completed" || call["status"] == "failed";
                 return match calls.iter().find(ends) {
-                    Some(call) => (
-                        Cause::Agent,
-                        format!("it printed its end: {}", excerpt(&call.to_string())),
-                    ),
-                    None => (Cause::Teamster, "it printed no end of a call".to_owned()),
+                    Some(call) => Cause::Agent.because(format!(
+                        "it printed its end: {}",
+                        excerpt(&call.to_string())
+                    )),
+                    None => Cause::Teamster.because("it printed no end of a call"),
                 };
             }
             let failed = calls.iter().any(|call| call["status"] == "failed");
-            let cause = if failed == (expected == Some(&true.into())) {
-                Cause::Teamster
-            } else {
-                Cause::Agent
-            };
+            let cause = Cause::of_lost(failed == (expected == Some(&true.into())));
             let word = if failed { "a" } else { "no" };
-            return (
-                cause,
-                format!("it printed {word} call whose status is `failed`"),
-            );
+            return cause.because(format!("it printed {word} call whose status is `failed`"));
         }
         if let Some(wanted) = expected.and_then(Value::as_str)
             && fact.ends_with(".output")
@@ -450,16 +426,10 @@ impl<'a> Evidence<'a> {
             };
             let reported = found.and_then(Value::as_str).map(str::trim);
             return match (printed(wanted), reported.and_then(printed)) {
-                (Some(_), Some(_)) => (
-                    Cause::Agent,
-                    "it prints the result twice; the one that the model gets is reported"
-                        .to_owned(),
-                ),
-                (Some(path), None) => (Cause::Teamster, format!("it is printed in `{path}`")),
-                (None, _) => (
-                    Cause::Agent,
-                    "it prints the result with more, or less".to_owned(),
-                ),
+                (Some(_), Some(_)) => Cause::Agent
+                    .because("it prints the result twice; the one that the model gets is reported"),
+                (Some(path), None) => Cause::Teamster.because(format!("it is printed in `{path}`")),
+                (None, _) => Cause::Agent.because("it prints the result with more, or less"),
             };
         }
         // The expected part of a call is its last word: a command, a path or a text.
@@ -467,24 +437,17 @@ impl<'a> Evidence<'a> {
         let wanted = wanted.split_once(' ').map_or(wanted, |(_, rest)| rest);
         let is_printed = !wanted.is_empty() && calls.iter().any(|call| holds(call, wanted));
         if is_printed && found.is_none_or(|found| !found.to_string().contains(wanted)) {
-            return (
-                Cause::Teamster,
-                format!("{wanted:?} is in what it printed of the call"),
-            );
+            return Cause::Teamster
+                .because(format!("{wanted:?} is in what it printed of the call"));
         }
         if is_printed {
-            return (
-                Cause::Agent,
-                "it prints that with more around it, or as another kind of tool".to_owned(),
-            );
+            return Cause::Agent
+                .because("it prints that with more around it, or as another kind of tool");
         }
-        (
-            Cause::Agent,
-            format!(
-                "not in what it printed of its calls, such as {}",
-                excerpt(&first.to_string())
-            ),
-        )
+        Cause::Agent.because(format!(
+            "not in what it printed of its calls, such as {}",
+            excerpt(&first.to_string())
+        ))
     }
 }
 

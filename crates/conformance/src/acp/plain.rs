@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::cause::Cause;
+use super::cause::{Cause, Reason};
 use super::figures::sum_of;
 use crate::json::{find, holds};
 
@@ -12,9 +12,9 @@ pub(super) fn cause(
     fact: &str,
     expected: Option<&Value>,
     found: Option<&Value>,
-) -> (Cause, String) {
+) -> Reason {
     let Some(expected) = expected else {
-        return (Cause::Agent, "it did so".to_owned());
+        return Cause::Agent.because("it did so");
     };
     let base = fact.split('.').next().unwrap_or(fact);
     match expected {
@@ -24,8 +24,8 @@ pub(super) fn cause(
                 .find_map(|message| find(message, "", &|_, value| value == expected));
             let printed = printed.or_else(|| sum_of(messages, number.as_u64()?));
             match printed {
-                Some(path) => (Cause::Teamster, format!("it is printed in `{path}`")),
-                None => (Cause::Agent, "it prints no such number".to_owned()),
+                Some(path) => Cause::Teamster.because(format!("it is printed in `{path}`")),
+                None => Cause::Agent.because("it prints no such number"),
             }
         }
         Value::String(text) if base == "text" || base == "thinking" || base.starts_with("tool") => {
@@ -40,11 +40,11 @@ pub(super) fn cause(
             let reported = found.and_then(Value::as_str);
             let is_reported = reported.is_some_and(|reported| reported.contains(wanted));
             if messages.iter().any(|message| holds(message, wanted)) && !is_reported {
-                return (Cause::Teamster, format!("{wanted:?} is in its output"));
+                return Cause::Teamster.because(format!("{wanted:?} is in its output"));
             }
-            (Cause::Agent, "it does not print it so".to_owned())
+            Cause::Agent.because("it does not print it so")
         }
-        _ => (Cause::Agent, "its output does not show it".to_owned()),
+        _ => Cause::Agent.because("its output does not show it"),
     }
 }
 
