@@ -9,9 +9,9 @@ use teamster_copilot::Copilot;
 use teamster_core::provider::SessionCommand;
 use teamster_core::{
     AgentEvent, ChangeKind, Decision, ErrorKind, ExecuteParams, FileChange, McpServer,
-    PermissionAnswer, PermissionEvent, PermissionMode, Retry, RunStatus, ToolKind, ToolUse, Usage,
+    PermissionAnswer, PermissionEvent, PermissionMode, Retry, RunStatus, ToolKind, ToolUse,
 };
-use teamster_testkit::events::payloads;
+use teamster_testkit::events::{payloads, tokens};
 
 fn replay(recording: &str) -> Replay<'_> {
     replay_of(recording, |_| ())
@@ -59,12 +59,6 @@ fn retries(events: &[AgentEvent]) -> Vec<(u32, ErrorKind)> {
         .collect()
 }
 
-/// Returns the input and output tokens.
-fn tokens(usage: Option<Usage>) -> (Option<u64>, Option<u64>) {
-    let usage = usage.unwrap_or_default();
-    (usage.input_tokens, usage.output_tokens)
-}
-
 const HELLO: &str = "Hello, wörld 👋🏽 你好，世界! Done ✅.";
 
 #[test]
@@ -74,7 +68,7 @@ fn figures_are_those_of_the_turn() {
     let first = replay.turn("one");
     assert_eq!(names(&first), ["session", "text", "turn_end", "done"]);
     assert_eq!(result(&first).text, "I will remember the word BANANA.");
-    assert_eq!(tokens(result(&first).usage), (Some(1200), Some(34)));
+    assert_eq!(tokens(result(&first).usage), Some((1200, 34)));
     let written = replay.written();
     assert_eq!(written[0]["method"], "initialize");
     assert_eq!(written[1]["method"], "session/new");
@@ -83,10 +77,10 @@ fn figures_are_those_of_the_turn() {
 
     let second = replay.turn("two");
     let done = result(&second);
-    assert_eq!(tokens(done.usage), (Some(2400), Some(68)));
+    assert_eq!(tokens(done.usage), Some((2400, 68)));
     assert_eq!(done.usage.unwrap().reasoning_tokens, None);
     assert_eq!(result(&first).session_usage, None, "as the turn's");
-    assert_eq!(tokens(done.session_usage), (Some(3600), Some(102)));
+    assert_eq!(tokens(done.session_usage), Some((3600, 102)));
     assert_eq!(tools(&second), [("bash", ToolKind::Execute)]);
     assert_eq!(
         outputs(&second),
@@ -111,7 +105,7 @@ fn figures_are_those_of_the_turn() {
         outputs(&third),
         [("Tool 'tiny-echo' does not exist.", Some(true))]
     );
-    assert_eq!(tokens(result(&third).usage), (Some(2400), Some(68)));
+    assert_eq!(tokens(result(&third).usage), Some((2400, 68)));
     let id = "7d7c9018-0587-4636-83cb-9492f2c8f121";
     assert_eq!(replay.assembler().session_id().as_deref(), Some(id));
 }
@@ -134,7 +128,7 @@ fn a_turn_after_one_that_was_interrupted() {
     assert_eq!(done.status, RunStatus::Completed);
     assert_eq!(done.text, HELLO);
     assert_eq!(done.stop_reason.as_deref(), Some("end_turn"));
-    assert_eq!(tokens(done.usage), (Some(1200), Some(34)));
+    assert_eq!(tokens(done.usage), Some((1200, 34)));
 }
 
 #[test]
@@ -202,7 +196,7 @@ fn errors_end_a_turn_and_not_the_session() {
     let events = replay.turn("no answer");
     assert_eq!(result(&events).errors[0].kind, ErrorKind::Protocol);
     // Its failed requests were counted.
-    assert_eq!(tokens(result(&events).usage), (Some(3600), Some(102)));
+    assert_eq!(tokens(result(&events).usage), Some((3600, 102)));
 
     let events = replay.turn("cut off three times, which is not told");
     assert_eq!(result(&events).status, RunStatus::Completed);
@@ -236,7 +230,7 @@ fn work_continues_after_an_interrupted_tool() {
     let done = result(&events);
     assert_eq!(done.status, RunStatus::Aborted);
     assert_eq!(tools(&events), [("bash", ToolKind::Execute)]);
-    assert_eq!(tokens(done.usage), (Some(1200), Some(34)));
+    assert_eq!(tokens(done.usage), Some((1200, 34)));
 
     // The turn waits for the command.
     let events = replay.turn("in the background");
@@ -332,7 +326,7 @@ fn tools_are_reported_as_in_a_run() {
 
     let events = replay.turn("cached");
     let usage = result(&events).usage.unwrap();
-    assert_eq!(tokens(Some(usage)), (Some(10000 - 8192), Some(42)));
+    assert_eq!(tokens(Some(usage)), Some((10000 - 8192, 42)));
     assert_eq!(usage.cache_read_tokens, Some(8192));
     assert_eq!(usage.reasoning_tokens, Some(14));
     result(&replay.turn("cut off"));

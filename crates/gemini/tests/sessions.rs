@@ -9,7 +9,7 @@ use teamster_core::{
     ToolKind, ToolResult, ToolUse,
 };
 use teamster_gemini::Gemini;
-use teamster_testkit::events::payloads;
+use teamster_testkit::events::{payloads, tokens};
 
 fn replay(recording: &str) -> Replay<'_> {
     replay_of(recording, |_| ())
@@ -53,10 +53,7 @@ fn a_turn_after_one_that_was_interrupted() {
     assert_eq!(done.text, HELLO);
     assert_eq!(done.stop_reason.as_deref(), Some("end_turn"));
     let usage = done.usage.unwrap();
-    assert_eq!(
-        (usage.input_tokens, usage.output_tokens),
-        (Some(1000), Some(20))
-    );
+    assert_eq!(tokens(Some(usage)), Some((1000, 20)));
     assert_eq!(usage.cache_read_tokens, None);
     assert_eq!(done.usage_by_model["gemini-2.5-flash"].usage, usage);
     assert_eq!(done.model.as_deref(), Some("gemini-2.5-flash"));

@@ -8,7 +8,7 @@ use teamster_core::{
     ToolKind, ToolResult, ToolUse,
 };
 use teamster_opencode::OpenCode;
-use teamster_testkit::events::payloads;
+use teamster_testkit::events::{payloads, tokens};
 
 fn replay(recording: &str) -> Replay<'_> {
     replay_of(recording, |_| ())
@@ -81,11 +81,7 @@ fn turns_with_tools_a_denial_an_error_and_an_interruption() {
     let events = replay.turn("two");
     let done = result(&events);
     assert_eq!(done.text, "Serve turn two.");
-    let usage = done.usage.unwrap_or_default();
-    assert_eq!(
-        (usage.input_tokens, usage.output_tokens),
-        (Some(100), Some(20))
-    );
+    assert_eq!(tokens(done.usage), Some((100, 20)));
     assert_eq!(done.total_cost_usd, Some(0.0006));
 
     let events = replay.turn("three");

@@ -3,7 +3,7 @@
 use teamster_core::{
     AgentEvent, ErrorEvent, FileChange, Notice, Offers, PermissionChange, PermissionEvent, Plan,
     RateLimit, Retract, Retry, SessionStarted, Text, Thinking, ToolOutput, ToolResult, ToolUse,
-    TurnEnd, UsageReport,
+    TurnEnd, Usage, UsageReport,
 };
 
 /// The payload of one type of event.
@@ -61,4 +61,10 @@ pub fn names(events: &[AgentEvent]) -> Vec<&'static str> {
 #[track_caller]
 pub fn assert_types(events: &[AgentEvent], expected: &str) {
     assert_eq!(names(events).join(" "), expected, "{events:#?}");
+}
+
+/// Returns the input and output tokens, if both are known.
+pub fn tokens(usage: Option<Usage>) -> Option<(u64, u64)> {
+    let usage = usage?;
+    usage.input_tokens.zip(usage.output_tokens)
 }

@@ -4,7 +4,7 @@ use serde_json::json;
 use teamster_acp::replay::{Replay, names, result};
 use teamster_acp::{RequestKind, RpcError};
 use teamster_core::{AgentEvent, CostSource, ErrorKind, ExecuteParams, FileChange, ToolResult};
-use teamster_testkit::events::payloads;
+use teamster_testkit::events::{payloads, tokens};
 
 use super::*;
 use crate::recording::turn;
@@ -229,10 +229,7 @@ fn its_tokens_are_those_of_the_recorded_answers() {
         json!({"metrics": {"inputTokens": 0, "outputTokens": 0}}),
     ]);
     let usage = of_turn.usage.unwrap();
-    assert_eq!(
-        (usage.input_tokens, usage.output_tokens),
-        (Some(2050), Some(120))
-    );
+    assert_eq!(tokens(Some(usage)), Some((2050, 120)));
     assert_eq!(
         (usage.cache_read_tokens, usage.cache_write_tokens),
         (Some(300), None)

@@ -1,6 +1,6 @@
 use teamster_acp::replay::{Replay, names, result};
 use teamster_core::{AgentEvent, ErrorKind, ExecuteParams, Notice, PermissionAnswer, RunStatus};
-use teamster_testkit::events::payloads;
+use teamster_testkit::events::{payloads, tokens};
 
 use super::*;
 use crate::recording::turn;
@@ -30,10 +30,9 @@ fn a_failed_turn_has_its_cause_in_the_record() {
     dialect.record_line(FAILED);
     assert!(!dialect.awaits_record());
     let turn = TurnSoFar::default();
-    let usage = dialect.figures(&Value::Null, &turn).usage.unwrap();
     assert_eq!(
-        (usage.input_tokens, usage.output_tokens),
-        (Some(200), Some(40))
+        tokens(dialect.figures(&Value::Null, &turn).usage),
+        Some((200, 40))
     );
     let error = dialect.failure(Some("end_turn"), &turn).unwrap();
     assert_eq!(Some(error.kind), ErrorKind::of_http_status(503));

@@ -3,7 +3,7 @@ use teamster_acp::replay::{Replay, names, result};
 use teamster_core::{
     AgentEvent, PermissionAnswer, SessionOptions, SessionProvider, ToolResult, ToolUse,
 };
-use teamster_testkit::events::payloads;
+use teamster_testkit::events::{payloads, tokens};
 
 use super::*;
 use crate::recording::{ANSWERED, lines, opened, turn};
@@ -217,10 +217,7 @@ fn requests_that_are_not_printed_are_in_the_record() {
         .figures(&Value::Null, &TurnSoFar::default())
         .usage
         .unwrap();
-    assert_eq!(
-        (usage.input_tokens, usage.output_tokens),
-        (Some(350), Some(100))
-    );
+    assert_eq!(tokens(Some(usage)), Some((350, 100)));
     assert_eq!(usage.cache_read_tokens, Some(150));
     // Without a record, what is printed counts.
     dialect.meta(&json!({"usage": {"inputTokens": 100, "outputTokens": 25}}));

@@ -1,3 +1,5 @@
+use teamster_testkit::events::tokens;
+
 use super::*;
 
 /// Lines of a session file by Claude Code 2.1.290; lines between them are omitted.
@@ -40,10 +42,7 @@ fn the_last_totals_count() {
     assert_eq!(totals.cost.to_string(), "0.0066136");
     assert_eq!(totals.api_ms, Some(357.0));
     let usage = totals.by_model["claude-opus-5-5"].usage;
-    assert_eq!(
-        (usage.input_tokens, usage.output_tokens),
-        (Some(28), Some(135))
-    );
+    assert_eq!(tokens(Some(usage)), Some((28, 135)));
     assert_eq!(
         (usage.cache_read_tokens, usage.cache_write_tokens),
         (Some(4608), Some(576))

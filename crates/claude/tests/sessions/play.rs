@@ -12,7 +12,7 @@ use teamster_core::{
     AgentError, AgentEvent, Notice, Offers, PermissionRequest, RunResult, SessionOptions,
     SessionProvider, ToolResult, ToolUse, Turn, TurnEnd,
 };
-use teamster_testkit::events::payloads;
+use teamster_testkit::events::{payloads, tokens};
 
 /// Events and result of a turn.
 #[derive(Debug)]
@@ -42,8 +42,7 @@ impl PlayedTurn {
 
     /// Returns the input and output tokens.
     pub(crate) fn tokens(&self) -> Option<(u64, u64)> {
-        let usage = self.result.usage?;
-        usage.input_tokens.zip(usage.output_tokens)
+        tokens(self.result.usage)
     }
 
     /// Returns the cost in micro-USD.
@@ -56,10 +55,7 @@ impl PlayedTurn {
         let mut ends = payloads::<TurnEnd>(&self.events);
         let end = ends.next().expect("an end");
         assert!(ends.next().is_none(), "one end: {:#?}", self.events);
-        let tokens = end
-            .usage
-            .and_then(|usage| usage.input_tokens.zip(usage.output_tokens));
-        (tokens, end.cost_usd.map(micro))
+        (tokens(end.usage), end.cost_usd.map(micro))
     }
 
     /// Returns the names and ids of the tools that were used.

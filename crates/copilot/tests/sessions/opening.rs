@@ -17,7 +17,7 @@ fn a_session_begins_again() {
         Ok(())
     );
     let second = replay.turn("text");
-    assert_eq!(tokens(result(&second).usage), (Some(1200), Some(34)));
+    assert_eq!(tokens(result(&second).usage), Some((1200, 34)));
     assert_eq!(result(&second).model.as_deref(), Some("other"));
     // The option does not revoke what the flag allows.
     let mode = |mode| move |id| SessionCommand::SetPermission(id, mode);
@@ -50,7 +50,7 @@ fn earlier_turns_are_not_reported_again() {
     assert_eq!(names(&events), ["session", "text", "turn_end", "done"]);
     assert_eq!(result(&events).text, HELLO);
     // Each process starts its count at 0.
-    assert_eq!(tokens(result(&events).usage), (Some(1200), Some(34)));
+    assert_eq!(tokens(result(&events).usage), Some((1200, 34)));
     assert_eq!(result(&events).session_usage, None);
     assert_eq!(replay.written()[1]["method"], "session/load");
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use teamster_core::provider::Exit;
 use teamster_core::{ModelUsage, RunResult, Usage};
+use teamster_testkit::events::tokens;
 use teamster_testkit::replay::decode;
 
 use super::super::ClaudeDecoder;
@@ -59,10 +60,7 @@ fn micro(usd: Option<f64>) -> String {
 fn earlier_usage_of_the_session_is_not_the_run_s() {
     let result = resumed(Baseline::Resumed(before()), &[second()]);
     let usage = result.usage.unwrap();
-    assert_eq!(
-        (usage.input_tokens, usage.output_tokens),
-        (Some(12), Some(25))
-    );
+    assert_eq!(tokens(Some(usage)), Some((12, 25)));
     assert_eq!(
         (usage.cache_read_tokens, usage.cache_write_tokens),
         (Some(0), Some(0))
@@ -80,11 +78,7 @@ fn earlier_usage_of_the_session_is_not_the_run_s() {
 #[test]
 fn without_totals_only_the_usage_of_the_main_model_is_reported() {
     let result = resumed(Baseline::Unknown, &[second(), second()]);
-    let usage = result.usage.unwrap();
-    assert_eq!(
-        (usage.input_tokens, usage.output_tokens),
-        (Some(12), Some(25))
-    );
+    assert_eq!(tokens(result.usage), Some((12, 25)));
     assert_eq!(
         (result.total_cost_usd, result.api_duration_ms),
         (None, None)
@@ -106,11 +100,7 @@ fn version_with_figures_of_each_run_needs_no_difference() {
         Baseline::Resumed(Totals::default()),
     ] {
         let result = resumed(baseline, std::slice::from_ref(&own));
-        let usage = result.usage.unwrap();
-        assert_eq!(
-            (usage.input_tokens, usage.output_tokens),
-            (Some(12), Some(25))
-        );
+        assert_eq!(tokens(result.usage), Some((12, 25)));
         assert_eq!(micro(result.total_cost_usd), "685.0");
         assert_eq!(result.usage_by_model["m"].usage.input_tokens, Some(12));
     }
@@ -125,11 +115,7 @@ fn results_that_come_together_are_counted_once() {
         "usage": {"input_tokens": 12, "output_tokens": 25}, "model_usage_since_last_result": {},
         "origin": {"kind": "task-notification"}}));
     let result = resumed(Baseline::New, &[first, second]);
-    let usage = result.usage.unwrap();
-    assert_eq!(
-        (usage.input_tokens, usage.output_tokens),
-        (Some(60), Some(125))
-    );
+    assert_eq!(tokens(result.usage), Some((60, 125)));
     assert_eq!(micro(result.total_cost_usd), "2740.0");
     assert_eq!(result.usage_by_model["m"].usage.input_tokens, Some(60));
 }

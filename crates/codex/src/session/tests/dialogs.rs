@@ -1,5 +1,7 @@
 //! Sessions recorded on both sides. For the CLI's recorded output, the session must write the recorded input.
 
+use teamster_testkit::events::tokens;
+
 use super::shown::shown;
 use super::*;
 
@@ -253,11 +255,6 @@ fn outlines(events: &[String]) -> Vec<&str> {
         .collect()
 }
 
-fn tokens(result: &RunResult) -> Option<(u64, u64)> {
-    let usage = result.usage?;
-    usage.input_tokens.zip(usage.output_tokens)
-}
-
 /// The main agent waits for none of the three agents. Another agent started one of them.
 #[test]
 fn agents() {
@@ -294,7 +291,7 @@ fn agents() {
     assert_eq!(result.text, "Spawning.Not waiting.");
     // Two requests of each of the four.
     assert_eq!(
-        tokens(&result),
+        tokens(result.usage),
         Some((200 + 110 + 150 + 185, 40 + 15 + 7 + 17))
     );
     let (events, result) = dialog.turn(4, "Go on.");
@@ -309,7 +306,7 @@ fn agents() {
             "text msg_mock_3_0_0: Second done.",
         ]
     );
-    assert_eq!(tokens(&result), Some((200 + 99, 40 + 7)));
+    assert_eq!(tokens(result.usage), Some((200 + 99, 40 + 7)));
     dialog.over();
 }
 
@@ -331,7 +328,7 @@ fn agents_failed() {
             "done Completed",
         ]
     );
-    assert_eq!(tokens(&result), Some((200, 40)));
+    assert_eq!(tokens(result.usage), Some((200, 40)));
     dialog.over();
 }
 
@@ -345,10 +342,10 @@ fn agents_interrupted() {
     assert!(result.aborted);
     // The commands of the three, which were asked to end.
     assert_eq!(result.open_tool_ids.len(), 3);
-    assert_eq!(tokens(&result), Some((500, 100)));
+    assert_eq!(tokens(result.usage), Some((500, 100)));
     let (events, result) = dialog.turn(10, "Go on.");
     assert_eq!(events[1], "text msg_mock_2_0_0: Second.");
-    assert_eq!(tokens(&result), Some((100, 20)));
+    assert_eq!(tokens(result.usage), Some((100, 20)));
     dialog.over();
 }
 
@@ -377,7 +374,7 @@ fn agents_of_older_models() {
             format!(r#"tool_result call_0016 Some(false) "{agent} (completed): child answer""#),
         ]
     );
-    assert_eq!(tokens(&result), Some((7200, 240)));
+    assert_eq!(tokens(result.usage), Some((7200, 240)));
     dialog.over();
 }
 

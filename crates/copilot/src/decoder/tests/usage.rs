@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use teamster_core::provider::Exit;
 use teamster_core::{AgentEvent, ExecuteParams, RunResult, RunStatus};
+use teamster_testkit::events::tokens;
 
 use super::super::CopilotDecoder;
 use super::{SESSION, assert_types, decode, line, message, result, run};
@@ -59,10 +60,7 @@ fn usage_without_single_requests_is_the_increase_of_the_totals() {
     let start = json!({"type": "session.start", "data": {}}).to_string();
     let of_new = run_with(vec![start, shutdown(140, 9)], &[result(0)]);
     let usage = of_new.usage.unwrap();
-    assert_eq!(
-        (usage.input_tokens, usage.output_tokens),
-        (Some(100), Some(9))
-    );
+    assert_eq!(tokens(Some(usage)), Some((100, 9)));
     assert_eq!(
         (usage.cache_read_tokens, usage.reasoning_tokens),
         (Some(40), None)
@@ -88,11 +86,7 @@ fn usage_without_single_requests_is_the_increase_of_the_totals() {
     let record = dir.path().join("session-state").join(SESSION);
     std::fs::create_dir_all(&record).unwrap();
     std::fs::write(record.join("events.jsonl"), shutdown(140, 9)).unwrap();
-    let usage = resumed(&params).usage.unwrap();
-    assert_eq!(
-        (usage.input_tokens, usage.output_tokens),
-        (Some(60), Some(11))
-    );
+    assert_eq!(tokens(resumed(&params).usage), Some((60, 11)));
     // A version that records requests has both.
     let both = vec![recorded(None, &call("stop")), shutdown(200, 20)];
     assert_eq!(
