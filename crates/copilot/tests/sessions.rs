@@ -9,7 +9,8 @@ use teamster_copilot::Copilot;
 use teamster_core::provider::SessionCommand;
 use teamster_core::{
     AgentEvent, ChangeKind, Decision, ErrorKind, ExecuteParams, FileChange, McpServer,
-    PermissionAnswer, PermissionEvent, PermissionMode, Retry, RunStatus, ToolKind, ToolUse,
+    PermissionAnswer, PermissionEvent, PermissionMode, Retry, RunStatus, ToolKind, ToolResult,
+    ToolUse,
 };
 use teamster_testkit::events::{payloads, tokens};
 
@@ -27,24 +28,14 @@ fn with_server(params: &mut ExecuteParams) {
 
 /// Returns the names and kinds of the tools.
 fn tools(events: &[AgentEvent]) -> Vec<(&str, ToolKind)> {
-    fn tool(event: &AgentEvent) -> Option<(&str, ToolKind)> {
-        match event {
-            AgentEvent::ToolUse(e) => Some((e.tool_name.as_str(), e.kind)),
-            _ => None,
-        }
-    }
-    events.iter().filter_map(tool).collect()
+    let tools = payloads::<ToolUse>(events);
+    tools.map(|e| (e.tool_name.as_str(), e.kind)).collect()
 }
 
 /// Returns the outputs of the tools, and whether they failed.
 fn outputs(events: &[AgentEvent]) -> Vec<(&str, Option<bool>)> {
-    fn output(event: &AgentEvent) -> Option<(&str, Option<bool>)> {
-        match event {
-            AgentEvent::ToolResult(e) => Some((e.output.as_str(), e.is_error)),
-            _ => None,
-        }
-    }
-    events.iter().filter_map(output).collect()
+    let results = payloads::<ToolResult>(events);
+    results.map(|e| (e.output.as_str(), e.is_error)).collect()
 }
 
 fn decisions(events: &[AgentEvent]) -> Vec<Decision> {

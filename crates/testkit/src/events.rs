@@ -1,9 +1,9 @@
 //! What the events of a run say, for assertions.
 
 use teamster_core::{
-    AgentEvent, ErrorEvent, FileChange, Notice, Offers, PermissionChange, PermissionEvent, Plan,
-    RateLimit, Retract, Retry, SessionStarted, Text, Thinking, ToolOutput, ToolResult, ToolUse,
-    TurnEnd, Usage, UsageReport,
+    AgentEvent, ContextUse, ErrorEvent, FileChange, Notice, Offers, PermissionChange,
+    PermissionEvent, Plan, RateLimit, Retract, Retry, SessionStarted, Text, Thinking, ToolOutput,
+    ToolResult, ToolUse, TurnEnd, Usage, UsageReport,
 };
 
 /// The payload of one type of event.
@@ -26,7 +26,7 @@ macro_rules! payloads {
 }
 
 payloads! {
-    ErrorEvent = Error, FileChange = FileChange, Notice = Notice, Offers = Offers,
+    ContextUse = Context, ErrorEvent = Error, FileChange = FileChange, Notice = Notice, Offers = Offers,
     PermissionChange = PermissionMode, PermissionEvent = Permission, Plan = Plan,
     RateLimit = RateLimit, Retract = Retract, Retry = Retry, SessionStarted = SessionStarted,
     Text = Text, Thinking = Thinking, ToolOutput = ToolOutput, ToolResult = ToolResult,

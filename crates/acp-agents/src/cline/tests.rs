@@ -97,11 +97,8 @@ fn a_sub_agent_s_words_are_its_own() {
         })
         .collect();
     assert_eq!(parents, [None, Some("c1"), Some("c1"), Some("c1"), None]);
-    let last = events.iter().rev().find_map(|event| match event {
-        AgentEvent::ToolResult(end) => Some(end.output.as_str()),
-        _ => None,
-    });
-    assert_eq!(last, Some("I have counted."));
+    let last = payloads::<ToolResult>(&events).next_back();
+    assert_eq!(last.unwrap().output, "I have counted.");
 }
 
 #[test]

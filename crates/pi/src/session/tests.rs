@@ -6,6 +6,7 @@ use teamster_core::{
     AgentError, AgentEvent, ErrorKind, Image, ModelChoice, Offers, RunResult, RunStatus,
     SessionOptions, SessionProvider, SlashCommand, Turn,
 };
+use teamster_testkit::events::payloads;
 
 use crate::Pi;
 
@@ -324,10 +325,7 @@ fn models_and_levels_are_those_that_the_cli_lists() {
     talk.turn();
     talk.answered("Hi.", "stop");
     let (events, _) = talk.end();
-    let offers = events.into_iter().find_map(|event| match event {
-        AgentEvent::Offers(offers) => Some(offers),
-        _ => None,
-    });
+    let offers = payloads::<Offers>(&events).next();
     let model = ModelChoice::new("anthropic/claude-haiku-4-5").name("Claude Haiku 4.5");
     let expected = Offers::new()
         .models(vec![model])

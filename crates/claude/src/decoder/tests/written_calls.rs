@@ -1,7 +1,8 @@
 //! Calls in content blocks, with and without the `assistant` line that normally follows.
 
 use serde_json::{Value, json};
-use teamster_core::{AgentEvent, RunStatus, ToolKind};
+use teamster_core::{AgentEvent, RunStatus, ToolKind, ToolUse};
+use teamster_testkit::events::payloads;
 
 use super::{block, complete, delta, end, init, run, start, stream};
 
@@ -31,14 +32,11 @@ fn whole(id: &str, input: &Value) -> String {
 
 /// Returns ids and inputs of the calls.
 fn calls(events: &[AgentEvent]) -> Vec<(String, Value)> {
-    let call = |event: &AgentEvent| match event {
-        AgentEvent::ToolUse(call) => {
-            assert_eq!((&*call.tool_name, call.kind), ("Bash", ToolKind::Execute));
-            Some((call.tool_id.to_string(), call.input.clone()))
-        }
-        _ => None,
-    };
-    events.iter().filter_map(call).collect()
+    let calls = payloads::<ToolUse>(events).map(|call| {
+        assert_eq!((&*call.tool_name, call.kind), ("Bash", ToolKind::Execute));
+        (call.tool_id.to_string(), call.input.clone())
+    });
+    calls.collect()
 }
 
 fn of(parts: &[&[String]]) -> Vec<String> {

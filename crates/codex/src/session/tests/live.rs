@@ -10,11 +10,7 @@ use super::*;
 use crate::Codex;
 
 fn contexts(events: &[AgentEvent]) -> Vec<ContextUse> {
-    let contexts = events.iter().filter_map(|event| match event {
-        AgentEvent::Context(context) => Some(*context),
-        _ => None,
-    });
-    contexts.collect()
+    payloads::<ContextUse>(events).copied().collect()
 }
 
 #[test]

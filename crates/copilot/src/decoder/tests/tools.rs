@@ -1,7 +1,7 @@
 //! Tool calls, sub-agents, and background work.
 
 use serde_json::{Value, json};
-use teamster_core::provider::{Activity, Decoder, Events, Exit, Phase, RunAssembler};
+use teamster_core::provider::{Activity, Decoder, Events, Phase, RunAssembler};
 use teamster_core::{
     AgentEvent, ChangeKind, FileChange, Notice, RunStatus, ToolKind, ToolResult, ToolUse,
 };
@@ -280,17 +280,8 @@ fn a_call_that_was_begun_and_never_ran_is_counted() {
                 {"toolCallId": "5", "name": "view"}]}),
         ),
     ];
-    let mut assembler = RunAssembler::new(Box::new(CopilotDecoder::new()));
-    let mut out = Events::new();
-    for line in &lines {
-        assembler.line(line.as_bytes(), &mut out);
-    }
-    assembler.finish(Exit::default(), 0, &mut out);
-    let events: Vec<_> = out.drain().collect();
-    let Some(AgentEvent::Done(done)) = events.last() else {
-        panic!("{events:?}");
-    };
-    assert_eq!(done.result.diagnostics.unfinished_calls, 2);
+    let (_, result) = run(&lines);
+    assert_eq!(result.diagnostics.unfinished_calls, 2);
 }
 
 #[test]
