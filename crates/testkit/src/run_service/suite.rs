@@ -164,7 +164,7 @@ impl Check<'_> {
         let refused = service.start("contract-refused", spec).await;
         let refused = refused.expect_err("a machine has its pools");
         assert_eq!(code(&refused), Some(ProblemCode::InvalidParams));
-        assert!(refused.message.contains("placement"), "{refused}");
+        assert_eq!(refused.parameter.as_deref(), Some("placement"), "{refused}");
         // The history has the turns of sessions under such ids.
         let spec = self.subject.run(Behavior::Answers);
         let of_turn = service.start("contract-refused.1", spec).await;
