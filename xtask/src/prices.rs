@@ -39,27 +39,10 @@ const VENDORS: [&str; 9] = [
 ];
 
 /// Substrings of ids of models that are not for agents.
-const OTHERS: [&str; 19] = [
-    "audio",
-    "babbage",
-    "computer-use",
-    "curie",
-    "davinci",
-    "embed",
-    "ft:",
-    "gemma",
-    "gpt-3.5",
-    "image",
-    "instruct",
-    "live",
-    "moderation",
-    "realtime",
-    "robotics",
-    "search",
-    "transcribe",
-    "tts",
-    "vision",
-];
+const OTHERS: &str = "
+    audio babbage computer-use curie davinci embed ft: gemma gpt-3.5 image instruct live moderation
+    realtime robotics search transcribe tts vision
+";
 
 /// Names of prices in the table and in the package. All are per million tokens.
 const PRICES: [(&str, &str); 5] = [
@@ -222,7 +205,8 @@ fn table(data: &Value, more: &Value, version: &str, date: &str) -> anyhow::Resul
 /// Returns a model of the table, or `None` if it is not for agents or lacks a price for input or output.
 fn model(found: &Value) -> anyhow::Result<Option<Value>> {
     let id = found["id"].as_str().context("no id")?;
-    if OTHERS.iter().any(|other| id.contains(other)) {
+    let mut others = OTHERS.split_ascii_whitespace();
+    if others.any(|other| id.contains(other)) {
         return Ok(None);
     }
     let mut names = Vec::new();

@@ -19,6 +19,19 @@ use command::Line;
 use path::PathPattern;
 pub(crate) use subject::Subject;
 
+/// Words, with white space between them.
+struct Words(&'static str);
+
+impl Words {
+    fn iter(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.0.split_ascii_whitespace()
+    }
+
+    fn has(&self, word: &str) -> bool {
+        self.iter().any(|it| it == word)
+    }
+}
+
 /// Decision about a call without a permission request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {

@@ -4,122 +4,32 @@ mod xargs;
 
 use globset::GlobMatcher;
 
+use super::Words;
 use super::shell::{self, Command, Word};
 use crate::tools::LONGEST_COMMAND as LONGEST;
 
 /// Programs that run the command in their arguments.
-const WRAPPERS: [&str; 75] = [
-    "arch",
-    "builtin",
-    "busybox",
-    "bwrap",
-    "catchsegv",
-    "cgexec",
-    "chpst",
-    "chroot",
-    "chrt",
-    "command",
-    "daemonize",
-    "dbus-launch",
-    "dbus-run-session",
-    "doas",
-    "eatmydata",
-    "env",
-    "exec",
-    "fakeroot",
-    "faketime",
-    "firejail",
-    "flock",
-    "genv",
-    "gnice",
-    "gnohup",
-    "gosu",
-    "gstdbuf",
-    "gtime",
-    "gtimeout",
-    "i386",
-    "ionice",
-    "linux32",
-    "linux64",
-    "ltrace",
-    "nice",
-    "nohup",
-    "nsenter",
-    "numactl",
-    "parallel",
-    "pkexec",
-    "prlimit",
-    "proot",
-    "proxychains",
-    "rlwrap",
-    "run0",
-    "runuser",
-    "script",
-    "setarch",
-    "setpriv",
-    "setsid",
-    "setuidgid",
-    "sg",
-    "softlimit",
-    "ssh",
-    "sshpass",
-    "start-stop-daemon",
-    "stdbuf",
-    "strace",
-    "su",
-    "su-exec",
-    "sudo",
-    "systemd-inhibit",
-    "systemd-run",
-    "taskset",
-    "time",
-    "timeout",
-    "torsocks",
-    "toybox",
-    "uname26",
-    "unbuffer",
-    "unshare",
-    "valgrind",
-    "watch",
-    "x86_64",
-    "xargs",
-    "xvfb-run",
-];
+const WRAPPERS: Words = Words(
+    "
+        arch builtin busybox bwrap catchsegv cgexec chpst chroot chrt command daemonize dbus-launch
+        dbus-run-session doas eatmydata env exec fakeroot faketime firejail flock genv gnice gnohup gosu
+        gstdbuf gtime gtimeout i386 ionice linux32 linux64 ltrace nice nohup nsenter numactl parallel pkexec
+        prlimit proot proxychains rlwrap run0 runuser script setarch setpriv setsid setuidgid sg softlimit
+        ssh sshpass start-stop-daemon stdbuf strace su su-exec sudo systemd-inhibit systemd-run taskset time
+        timeout torsocks toybox uname26 unbuffer unshare valgrind watch x86_64 xargs xvfb-run
+    ",
+);
 /// Options of `find` and `fd` before a command.
-const EXECUTE: [&str; 8] = [
-    "-exec",
-    "-execdir",
-    "-ok",
-    "-okdir",
-    "-x",
-    "-X",
-    "--exec",
-    "--exec-batch",
-];
-const SHELLS: [&str; 9] = [
-    "ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "zsh",
-];
+const EXECUTE: Words = Words("-exec -execdir -ok -okdir -x -X --exec --exec-batch");
+const SHELLS: Words = Words("ash bash dash fish ksh mksh rbash sh zsh");
 /// Programs that take a whole line of shell as one argument.
-const TAKE_LINES: [&str; 8] = [
-    "flock", "runuser", "script", "sg", "ssh", "su", "trap", "watch",
-];
+const TAKE_LINES: Words = Words("flock runuser script sg ssh su trap watch");
 /// Builtins that evaluate an index in their arguments, such as `a[$(b)]`.
-const EVALUATE_INDEXES: [&str; 10] = [
-    "[",
-    "[[",
-    "getopts",
-    "mapfile",
-    "printf",
-    "read",
-    "readarray",
-    "test",
-    "unset",
-    "wait",
-];
+const EVALUATE_INDEXES: Words = Words("[ [[ getopts mapfile printf read readarray test unset wait");
 /// Builtins that set variables to their arguments, or compute with them.
-const ASSIGN: [&str; 6] = ["declare", "export", "let", "local", "readonly", "typeset"];
+const ASSIGN: Words = Words("declare export let local readonly typeset");
 /// Comparisons of `[[` that compute with their operands, and tests for a variable, which evaluate its index.
-const COMPUTE: [&str; 8] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
+const COMPUTE: Words = Words("-eq -ne -lt -le -gt -ge -v -R");
 /// Maximum number of words of a wrapper's command line.
 const MOST_WORDS: usize = 200;
 /// Maximum depth of lines within arguments.
@@ -211,13 +121,13 @@ impl Line {
             let (program, arguments) = (base(&words[start].text), &words[start + 1..]);
             let has = |flag| arguments.iter().any(|word| is_flag(word, flag));
             let is_known = match program {
-                program if SHELLS.contains(&program) => self.of_shell(arguments, depth),
+                program if SHELLS.has(program) => self.of_shell(arguments, depth),
                 "eval" => {
                     !arguments.iter().any(|word| word.expands) && {
                         self.try_add(&joined(arguments).0, depth)
                     }
                 }
-                program if TAKE_LINES.contains(&program) => {
+                program if TAKE_LINES.has(program) => {
                     let is_line = matches!(program, "trap" | "su");
                     let mut arguments = arguments.iter();
                     arguments.all(|word| self.of_argument(word, is_line, depth))
@@ -233,10 +143,8 @@ impl Line {
                 "alias" => !arguments.iter().any(|word| word.text.contains('=')),
                 "hash" => !has('p'),
                 "compgen" => !has('C'),
-                program if ASSIGN.contains(&program) => {
-                    !arguments.iter().any(|word| word.holds_code)
-                }
-                program if EVALUATE_INDEXES.contains(&program) => {
+                program if ASSIGN.has(program) => !arguments.iter().any(|word| word.holds_code),
+                program if EVALUATE_INDEXES.has(program) => {
                     let is_callback = matches!(program, "mapfile" | "readarray") && has('C');
                     let is_code = |word: &Word| word.holds_code && word.text.contains('[');
                     !is_callback && !arguments.iter().any(is_code)
@@ -318,11 +226,11 @@ fn starts(words: &[Word]) -> Vec<usize> {
     let Some(name) = words.first() else {
         return Vec::new();
     };
-    let runs_next = |word: &Word| EXECUTE.contains(&word.text.as_str());
+    let runs_next = |word: &Word| EXECUTE.has(&word.text);
     match base(&name.text) {
         "xargs" => xargs::starts(words),
         name if name.starts_with("ld-") || name == "ld.so" => (0..words.len()).collect(),
-        name if WRAPPERS.contains(&name) => (0..words.len()).collect(),
+        name if WRAPPERS.has(name) => (0..words.len()).collect(),
         "find" | "fd" | "fdfind" => (0..words.len())
             .filter(|at| *at == 0 || runs_next(&words[at - 1]))
             .collect(),
@@ -345,12 +253,10 @@ fn evaluates(command: &Command) -> bool {
     starts(words).into_iter().take(MOST_WORDS).any(|start| {
         let arguments = &words[start + 1..];
         match base(&words[start].text) {
-            "[" | "[[" | "test" => {
-                (arguments.iter()).any(|word| COMPUTE.contains(&word.text.as_str()))
-            }
+            "[" | "[[" | "test" => (arguments.iter()).any(|word| COMPUTE.has(&word.text)),
             "printf" => arguments.iter().any(|word| is_flag(word, 'v')),
             program => {
-                (ASSIGN.contains(&program) || EVALUATE_INDEXES.contains(&program))
+                (ASSIGN.has(program) || EVALUATE_INDEXES.has(program))
                     && arguments.iter().any(|word| word.expands)
             }
         }

@@ -2,145 +2,58 @@
 
 use std::path::{Component, Path};
 
+use super::Words;
+
 /// Folders whose content is protected.
-const FOLDERS: &[&str] = &[
+const FOLDERS: [Words; 5] = [
     // Version control and its hooks.
-    ".git",
-    ".githooks",
-    ".git-hooks",
-    ".hg",
-    ".husky",
-    ".jj",
-    ".svn",
+    Words(".git .githooks .git-hooks .hg .husky .jj .svn"),
     // Editors and containers for development.
-    ".devcontainer",
-    ".fleet",
-    ".idea",
-    ".nvim",
-    ".vim",
-    ".vscode",
-    ".vscode-server",
-    ".zed",
+    Words(".devcontainer .fleet .idea .nvim .vim .vscode .vscode-server .zed"),
     // Agents.
-    ".agents",
-    ".aider",
-    ".claude",
-    ".cline",
-    ".clinerules",
-    ".codex",
-    ".continue",
-    ".copilot",
-    ".cursor",
-    ".factory",
-    ".gemini",
-    ".kilocode",
-    ".kimi",
-    ".kiro",
-    ".opencode",
-    ".pi",
-    ".qwen",
-    ".roo",
-    ".teamster",
-    ".windsurf",
+    Words(
+        "
+            .agents .aider .claude .cline .clinerules .codex .continue .copilot .cursor .factory .gemini
+            .kilocode .kimi .kiro .opencode .pi .qwen .roo .teamster .windsurf
+        ",
+    ),
     // Continuous integration.
-    ".buildkite",
-    ".circleci",
-    ".forgejo",
-    ".gitea",
-    ".gitlab",
-    ".woodpecker",
+    Words(".buildkite .circleci .forgejo .gitea .gitlab .woodpecker"),
     // Programs that read them in a folder that they are started in, and logins.
-    ".bundle",
-    ".cargo",
-    ".direnv",
-    ".gnupg",
-    ".mise",
-    ".mvn",
-    ".ssh",
-    ".yarn",
+    Words(".bundle .cargo .direnv .gnupg .mise .mvn .ssh .yarn"),
 ];
 
 /// Names of files that are protected in every folder.
-const FILES: &[&str] = &[
+const FILES: [Words; 6] = [
     // Version control. A folder with a `HEAD` can be a repository with its own hooks.
-    ".gitattributes",
-    ".gitconfig",
-    ".gitmodules",
-    ".hgrc",
-    ".lefthook.yml",
-    ".pre-commit-config.yaml",
-    ".pre-commit-config.yml",
-    "head",
-    "lefthook.yaml",
-    "lefthook.yml",
+    Words(
+        "
+            .gitattributes .gitconfig .gitmodules .hgrc .lefthook.yml .pre-commit-config.yaml
+            .pre-commit-config.yml head lefthook.yaml lefthook.yml
+        ",
+    ),
     // Shells and what they load.
-    ".bash_aliases",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_profile",
-    ".bashrc",
-    ".cshrc",
-    ".envrc",
-    ".inputrc",
-    ".kshrc",
-    ".login",
-    ".mise.toml",
-    ".profile",
-    ".tool-versions",
-    ".xprofile",
-    ".zlogin",
-    ".zprofile",
-    ".zshenv",
-    ".zshrc",
-    "mise.toml",
+    Words(
+        "
+            .bash_aliases .bash_login .bash_logout .bash_profile .bashrc .cshrc .envrc .inputrc .kshrc
+            .login .mise.toml .profile .tool-versions .xprofile .zlogin .zprofile .zshenv .zshrc mise.toml
+        ",
+    ),
     // Editors and debuggers.
-    ".dir-locals.el",
-    ".emacs",
-    ".exrc",
-    ".gdbinit",
-    ".lldbinit",
-    ".nvim.lua",
-    ".nvimrc",
-    ".vimrc",
+    Words(".dir-locals.el .emacs .exrc .gdbinit .lldbinit .nvim.lua .nvimrc .vimrc"),
     // Package managers.
-    ".bazelrc",
-    ".condarc",
-    ".npmrc",
-    ".pnp.cjs",
-    ".pnpmfile.cjs",
-    ".pypirc",
-    ".yarnrc",
-    ".yarnrc.yml",
-    "pip.conf",
+    Words(".bazelrc .condarc .npmrc .pnp.cjs .pnpmfile.cjs .pypirc .yarnrc .yarnrc.yml pip.conf"),
     // Agents: servers, settings and instructions.
-    ".aider.conf.yml",
-    ".clinerules",
-    ".cursorrules",
-    ".goosehints",
-    ".mcp.json",
-    ".roorules",
-    ".windsurfrules",
-    "agent.md",
-    "agents.config.json",
-    "agents.md",
-    "agents.override.md",
-    "claude.local.md",
-    "claude.md",
-    "copilot-instructions.md",
-    "gemini.md",
-    "mcp.json",
-    "opencode.json",
-    "opencode.jsonc",
-    "qwen.md",
-    "skill.md",
-    "teamster.toml",
-    "warp.md",
+    Words(
+        "
+            .aider.conf.yml .clinerules .cursorrules .goosehints .mcp.json .roorules .windsurfrules agent.md
+            agents.config.json agents.md agents.override.md claude.local.md claude.md
+            copilot-instructions.md gemini.md mcp.json opencode.json opencode.jsonc qwen.md skill.md
+            teamster.toml warp.md
+        ",
+    ),
     // Continuous integration.
-    ".drone.yml",
-    ".gitlab-ci.yml",
-    ".travis.yml",
-    "azure-pipelines.yml",
-    "jenkinsfile",
+    Words(".drone.yml .gitlab-ci.yml .travis.yml azure-pipelines.yml jenkinsfile"),
 ];
 
 /// Returns whether a file is protected. `path` is below one of a run's directories, and relative to it.
@@ -155,7 +68,7 @@ pub(super) fn is_protected(root: &Path, path: &Path) -> bool {
     let Some((file, _)) = names.split_last() else {
         return false;
     };
-    let is_folder = |name: &String| FOLDERS.contains(&name.as_str());
+    let is_folder = |name: &String| FOLDERS.iter().any(|folders| folders.has(name));
     let of_github = names.windows(2).any(|two| {
         two[0] == ".github"
             && matches!(
@@ -165,7 +78,7 @@ pub(super) fn is_protected(root: &Path, path: &Path) -> bool {
     });
     names.iter().any(is_folder)
         || of_github
-        || FILES.contains(&file.as_str())
+        || FILES.iter().any(|files| files.has(file))
         || file.ends_with(".code-workspace")
         || file.ends_with(".instructions.md")
         || path

@@ -6,33 +6,18 @@ use percent_encoding::percent_decode_str;
 use serde_json::Value;
 use teamster_core::ToolKind;
 
+use super::Words;
 use crate::tools::{Roots, Target};
 
 /// Ends of the names that MCP servers give to arguments with paths, in lower case and without `_` and `-`.
-const PATH_ENDS: &[&str] = &[
-    "path",
-    "paths",
-    "file",
-    "files",
-    "filename",
-    "filenames",
-    "dir",
-    "dirs",
-    "directory",
-    "directories",
-    "folder",
-    "folders",
-    "uri",
-    "uris",
-    "source",
-    "sources",
-    "destination",
-    "destinations",
-    "target",
-    "targets",
-];
+const PATH_ENDS: Words = Words(
+    "
+        path paths file files filename filenames dir dirs directory directories folder folders uri uris
+        source sources destination destinations target targets
+    ",
+);
 /// Whole names of such arguments.
-const PATH_NAMES: &[&str] = &["src", "dest", "dst", "from", "to", "cwd", "root"];
+const PATH_NAMES: Words = Words("src dest dst from to cwd root");
 
 /// Command or paths that a call is about, resolved once: the rules and the tool get the same ones.
 #[derive(Debug, Default)]
@@ -117,7 +102,7 @@ fn find_paths(value: &Value, is_path: bool, found: &mut Vec<String>) {
 
 fn names_path(name: &str) -> bool {
     let name = name.to_lowercase().replace(['_', '-'], "");
-    PATH_NAMES.contains(&&*name) || PATH_ENDS.iter().any(|end| name.ends_with(end))
+    PATH_NAMES.has(&name) || PATH_ENDS.iter().any(|end| name.ends_with(end))
 }
 
 /// Returns the path of a `file:` URI.

@@ -109,8 +109,8 @@ pub(super) fn starts(words: &[Word]) -> Vec<usize> {
 
 fn runs_another(program: &str) -> bool {
     let program = base(program);
-    WRAPPERS.contains(&program)
-        || TAKE_LINES.contains(&program)
+    WRAPPERS.has(program)
+        || TAKE_LINES.has(program)
         || program.starts_with("ld-")
         || matches!(program, "eval" | "find" | "fd" | "fdfind" | "source" | ".")
 }
@@ -127,7 +127,7 @@ pub(super) fn is_known(arguments: &[Word]) -> bool {
     if program.varies_at.is_some() || runs_another(&program.text) {
         return false;
     }
-    if !SHELLS.contains(&base(&program.text)) {
+    if !SHELLS.has(base(&program.text)) {
         return true;
     }
     let has_line = rest.iter().any(|word| is_flag(word, 'c'));
