@@ -32,18 +32,12 @@ impl Folder {
     fn new() -> Self {
         let temp = tempfile::tempdir().unwrap();
         let base = temp.path().canonicalize().unwrap();
-        for file in [
-            "work/.env",
-            "work/.git/config",
-            "work/src/a.rs",
-            "work/secrets/key",
-            "other/.env",
-            "out/x",
-            "work/bare/HEAD",
-            "work/bare/objects/x",
-            "work/bare/refs/x",
-            "work/lib/deep/a.rs",
-        ] {
+        for file in "
+            work/.env work/.git/config work/src/a.rs work/secrets/key other/.env out/x work/bare/HEAD
+            work/bare/objects/x work/bare/refs/x work/lib/deep/a.rs
+        "
+        .split_whitespace()
+        {
             let file = base.join(file);
             std::fs::create_dir_all(file.parent().unwrap()).unwrap();
             std::fs::write(file, "x").unwrap();
@@ -217,55 +211,27 @@ fn a_pattern_may_begin_at_home_and_end_in_a_slash() {
 fn accept_edits_asks_for_files_that_other_programs_run_or_obey() {
     let folder = Folder::new();
     let rules = rules(&["write(.github/workflows/own.yml)"], &[]).unwrap();
-    for path in [
-        ".git/hooks/pre-commit",
-        "src/../.git/config",
-        "src/vendor/config",
-        "sub/.git/config",
-        ".GIT/config",
-        ".gitmodules",
-        ".envrc",
-        "a/.envrc",
-        ".mcp.json",
-        ".vscode/tasks.json",
-        "a/.idea/x.xml",
-        "x.code-workspace",
-        "AGENTS.md",
-        "a/CLAUDE.md",
-        "Agents.md",
-        ".claude/settings.json",
-        ".cursor/rules/a.mdc",
-        ".github/workflows/ci.yml",
-        ".github/copilot-instructions.md",
-        ".gitlab-ci.yml",
-        ".husky/pre-push",
-        ".bashrc",
-        ".npmrc",
-        ".cargo/config.toml",
-        "bare/hooks/post-update",
-        "bare/config",
-        "sub/HEAD",
-        ".pre-commit-config.yaml",
-        ".devcontainer/devcontainer.json",
-        "HEAD",
-    ] {
+    for path in "
+        .git/hooks/pre-commit src/../.git/config src/vendor/config sub/.git/config .GIT/config
+        .gitmodules .envrc a/.envrc .mcp.json .vscode/tasks.json a/.idea/x.xml x.code-workspace
+        AGENTS.md a/CLAUDE.md Agents.md .claude/settings.json .cursor/rules/a.mdc
+        .github/workflows/ci.yml .github/copilot-instructions.md .gitlab-ci.yml .husky/pre-push
+        .bashrc .npmrc .cargo/config.toml bare/hooks/post-update bare/config sub/HEAD
+        .pre-commit-config.yaml .devcontainer/devcontainer.json HEAD
+    "
+    .split_whitespace()
+    {
         let word = folder.path(&rules, PermissionMode::AcceptEdits, "write", path);
         assert_eq!(word, "ask", "{path}");
         let word = folder.path(&rules, PermissionMode::Bypass, "write", path);
         assert_eq!(word, "allow", "{path}");
     }
-    for path in [
-        "src/a.rs",
-        ".gitignore",
-        ".env",
-        "Makefile",
-        "src/hooks/use.ts",
-        ".github/dependabot.yml",
-        "git/config",
-        "docs/agents.txt",
-        ".github/workflows/own.yml",
-        "package.json",
-    ] {
+    for path in "
+        src/a.rs .gitignore .env Makefile src/hooks/use.ts .github/dependabot.yml git/config
+        docs/agents.txt .github/workflows/own.yml package.json
+    "
+    .split_whitespace()
+    {
         let word = folder.path(&rules, PermissionMode::AcceptEdits, "write", path);
         assert_eq!(word, "allow", "{path}");
     }
