@@ -5,6 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::signal::{self, Signal};
@@ -312,31 +313,29 @@ fn entry(pid: u32) -> Option<Entry> {
 /// clock ticks; `None` if there is none.
 pub(crate) fn processor_ticks(pid: u32) -> Option<u64> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let after_name = memchr::memrchr(b')', &stat)?;
-    let mut fields = stat.get(after_name + 2..)?.split(|b| *b == b' ').skip(11);
-    let mut sum = 0;
-    for _ in 0..4 {
-        sum += std::str::from_utf8(fields.next()?)
-            .ok()?
-            .parse::<u64>()
-            .ok()?;
-    }
-    Some(sum)
+    fields(&stat)?.skip(11).take(4).map(number::<u64>).sum()
+}
+
+/// Returns the fields of `/proc/PID/stat` after the name: those from 3 on, as proc(5) counts them.
+fn fields(stat: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
+    // The name in parentheses may itself contain spaces and parentheses.
+    let after_name = memchr::memrchr(b')', stat)?;
+    Some(stat.get(after_name + 2..)?.split(|b| *b == b' '))
+}
+
+fn number<T: FromStr>(field: &[u8]) -> Option<T> {
+    std::str::from_utf8(field.trim_ascii()).ok()?.parse().ok()
 }
 
 fn parse_stat(pid: u32, stat: &[u8]) -> Option<Entry> {
-    // The name in parentheses may itself contain spaces and parentheses.
-    let after_name = memchr::memrchr(b')', stat)?;
-    let mut fields = stat.get(after_name + 2..)?.split(|b| *b == b' ');
+    let mut fields = fields(stat)?;
     let state = fields.next()?;
-    let mut number =
-        |skip: usize| -> Option<u64> { std::str::from_utf8(fields.nth(skip)?).ok()?.parse().ok() };
-    let parent = number(0)?.try_into().ok()?;
-    let group = number(0)?.try_into().ok()?;
-    let session = number(0)?.try_into().ok()?;
-    let flags = number(2)?;
-    let threads = number(10)?;
-    let start_time = number(1)?;
+    let parent = number(fields.next()?)?;
+    let group = number(fields.next()?)?;
+    let session = number(fields.next()?)?;
+    let flags: u64 = number(fields.nth(2)?)?;
+    let threads: u64 = number(fields.nth(10)?)?;
+    let start_time = number(fields.nth(1)?)?;
     Some(Entry {
         process: Process { pid, start_time },
         parent,
@@ -355,8 +354,7 @@ pub(crate) fn last_pid() -> Option<u32> {
     let len = File::open("/proc/loadavg")
         .and_then(|mut file| file.read(&mut buf))
         .ok()?;
-    let last = buf[..len].trim_ascii_end().rsplit(|b| *b == b' ').next()?;
-    std::str::from_utf8(last).ok()?.parse().ok()
+    number(buf[..len].trim_ascii_end().rsplit(|b| *b == b' ').next()?)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use memchr::memmem;
 
+use super::{fields, number};
 use crate::os::RUN_ID_VAR;
 
 /// Number of looks at a process that shows no environment, and the pause between them. Such a moment is longer than the
@@ -32,19 +33,13 @@ pub(super) fn run_ids(pid: u32) -> Vec<String> {
 
 /// Returns whether a process was started without an environment, or is a part of the kernel.
 fn has_no_environment(pid: u32) -> bool {
-    // The fields by their numbers in proc(5), which count from 1; 3 is the first after the name.
-    let field = |stat: &[u8], number: usize| -> Option<u64> {
-        let after_name = memchr::memrchr(b')', stat)?;
-        let mut fields = stat.get(after_name + 2..)?.split(|b| *b == b' ');
-        let field = fields.nth(number - 3)?;
-        std::str::from_utf8(field.trim_ascii()).ok()?.parse().ok()
-    };
     let Ok(stat) = fs::read(format!("/proc/{pid}/stat")) else {
         return true;
     };
-    let memory = field(&stat, 23);
+    let field = |at: usize| number::<u64>(fields(&stat)?.nth(at - 3)?);
+    let memory = field(23);
     // Of the environment. They are 0 until the new program has one.
-    let (start, end) = (field(&stat, 50), field(&stat, 51));
+    let (start, end) = (field(50), field(51));
     memory == Some(0) || (start == end && end != Some(0))
 }
 
