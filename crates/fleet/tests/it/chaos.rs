@@ -17,7 +17,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -28,7 +27,7 @@ use teamster_fleet::{
 use teamster_testkit::proc::wait_until;
 use tokio::time::{Instant, sleep};
 
-use super::contract::{limits, repository};
+use super::contract::{git, limits, repository};
 use super::machine::block_on;
 use clock::Clock;
 use disk::Disk;
@@ -396,27 +395,10 @@ fn refusals(root: &Path) -> BTreeSet<String> {
 fn make_repository(root: &Path) {
     let folder = repository(root);
     fs::write(folder.join(".gitignore"), submit::FILE).unwrap();
-    let git = |args: &[&str]| {
-        let output = Command::new("git")
-            .arg("-C")
-            .arg(&folder)
-            .args(args)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{output:?}");
-        output.stdout
-    };
-    git(&["add", "."]);
-    git(&[
-        "-c",
-        "user.name=a",
-        "-c",
-        "user.email=a@b",
-        "commit",
-        "-qm",
-        "two",
-    ]);
-    fs::write(root.join(submit::COMMIT), git(&["rev-parse", "HEAD"])).unwrap();
+    git(&folder, "add .");
+    git(&folder, "commit -qm two");
+    let commit = git(&folder, "rev-parse HEAD");
+    fs::write(root.join(submit::COMMIT), commit).unwrap();
 }
 
 /// Makes the streams, once the servers can.

@@ -63,26 +63,23 @@ fn is_own_process(test: &str) -> bool {
     false
 }
 
+/// Runs a line of git's in a repository. Returns its output.
+pub(crate) fn git(folder: &Path, line: &str) -> Vec<u8> {
+    let mut git = Command::new("git");
+    git.current_dir(folder);
+    git.args(["-c", "user.name=a", "-c", "user.email=a@b"]);
+    let output = git.args(line.split(' ')).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    output.stdout
+}
+
 /// Makes a repository with one commit in this folder.
 pub(crate) fn repository(folder: &Path) -> PathBuf {
     let folder = folder.join("repository");
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("README.md"), "old\n").unwrap();
-    for args in [
-        &["init", "-q"][..],
-        &["add", "."],
-        &[
-            "-c",
-            "user.name=a",
-            "-c",
-            "user.email=a@b",
-            "commit",
-            "-qm",
-            "one",
-        ],
-    ] {
-        let git = Command::new("git").args(args).current_dir(&folder).status();
-        assert!(git.unwrap().success());
+    for line in ["init -q", "add .", "commit -qm one"] {
+        git(&folder, line);
     }
     folder
 }
