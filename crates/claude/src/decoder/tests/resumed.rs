@@ -15,7 +15,7 @@ use super::{end, init};
 use crate::totals::{Baseline, Totals};
 
 /// Returns usage with these counts and the session's cached tokens.
-fn tokens(input: u64, output: u64) -> Usage {
+fn used(input: u64, output: u64) -> Usage {
     Usage::default()
         .input_tokens(input)
         .output_tokens(output)
@@ -25,7 +25,7 @@ fn tokens(input: u64, output: u64) -> Usage {
 
 /// Returns the totals of the first run, as in the session's file.
 fn before() -> Totals {
-    let model = ModelUsage::new(tokens(16, 110)).cost_usd(0.006_065_6);
+    let model = ModelUsage::new(used(16, 110)).cost_usd(0.006_065_6);
     let by_model = BTreeMap::from([("m".to_owned(), model)]);
     Totals::new(by_model, 0.006_065_6, Some(334.0))
 }
@@ -72,7 +72,7 @@ fn earlier_usage_of_the_session_is_not_the_run_s() {
         (usage, "548.0".into())
     );
     assert_eq!(result.api_duration_ms, Some(23));
-    assert_eq!(result.session_usage, Some(tokens(28, 135)));
+    assert_eq!(result.session_usage, Some(used(28, 135)));
 }
 
 #[test]
