@@ -19,7 +19,6 @@ use tokio::time::{interval, timeout};
 use super::machine::{
     LIMIT, Machine, Shared, block_on, end, jetstream, read, runs, runs_of, until_workers,
 };
-use super::server::Server;
 
 /// What the agent does with a prompt. Its session has the id of its machine. Each start is written down with its arguments, and
 /// the answer comes when there is a file `go`.
