@@ -84,85 +84,38 @@ fn suite() -> Suite {
 /// the prompt even if it is the name of a sub-command (measured).
 fn command_line() -> ArgvModel {
     ArgvModel::new(Parser::Commander)
-        .switches(&[
-            "--print|-p",
-            "--verbose",
-            "--include-partial-messages",
-            "--include-hook-events",
-            "--replay-user-messages",
-            "--continue|-c",
-            "--fork-session",
-            "--strict-mcp-config",
-            "--no-session-persistence",
-            "--disable-slash-commands",
-            "--dangerously-skip-permissions",
-            "--allow-dangerously-skip-permissions",
-            "--bare",
-            "--safe-mode",
-            "--background|--bg",
-            "--chrome",
-            "--no-chrome",
-            "--ide",
-            "--debug-to-stderr",
-            "--help|-h",
-            "--version|-v",
-        ])
-        .one(&[
-            "--output-format",
-            "--input-format",
-            "--model",
-            "--fallback-model",
-            "--effort",
-            "--permission-mode",
-            "--permission-prompt-tool",
-            "--max-turns",
-            "--max-budget-usd",
-            "--json-schema",
-            "--session-id",
-            "--system-prompt",
-            "--system-prompt-file",
-            "--append-system-prompt",
-            "--append-system-prompt-file",
-            "--settings",
-            "--setting-sources",
-            "--agent",
-            "--agents",
-            "--name|-n",
-            "--debug-file",
-        ])
-        .each(&["--plugin-dir", "--plugin-url"])
-        .optional(&[
-            "--resume|-r",
-            "--debug|-d",
-            "--worktree|-w",
-            "--from-pr",
-            "--prompt-suggestions",
-        ])
-        .many(&[
-            "--add-dir",
-            "--allowedTools|--allowed-tools",
-            "--disallowedTools|--disallowed-tools",
-            "--tools",
-            "--mcp-config",
-            "--betas",
-            "--file",
-        ])
-        .commands(&[
-            "agents",
-            "auth",
-            "auto-mode",
-            "doctor",
-            "gateway",
-            "install",
-            "mcp",
-            "plugin",
-            "plugins",
-            "project",
-            "setup-token",
-            "ultrareview",
-            "update",
-            "upgrade",
-        ])
+        .switches(
+            "
+                --print|-p --verbose --include-partial-messages --include-hook-events
+                --replay-user-messages --continue|-c --fork-session --strict-mcp-config
+                --no-session-persistence --disable-slash-commands --dangerously-skip-permissions
+                --allow-dangerously-skip-permissions --bare --safe-mode --background|--bg --chrome
+                --no-chrome --ide --debug-to-stderr --help|-h --version|-v
+            ",
+        )
+        .one(
+            "
+                --output-format --input-format --model --fallback-model --effort --permission-mode
+                --permission-prompt-tool --max-turns --max-budget-usd --json-schema --session-id
+                --system-prompt --system-prompt-file --append-system-prompt
+                --append-system-prompt-file --settings --setting-sources --agent --agents --name|-n
+                --debug-file
+            ",
+        )
+        .each("--plugin-dir --plugin-url")
+        .optional("--resume|-r --debug|-d --worktree|-w --from-pr --prompt-suggestions")
+        .many(
+            "
+                --add-dir --allowedTools|--allowed-tools --disallowedTools|--disallowed-tools
+                --tools --mcp-config --betas --file
+            ",
+        )
+        .commands(
+            "
+                agents auth auto-mode doctor gateway install mcp plugin plugins project setup-token
+                ultrareview update upgrade
+            ",
+        )
 }
 
 fn understand(sent: &Sent<'_>) -> Understood {

@@ -15,53 +15,37 @@ use teamster_testkit::replay::calls as traced_calls;
 fn command_line() -> ArgvModel {
     let with_session = || {
         ArgvModel::new(Parser::Clap)
-            .switches(&[
-                "--json",
-                "--last",
-                "--all",
-                "--skip-git-repo-check",
-                "--ephemeral",
-                "--dangerously-bypass-approvals-and-sandbox|--yolo",
-            ])
-            .one(&["--model|-m", "--output-last-message|-o", "--output-schema"])
-            .each(&["--config|-c", "--enable", "--disable"])
-            .many(&["--image|-i"])
+            .switches(
+                "
+                    --json --last --all --skip-git-repo-check --ephemeral
+                    --dangerously-bypass-approvals-and-sandbox|--yolo
+                ",
+            )
+            .one("--model|-m --output-last-message|-o --output-schema")
+            .each("--config|-c --enable --disable")
+            .many("--image|-i")
     };
     let exec = ArgvModel::new(Parser::Clap)
-        .switches(&[
-            "--json",
-            "--skip-git-repo-check",
-            "--ephemeral",
-            "--trust",
-            "--oss",
-            "--strict-config",
-            "--approve-for-me",
-            "--ignore-user-config",
-            "--ignore-rules",
-            "--help|-h",
-            "--version|-V",
-            "--dangerously-bypass-approvals-and-sandbox|--yolo",
-            "--dangerously-bypass-hook-trust",
-        ])
-        .one(&[
-            "--model|-m",
-            "--sandbox|-s",
-            "--cd|-C",
-            "--color",
-            "--profile|-p",
-            "--local-provider",
-            "--output-schema",
-            "--output-last-message|-o",
-            "--worktree",
-            "--thread-source",
-        ])
-        .each(&["--config|-c", "--enable", "--disable", "--add-dir"])
-        .many(&["--image|-i"])
+        .switches(
+            "
+                --json --skip-git-repo-check --ephemeral --trust --oss --strict-config
+                --approve-for-me --ignore-user-config --ignore-rules --help|-h --version|-V
+                --dangerously-bypass-approvals-and-sandbox|--yolo --dangerously-bypass-hook-trust
+            ",
+        )
+        .one(
+            "
+                --model|-m --sandbox|-s --cd|-C --color --profile|-p --local-provider
+                --output-schema --output-last-message|-o --worktree --thread-source
+            ",
+        )
+        .each("--config|-c --enable --disable --add-dir")
+        .many("--image|-i")
         .command("resume", with_session())
         .command("fork", with_session())
-        .commands(&["review", "help"]);
+        .commands("review help");
     ArgvModel::new(Parser::Clap)
-        .one(&["--ask-for-approval|-a"])
+        .one("--ask-for-approval|-a")
         .command("exec", exec)
 }
 

@@ -115,79 +115,39 @@ const BIG_OUTPUT: &str = {
 fn command_line() -> ArgvModel {
     ArgvModel::new(Parser::Clap)
         .without_double_dash()
-        .switches(&[
-            "--version|-v",
-            "--help|-h",
-            "--silent|-s",
-            "--allow-all-tools",
-            "--allow-all-paths",
-            "--allow-all-urls",
-            "--allow-all|--yolo",
-            "--trust-folder",
-            "--disallow-temp-dir",
-            "--continue",
-            "--autopilot",
-            "--plan",
-            "--no-custom-instructions",
-            "--no-auto-update",
-            "--no-ask-user",
-            "--no-color",
-            "--disable-builtin-mcps",
-        ])
-        .one(&[
-            "--prompt|-p",
-            "--interactive|-i",
-            "--model",
-            "--reasoning-effort",
-            "--agent",
-            "--name|-n",
-            "--session-id",
-            "--log-dir",
-            "--log-level",
-            "--stream",
-            "--output-format",
-            "--max-autopilot-continues",
-            "--max-ai-credits",
-            "--mode",
-            "--usage-output-file",
-            "-C",
-        ])
-        .each(&[
-            "--add-dir",
-            "--plugin-dir",
-            "--attachment",
-            "--additional-mcp-config",
-            "--disable-mcp-server",
-            "--enable-mcp-server",
-        ])
-        .optional(&["--resume|-r", "--share"])
-        .many(&[
-            "--allow-tool",
-            "--deny-tool",
-            "--available-tools",
-            "--excluded-tools",
-            "--allow-url",
-            "--deny-url",
-        ])
-        .commands(&[
-            "app",
-            "login",
-            "help",
-            "init",
-            "config",
-            "update",
-            "version",
-            "workflow",
-            "sessions",
-            "memories",
-            "plugin",
-            "mcp",
-            "skill",
-            "instruction",
-            "lsp",
-            "sandbox",
-            "completion",
-        ])
+        .switches(
+            "
+                --version|-v --help|-h --silent|-s --allow-all-tools --allow-all-paths
+                --allow-all-urls --allow-all|--yolo --trust-folder --disallow-temp-dir --continue
+                --autopilot --plan --no-custom-instructions --no-auto-update --no-ask-user
+                --no-color --disable-builtin-mcps
+            ",
+        )
+        .one(
+            "
+                --prompt|-p --interactive|-i --model --reasoning-effort --agent --name|-n
+                --session-id --log-dir --log-level --stream --output-format
+                --max-autopilot-continues --max-ai-credits --mode --usage-output-file -C
+            ",
+        )
+        .each(
+            "
+                --add-dir --plugin-dir --attachment --additional-mcp-config --disable-mcp-server
+                --enable-mcp-server
+            ",
+        )
+        .optional("--resume|-r --share")
+        .many(
+            "
+                --allow-tool --deny-tool --available-tools --excluded-tools --allow-url --deny-url
+            ",
+        )
+        .commands(
+            "
+                app login help init config update version workflow sessions memories plugin mcp
+                skill instruction lsp sandbox completion
+            ",
+        )
 }
 
 fn understand(sent: &Sent<'_>) -> Understood {

@@ -115,54 +115,27 @@ fn suite() -> Suite {
 fn command_line() -> ArgvModel {
     ArgvModel::new(Parser::Yargs)
         .without_double_dash()
-        .switches(&[
-            "--debug|-d",
-            "--skip-trust",
-            "--sandbox|-s",
-            "--yolo|-y",
-            "--acp",
-            "--experimental-acp",
-            "--list-extensions|-l",
-            "--list-sessions",
-            "--screen-reader",
-            "--raw-output",
-            "--accept-raw-output-risk",
-            "--version|-v",
-            "--help|-h",
-        ])
-        .one(&[
-            "--model|-m",
-            "--prompt|-p",
-            "--prompt-interactive|-i",
-            "--approval-mode",
-            "--resume|-r",
-            "--session-file",
-            "--session-id",
-            "--delete-session",
-            "--output-format|-o",
-            "--worktree|-w",
-            "--fake-responses",
-            "--fake-responses-non-strict",
-            "--record-responses",
-        ])
-        .each(&[
-            "--policy",
-            "--admin-policy",
-            "--allowed-mcp-server-names",
-            "--allowed-tools",
-            "--extensions|-e",
-            "--include-directories",
-        ])
-        .commands(&[
-            "mcp",
-            "extensions",
-            "extension",
-            "skills",
-            "skill",
-            "hooks",
-            "hook",
-            "gemma",
-        ])
+        .switches(
+            "
+                --debug|-d --skip-trust --sandbox|-s --yolo|-y --acp --experimental-acp
+                --list-extensions|-l --list-sessions --screen-reader --raw-output
+                --accept-raw-output-risk --version|-v --help|-h
+            ",
+        )
+        .one(
+            "
+                --model|-m --prompt|-p --prompt-interactive|-i --approval-mode --resume|-r
+                --session-file --session-id --delete-session --output-format|-o --worktree|-w
+                --fake-responses --fake-responses-non-strict --record-responses
+            ",
+        )
+        .each(
+            "
+                --policy --admin-policy --allowed-mcp-server-names --allowed-tools --extensions|-e
+                --include-directories
+            ",
+        )
+        .commands("mcp extensions extension skills skill hooks hook gemma")
 }
 
 fn understand(sent: &Sent<'_>) -> Understood {

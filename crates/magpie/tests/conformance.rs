@@ -6,8 +6,8 @@ use teamster_testkit::conformance::{ArgvModel, Parser, Sent, Suite, Tool, Unders
 
 fn suite() -> Suite {
     let ask = ArgvModel::new(Parser::Pflag)
-        .one(&["--session", "--model"])
-        .switches(&["--yes"]);
+        .one("--session --model")
+        .switches("--yes");
     Suite::new(Magpie, concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures"))
         .run_is_over(|lines| lines.iter().any(|line| line["type"] == "end"))
         .command_line(

@@ -112,61 +112,25 @@ fn is_over(lines: &[Value]) -> bool {
 /// Returns a model of the command line: `opencode run --help`, the flags of all commands, and unlisted flags.
 fn command_line() -> ArgvModel {
     let run = ArgvModel::new(Parser::Yargs)
-        .switches(&[
-            "--continue|-c",
-            "--fork",
-            "--share",
-            "--thinking",
-            "--auto",
-            "--yolo",
-            "--dangerously-skip-permissions",
-            "--interactive|-i",
-            "--print-logs",
-            "--pure",
-            "--help|-h",
-            "--version|-v",
-        ])
-        .one(&[
-            "--command",
-            "--session|-s",
-            "--model|-m",
-            "--agent",
-            "--format",
-            "--title",
-            "--attach",
-            "--password|-p",
-            "--username|-u",
-            "--dir",
-            "--port",
-            "--variant",
-            "--log-level",
-        ])
-        .many(&["--file|-f"]);
-    ArgvModel::new(Parser::Yargs)
-        .command("run", run)
-        .commands(&[
-            "completion",
-            "acp",
-            "mcp",
-            "attach",
-            "debug",
-            "providers",
-            "auth",
-            "agent",
-            "upgrade",
-            "uninstall",
-            "serve",
-            "web",
-            "models",
-            "stats",
-            "export",
-            "import",
-            "github",
-            "pr",
-            "session",
-            "plugin",
-            "db",
-        ])
+        .switches(
+            "
+                --continue|-c --fork --share --thinking --auto --yolo --dangerously-skip-permissions
+                --interactive|-i --print-logs --pure --help|-h --version|-v
+            ",
+        )
+        .one(
+            "
+                --command --session|-s --model|-m --agent --format --title --attach --password|-p
+                --username|-u --dir --port --variant --log-level
+            ",
+        )
+        .many("--file|-f");
+    ArgvModel::new(Parser::Yargs).command("run", run).commands(
+        "
+                completion acp mcp attach debug providers auth agent upgrade uninstall serve web
+                models stats export import github pr session plugin db
+            ",
+    )
 }
 
 fn understand(sent: &Sent<'_>) -> Understood {

@@ -50,46 +50,22 @@ fn suite() -> Suite {
 /// flag; `=` is part of a flag's name.
 fn command_line() -> ArgvModel {
     ArgvModel::new(Parser::Commander)
-        .switches(&[
-            "--print|-p",
-            "--continue|-c",
-            "--resume|-r",
-            "--no-session",
-            "--no-tools|-nt",
-            "--no-builtin-tools|-nbt",
-            "--no-extensions|-ne",
-            "--no-skills|-ns",
-            "--no-prompt-templates|-np",
-            "--no-themes",
-            "--no-context-files|-nc",
-            "--verbose",
-            "--approve|-a",
-            "--no-approve|-na",
-            "--offline",
-            "--help|-h",
-            "--version|-v",
-        ])
-        .one(&[
-            "--mode",
-            "--provider",
-            "--model",
-            "--api-key",
-            "--system-prompt",
-            "--append-system-prompt",
-            "--name|-n",
-            "--session",
-            "--session-id",
-            "--fork",
-            "--session-dir",
-            "--models",
-            "--tools|-t",
-            "--exclude-tools|-xt",
-            "--thinking",
-            "--export",
-            "--use-theme",
-            "--tui-mode",
-        ])
-        .each(&["--extension|-e", "--skill", "--prompt-template", "--theme"])
+        .switches(
+            "
+                --print|-p --continue|-c --resume|-r --no-session --no-tools|-nt
+                --no-builtin-tools|-nbt --no-extensions|-ne --no-skills|-ns
+                --no-prompt-templates|-np --no-themes --no-context-files|-nc --verbose --approve|-a
+                --no-approve|-na --offline --help|-h --version|-v
+            ",
+        )
+        .one(
+            "
+                --mode --provider --model --api-key --system-prompt --append-system-prompt --name|-n
+                --session --session-id --fork --session-dir --models --tools|-t --exclude-tools|-xt
+                --thinking --export --use-theme --tui-mode
+            ",
+        )
+        .each("--extension|-e --skill --prompt-template --theme")
 }
 
 /// Returns whether JavaScript's `trim` removes this character.

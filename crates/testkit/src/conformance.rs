@@ -14,7 +14,7 @@
 //!         // Recognizes the line with the end of the run.
 //!         .run_is_over(|lines| lines.iter().any(|line| line["type"] == "result"))
 //!         // How the CLI parses its command line.
-//!         .command_line(ArgvModel::new(Parser::Commander).one(&["--model"]), understand)
+//!         .command_line(ArgvModel::new(Parser::Commander).one("--model"), understand)
 //!         // Values that the CLI takes.
 //!         .plain(Plain { model: "sonnet", ..Plain::default() })
 //!         // What the recorded runs are known to be.

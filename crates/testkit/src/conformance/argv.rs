@@ -63,9 +63,9 @@ impl Parser {
 /// ```
 /// # use teamster_testkit::conformance::{ArgvModel, Parser};
 /// let model = ArgvModel::new(Parser::Commander)
-///     .switches(&["--print|-p"])
-///     .one(&["--model"])
-///     .many(&["--add-dir"]);
+///     .switches("--print|-p")
+///     .one("--model")
+///     .many("--add-dir");
 /// let parsed = model.parse_words(&["-p", "--model=x", "--", "--help me"]).unwrap();
 /// assert_eq!(parsed.text("--model").as_deref(), Some("x"));
 /// assert_eq!(parsed.positionals, ["--help me"]);
@@ -109,33 +109,34 @@ impl ArgvModel {
         }
     }
 
-    /// Adds flags without a value. Other names follow after `|`, as in `--print|-p`.
+    /// Adds flags without a value, with white space between them. Other names of a flag follow after `|`, as in
+    /// `--print|-p`.
     #[must_use]
-    pub fn switches(self, flags: &[&'static str]) -> Self {
+    pub fn switches(self, flags: &'static str) -> Self {
         self.with(flags, Arity::None)
     }
 
     /// Adds flags with exactly one value.
     #[must_use]
-    pub fn one(self, flags: &[&'static str]) -> Self {
+    pub fn one(self, flags: &'static str) -> Self {
         self.with(flags, Arity::One)
     }
 
     /// Adds flags with one value that may be repeated.
     #[must_use]
-    pub fn each(self, flags: &[&'static str]) -> Self {
+    pub fn each(self, flags: &'static str) -> Self {
         self.with(flags, Arity::Each)
     }
 
     /// Adds flags with an optional value. A following word is the value if it does not begin with `-`.
     #[must_use]
-    pub fn optional(self, flags: &[&'static str]) -> Self {
+    pub fn optional(self, flags: &'static str) -> Self {
         self.with(flags, Arity::Optional)
     }
 
     /// Adds flags with any number of values.
     #[must_use]
-    pub fn many(self, flags: &[&'static str]) -> Self {
+    pub fn many(self, flags: &'static str) -> Self {
         self.with(flags, Arity::Many)
     }
 
@@ -148,8 +149,8 @@ impl ArgvModel {
 
     /// Adds sub-commands that no run may reach, without their flags.
     #[must_use]
-    pub fn commands(mut self, names: &[&'static str]) -> Self {
-        for name in names {
+    pub fn commands(mut self, names: &'static str) -> Self {
+        for name in names.split_ascii_whitespace() {
             self.commands.push((name, Self::new(self.parser)));
         }
         self
@@ -162,8 +163,8 @@ impl ArgvModel {
         self
     }
 
-    fn with(mut self, flags: &[&'static str], arity: Arity) -> Self {
-        for flag in flags {
+    fn with(mut self, flags: &'static str, arity: Arity) -> Self {
+        for flag in flags.split_ascii_whitespace() {
             let names = flag.split('|').collect();
             self.flags.push(Flag { names, arity });
         }

@@ -428,9 +428,9 @@ pub(crate) fn suite(fault: Fault) -> Suite {
         fs::write(dir.join(META), meta.to_string()).unwrap();
     }
     let mut ask = ArgvModel::new(Parser::Clap)
-        .one(&["--session|-s", "--rules", "--effort", "--servers"])
-        .each(&["--dir"])
-        .switches(&["--help|-h", "--only-these"]);
+        .one("--session|-s --rules --effort --servers")
+        .each("--dir")
+        .switches("--help|-h --only-these");
     if fault == Fault::DashesProtectNothing {
         ask = ask.without_double_dash();
     }

@@ -4,32 +4,32 @@ use super::*;
 
 fn claude() -> ArgvModel {
     ArgvModel::new(Parser::Commander)
-        .switches(&["--print|-p", "--verbose"])
-        .one(&["--model"])
-        .optional(&["--debug|-d"])
-        .many(&["--mcp-config"])
-        .commands(&["mcp"])
+        .switches("--print|-p --verbose")
+        .one("--model")
+        .optional("--debug|-d")
+        .many("--mcp-config")
+        .commands("mcp")
 }
 
 fn codex() -> ArgvModel {
     let resume = ArgvModel::new(Parser::Clap)
-        .switches(&["--json"])
-        .each(&["--config|-c"]);
+        .switches("--json")
+        .each("--config|-c");
     let exec = ArgvModel::new(Parser::Clap)
-        .switches(&["--json"])
-        .one(&["--cd|-C"])
-        .each(&["--config|-c"])
-        .many(&["--image|-i"])
+        .switches("--json")
+        .one("--cd|-C")
+        .each("--config|-c")
+        .many("--image|-i")
         .command("resume", resume)
-        .commands(&["review", "help"]);
+        .commands("review help");
     ArgvModel::new(Parser::Clap).command("exec", exec)
 }
 
 fn gemini() -> ArgvModel {
     ArgvModel::new(Parser::Yargs)
-        .one(&["--prompt|-p"])
-        .many(&["--include-directories"])
-        .commands(&["mcp", "extensions"])
+        .one("--prompt|-p")
+        .many("--include-directories")
+        .commands("mcp extensions")
         .without_double_dash()
 }
 
@@ -154,10 +154,10 @@ fn words_of_a_command_line_include_those_of_sub_commands() {
 /// (3.11.7) and the flags of `kubectl create configmap` (`pflag`, 1.32.4).
 fn small(parser: Parser) -> ArgvModel {
     ArgvModel::new(parser)
-        .switches(&["--verbose|-v"])
-        .one(&["--model|-m"])
-        .optional(&["--color"])
-        .many(&["--file"])
+        .switches("--verbose|-v")
+        .one("--model|-m")
+        .optional("--color")
+        .many("--file")
 }
 
 #[test]
