@@ -22,6 +22,24 @@ fn alive_with(session: &str) -> Input {
     }
 }
 
+fn dead_with(session: &str) -> Input {
+    Input {
+        alive: false,
+        ..alive_with(session)
+    }
+}
+
+fn woken(input: Input) -> Input {
+    Input {
+        woken: true,
+        ..input
+    }
+}
+
+fn start(resume: Option<Id>, why: StartReason) -> Action {
+    Action::Start { resume, why }
+}
+
 fn machine() -> Machine {
     Machine::new(PACE, None)
 }
@@ -31,10 +49,7 @@ fn running() -> Machine {
     let mut machine = machine();
     assert_eq!(
         machine.next(&Input::default()),
-        Action::Start {
-            resume: None,
-            why: StartReason::First
-        }
+        start(None, StartReason::First)
     );
     machine.started();
     assert_eq!(machine.next(&alive_with("a")), Action::Tick(Prompt::Full));
@@ -45,6 +60,14 @@ fn running() -> Machine {
 fn sleep_of(machine: &mut Machine, input: &Input) -> u64 {
     match machine.next(input) {
         Action::Sleep(sleep) => sleep.seconds,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Returns the session that a start resumes.
+fn resumed_by(machine: &mut Machine, input: &Input) -> Option<Id> {
+    match machine.next(input) {
+        Action::Start { resume, .. } => resume,
         other => panic!("{other:?}"),
     }
 }
@@ -69,10 +92,7 @@ fn sleep_grows_while_idle_up_to_its_limit_and_work_resets_it() {
 #[test]
 fn wake_in_a_tick_is_kept_and_an_earlier_one_is_answered_by_it() {
     let mut machine = running();
-    let woken = Input {
-        woken: true,
-        ..alive_with("a")
-    };
+    let woken = woken(alive_with("a"));
     // Woken during the last tick: no sleep.
     assert_eq!(machine.next(&woken), Action::Tick(Prompt::Light));
     machine.tick_ended(TickEnd::Completed, false, id("a"));
@@ -87,10 +107,7 @@ fn a_wake_ends_the_wait_after_a_failure_once() {
     let mut machine = running();
     machine.tick_ended(TickEnd::Died, false, id("a"));
     assert_eq!(sleep_of(&mut machine, &Input::default()), 5);
-    let woken = Input {
-        woken: true,
-        ..Input::default()
-    };
+    let woken = woken(Input::default());
     assert!(matches!(machine.next(&woken), Action::Start { .. }));
     machine.start_failed();
     assert_eq!(sleep_of(&mut machine, &Input::default()), 10);
@@ -133,10 +150,7 @@ fn a_reset_starts_over() {
     machine.reset();
     assert_eq!(
         machine.next(&Input::default()),
-        Action::Start {
-            resume: None,
-            why: StartReason::Reset
-        }
+        start(None, StartReason::Reset)
     );
     machine.started();
     assert_eq!(
@@ -152,16 +166,9 @@ fn a_reset_starts_over() {
 fn a_dead_agent_is_resumed_with_the_full_prompt() {
     let mut machine = running();
     machine.rested();
-    let dead = Input {
-        alive: false,
-        ..alive_with("a")
-    };
     assert_eq!(
-        machine.next(&dead),
-        Action::Start {
-            resume: id("a"),
-            why: StartReason::Died
-        }
+        machine.next(&dead_with("a")),
+        start(id("a"), StartReason::Died)
     );
     machine.started();
     assert_eq!(machine.next(&alive_with("a")), Action::Tick(Prompt::Full));
@@ -176,10 +183,7 @@ fn session_that_fails_twice_is_given_up_and_delays_grow() {
         assert!(!machine.tick_ended(TickEnd::Died, true, id(session)));
         waits.push(sleep_of(&mut machine, &Input::default()));
         machine.rested();
-        match machine.next(&Input::default()) {
-            Action::Start { resume, .. } => resumed.push(resume),
-            other => panic!("{other:?}"),
-        }
+        resumed.push(resumed_by(&mut machine, &Input::default()));
         machine.started();
         assert_eq!(
             machine.next(&alive_with(session)),
@@ -200,10 +204,7 @@ fn a_start_that_has_to_wait_is_no_failure() {
     machine.tick_ended(TickEnd::Died, false, id("a"));
     machine.rested();
     for _ in 0..3 {
-        match machine.next(&Input::default()) {
-            Action::Start { resume, .. } => assert_eq!(resume, id("a")),
-            other => panic!("{other:?}"),
-        }
+        assert_eq!(resumed_by(&mut machine, &Input::default()), id("a"));
         machine.start_later(43);
         assert_eq!(sleep_of(&mut machine, &Input::default()), 43);
         machine.rested();
@@ -217,14 +218,7 @@ fn a_session_that_is_stuck_twice_is_given_up_too() {
     for resume in [id("a"), None] {
         machine.tick_ended(TickEnd::Stuck, false, id("a"));
         machine.rested();
-        let dead = Input {
-            alive: false,
-            ..alive_with("a")
-        };
-        match machine.next(&dead) {
-            Action::Start { resume: found, .. } => assert_eq!(found, resume),
-            other => panic!("{other:?}"),
-        }
+        assert_eq!(resumed_by(&mut machine, &dead_with("a")), resume);
         machine.started();
         machine.next(&alive_with("a"));
     }
@@ -243,10 +237,7 @@ fn session_with_refused_requests_is_given_up_by_a_live_process() {
     machine.rested();
     assert_eq!(
         machine.next(&alive_with("a")),
-        Action::Start {
-            resume: None,
-            why: StartReason::GivenUp
-        }
+        start(None, StartReason::GivenUp)
     );
     machine.started();
     // The refusals are now counted for the new session.
@@ -265,10 +256,7 @@ fn service_limit_makes_a_sleep_longer_and_a_wake_ends_it() {
     }
     // Later sleeps do not grow from it.
     assert_eq!(machine.current_sleep(), 120);
-    let woken = Input {
-        woken: true,
-        ..alive_with("a")
-    };
+    let woken = woken(alive_with("a"));
     assert!(matches!(machine.next(&woken), Action::Tick(_)));
 }
 
@@ -279,10 +267,7 @@ fn an_unusable_session_is_dropped() {
     machine.rested();
     assert_eq!(
         machine.next(&alive_with("a")),
-        Action::Start {
-            resume: None,
-            why: StartReason::Unusable
-        }
+        start(None, StartReason::Unusable)
     );
 }
 

@@ -38,9 +38,17 @@ impl Bench {
         self.now += Duration::from_secs(seconds);
     }
 
+    fn poll(&mut self) -> Option<Action> {
+        self.agent.poll(self.now)
+    }
+
+    fn exit(&mut self, process: ProcessIdentity, exit: Exit) {
+        self.agent.exited(process, exit, self.now);
+    }
+
     /// Performs a due start.
     fn run(&mut self) -> ProcessIdentity {
-        assert_eq!(self.agent.poll(self.now), Some(Action::Start));
+        assert_eq!(self.poll(), Some(Action::Start));
         let process = process(self.next_pid);
         self.next_pid += 1;
         self.agent.started(process, self.now);
@@ -48,7 +56,7 @@ impl Bench {
     }
 
     fn crash(&mut self, process: ProcessIdentity) {
-        self.agent.exited(process, Exit::Code(1), self.now);
+        self.exit(process, Exit::Code(1));
     }
 
     /// Returns the seconds until the next action.
@@ -66,7 +74,7 @@ fn crash_delays_grow_up_to_the_longest() {
         let process = bench.run();
         bench.crash(process);
         let delay = bench.delay().unwrap();
-        assert_eq!(bench.agent.poll(bench.now), None);
+        assert_eq!(bench.poll(), None);
         delays.push(delay);
         bench.pass(delay);
     }
@@ -96,11 +104,11 @@ fn a_loop_that_ran_well_for_a_while_begins_with_the_first_delay() {
 fn a_clean_exit_is_not_restarted() {
     let mut bench = Bench::new();
     let process = bench.run();
-    bench.agent.exited(process, Exit::Code(0), bench.now);
+    bench.exit(process, Exit::Code(0));
     let rest = (bench.agent.phase(), bench.agent.due());
     assert_eq!(rest, (Phase::Ended, None));
     bench.pass(100_000);
-    assert_eq!(bench.agent.poll(bench.now), None);
+    assert_eq!(bench.poll(), None);
     // A request starts it.
     bench.agent.start(bench.now);
     bench.run();
@@ -111,21 +119,21 @@ fn an_unusable_loop_is_retried_slowly() {
     let mut bench = Bench::new();
     for restarts in 1..=3 {
         let process = bench.run();
-        bench.agent.exited(process, Exit::Code(2), bench.now);
+        bench.exit(process, Exit::Code(2));
         assert!(matches!(bench.agent.phase(), Phase::Failed { .. }));
         assert_eq!(bench.delay(), Some(60));
         assert_eq!(bench.agent.restarts(), restarts);
         bench.pass(59);
-        assert_eq!(bench.agent.poll(bench.now), None);
+        assert_eq!(bench.poll(), None);
         bench.pass(1);
     }
     // A problem that can be checked without a start is checked sooner.
-    assert_eq!(bench.agent.poll(bench.now), Some(Action::Start));
+    assert_eq!(bench.poll(), Some(Action::Start));
     bench.agent.not_started(true, bench.now);
     assert_eq!(bench.delay(), Some(30));
     bench.pass(30);
     let process = bench.run();
-    bench.agent.exited(process, Exit::Code(2), bench.now);
+    bench.exit(process, Exit::Code(2));
     bench.agent.recheck(bench.now);
     assert_eq!(bench.delay(), Some(30));
     assert_eq!(bench.agent.restarts(), 4);
@@ -159,22 +167,19 @@ fn a_stop_asks_and_then_kills() {
     let mut bench = Bench::new();
     let process = bench.run();
     bench.agent.stop();
-    assert_eq!(
-        bench.agent.poll(bench.now),
-        Some(Action::Terminate(process))
-    );
-    assert_eq!(bench.agent.poll(bench.now), None);
+    assert_eq!(bench.poll(), Some(Action::Terminate(process)));
+    assert_eq!(bench.poll(), None);
     // A second stop changes nothing.
     bench.pass(4);
     bench.agent.stop();
-    assert_eq!(bench.agent.poll(bench.now), None);
+    assert_eq!(bench.poll(), None);
     assert_eq!(bench.delay(), Some(1));
     bench.pass(1);
-    assert_eq!(bench.agent.poll(bench.now), Some(Action::Kill(process)));
-    assert_eq!(bench.agent.poll(bench.now), None);
-    bench.agent.exited(process, Exit::Signal(9), bench.now);
+    assert_eq!(bench.poll(), Some(Action::Kill(process)));
+    assert_eq!(bench.poll(), None);
+    bench.exit(process, Exit::Signal(9));
     assert_eq!(bench.agent.phase(), Phase::Stopped);
-    assert_eq!(bench.agent.poll(bench.now), None);
+    assert_eq!(bench.poll(), None);
 }
 
 #[test]
@@ -182,12 +187,12 @@ fn skipping_the_grace_kills_at_once() {
     let mut bench = Bench::new();
     let process = bench.run();
     bench.agent.skip_grace(bench.now);
-    assert_eq!(bench.agent.poll(bench.now), None);
+    assert_eq!(bench.poll(), None);
     bench.agent.stop();
     bench.agent.skip_grace(bench.now);
-    assert_eq!(bench.agent.poll(bench.now), Some(Action::Kill(process)));
+    assert_eq!(bench.poll(), Some(Action::Kill(process)));
     bench.agent.skip_grace(bench.now);
-    assert_eq!(bench.agent.poll(bench.now), None);
+    assert_eq!(bench.poll(), None);
 }
 
 #[test]
@@ -195,16 +200,16 @@ fn a_restart_ends_one_and_starts_one() {
     let mut bench = Bench::new();
     let first = bench.run();
     bench.agent.restart(bench.now);
-    assert_eq!(bench.agent.poll(bench.now), Some(Action::Terminate(first)));
+    assert_eq!(bench.poll(), Some(Action::Terminate(first)));
     // The exit code is ignored.
-    bench.agent.exited(first, Exit::Code(2), bench.now);
+    bench.exit(first, Exit::Code(2));
     let second = bench.run();
     assert_ne!(first, second);
     // A later stop overrides the restart.
     bench.agent.restart(bench.now);
     bench.agent.stop();
-    assert_eq!(bench.agent.poll(bench.now), Some(Action::Terminate(second)));
-    bench.agent.exited(second, Exit::Code(0), bench.now);
+    assert_eq!(bench.poll(), Some(Action::Terminate(second)));
+    bench.exit(second, Exit::Code(0));
     assert_eq!(bench.agent.phase(), Phase::Stopped);
     // A restart starts a stopped agent.
     bench.agent.restart(bench.now);
@@ -215,12 +220,12 @@ fn a_restart_ends_one_and_starts_one() {
 fn a_failed_start_backs_off_or_fails() {
     let mut bench = Bench::new();
     for expected in [1, 2] {
-        assert_eq!(bench.agent.poll(bench.now), Some(Action::Start));
+        assert_eq!(bench.poll(), Some(Action::Start));
         bench.agent.not_started(false, bench.now);
         assert_eq!(bench.delay(), Some(expected));
         bench.pass(expected);
     }
-    assert_eq!(bench.agent.poll(bench.now), Some(Action::Start));
+    assert_eq!(bench.poll(), Some(Action::Start));
     bench.agent.not_started(true, bench.now);
     assert!(matches!(bench.agent.phase(), Phase::Failed { .. }));
     bench.agent.stop();
@@ -230,19 +235,16 @@ fn a_failed_start_backs_off_or_fails() {
 #[test]
 fn a_stop_while_it_is_being_started_is_not_lost() {
     let mut bench = Bench::new();
-    assert_eq!(bench.agent.poll(bench.now), Some(Action::Start));
+    assert_eq!(bench.poll(), Some(Action::Start));
     bench.agent.stop();
-    assert_eq!(bench.agent.poll(bench.now), None);
+    assert_eq!(bench.poll(), None);
     let process = process(7);
     bench.agent.started(process, bench.now);
-    assert_eq!(
-        bench.agent.poll(bench.now),
-        Some(Action::Terminate(process))
-    );
-    bench.agent.exited(process, Exit::Signal(15), bench.now);
+    assert_eq!(bench.poll(), Some(Action::Terminate(process)));
+    bench.exit(process, Exit::Signal(15));
     for hopeless in [false, true] {
         bench.agent.start(bench.now);
-        assert_eq!(bench.agent.poll(bench.now), Some(Action::Start));
+        assert_eq!(bench.poll(), Some(Action::Start));
         bench.agent.stop();
         bench.agent.not_started(hopeless, bench.now);
         let rest = (bench.agent.phase(), bench.agent.due());
@@ -254,13 +256,13 @@ fn a_stop_while_it_is_being_started_is_not_lost() {
 fn an_adopted_loop_is_one_like_any_other() {
     let mut bench = Bench::new();
     bench.agent.adopt(process(7), 3, bench.now);
-    assert_eq!(bench.agent.poll(bench.now), None);
+    assert_eq!(bench.poll(), None);
     assert_eq!(bench.agent.process(), Some(process(7)));
     // The exit of an earlier process with the same id is ignored.
     let before = ProcessIdentity::new(7, Some(1));
-    bench.agent.exited(before, Exit::Unknown, bench.now);
+    bench.exit(before, Exit::Unknown);
     assert_eq!(bench.agent.process(), Some(process(7)));
-    bench.agent.exited(process(7), Exit::Unknown, bench.now);
+    bench.exit(process(7), Exit::Unknown);
     assert_eq!(bench.delay(), Some(1));
     assert_eq!(bench.agent.restarts(), 4);
 }
