@@ -3,34 +3,11 @@
 use teamster_core::ExecuteParams;
 
 /// Flags of `codex` and `codex exec` whose value is a separate word.
-const WITH_VALUE: &[&str] = &[
-    "-a",
-    "--ask-for-approval",
-    "--remote",
-    "--remote-auth-token-env",
-    "-c",
-    "--config",
-    "--enable",
-    "--disable",
-    "-i",
-    "--image",
-    "-m",
-    "--model",
-    "--local-provider",
-    "-p",
-    "--profile",
-    "-s",
-    "--sandbox",
-    "-C",
-    "--cd",
-    "--add-dir",
-    "--thread-source",
-    "--cyber-access-program",
-    "--output-schema",
-    "--color",
-    "-o",
-    "--output-last-message",
-];
+const WITH_VALUE: &str = "
+    -a --ask-for-approval --remote --remote-auth-token-env -c --config --enable --disable -i
+    --image -m --model --local-provider -p --profile -s --sandbox -C --cd --add-dir
+    --thread-source --cyber-access-program --output-schema --color -o --output-last-message
+";
 
 /// A path that cannot exist.
 const NOWHERE: &str = "\0";
@@ -115,7 +92,9 @@ impl<'a> Words<'a> {
                 _ if self.ended => return Some(word),
                 "--" => self.ended = true,
                 "--last" => self.last = true,
-                flag if WITH_VALUE.contains(&flag) => self.rest = rest.get(1..).unwrap_or_default(),
+                flag if WITH_VALUE.split_ascii_whitespace().any(|it| it == flag) => {
+                    self.rest = rest.get(1..).unwrap_or_default();
+                }
                 flag if flag.len() > 1 && flag.starts_with('-') => {}
                 _ => return Some(word),
             }

@@ -31,39 +31,14 @@ const NO_SERVER: &str = "/";
 const TABLE: &str = "mcpServers";
 
 /// Variables that the CLI removes from a server's environment, with a message only on stderr.
-const BLOCKED_VARIABLES: &[&str] = &[
-    "BASH_ENV",
-    "CLASSPATH",
-    "CORECLR_ENABLE_PROFILING",
-    "CORECLR_PROFILER_PATH",
-    "DOTNET_STARTUP_HOOKS",
-    "DYLD_FALLBACK_FRAMEWORK_PATH",
-    "DYLD_FALLBACK_LIBRARY_PATH",
-    "DYLD_FORCE_FLAT_NAMESPACE",
-    "DYLD_FRAMEWORK_PATH",
-    "DYLD_INSERT_LIBRARIES",
-    "DYLD_LIBRARY_PATH",
-    "ELECTRON_RUN_AS_NODE",
-    "ENV",
-    "JAVA_TOOL_OPTIONS",
-    "LD_AUDIT",
-    "LD_DEBUG",
-    "LD_LIBRARY_PATH",
-    "LD_PRELOAD",
-    "LD_PROFILE",
-    "NODE_CLI_FLAGS",
-    "NODE_OPTIONS",
-    "NODE_PATH",
-    "PERL5DB",
-    "PERL5LIB",
-    "PERL5OPT",
-    "PYTHONPATH",
-    "PYTHONSTARTUP",
-    "RUBYLIB",
-    "RUBYOPT",
-    "_FORCE_NODE_OPTIONS",
-    "_JAVA_OPTIONS",
-];
+const BLOCKED_VARIABLES: &str = "
+    BASH_ENV CLASSPATH CORECLR_ENABLE_PROFILING CORECLR_PROFILER_PATH DOTNET_STARTUP_HOOKS
+    DYLD_FALLBACK_FRAMEWORK_PATH DYLD_FALLBACK_LIBRARY_PATH DYLD_FORCE_FLAT_NAMESPACE
+    DYLD_FRAMEWORK_PATH DYLD_INSERT_LIBRARIES DYLD_LIBRARY_PATH ELECTRON_RUN_AS_NODE ENV
+    JAVA_TOOL_OPTIONS LD_AUDIT LD_DEBUG LD_LIBRARY_PATH LD_PRELOAD LD_PROFILE NODE_CLI_FLAGS
+    NODE_OPTIONS NODE_PATH PERL5DB PERL5LIB PERL5OPT PYTHONPATH PYTHONSTARTUP RUBYLIB RUBYOPT
+    _FORCE_NODE_OPTIONS _JAVA_OPTIONS
+";
 
 /// Requirements of a run's servers on its launch, besides arguments.
 #[derive(Debug, Default)]
@@ -157,8 +132,12 @@ fn problem_of(server: &McpServer) -> Option<String> {
                     cwd.display()
                 ));
             }
-            let is_blocked = |name: &str| BLOCKED_VARIABLES.contains(&name.to_uppercase().as_str());
-            let name = env.keys().find(|name| is_blocked(name))?;
+            let is_blocked = |name: &&String| {
+                let name = name.to_uppercase();
+                let mut blocked = BLOCKED_VARIABLES.split_ascii_whitespace();
+                blocked.any(|blocked| blocked == name)
+            };
+            let name = env.keys().find(is_blocked)?;
             Some(format!(
                 "env.{name}: Gemini CLI does not pass this variable to a server; let the server's \
                  command set it"

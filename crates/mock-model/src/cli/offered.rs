@@ -92,7 +92,7 @@ pub(crate) fn call(part: &Part, context: &CallContext<'_>) -> Option<Call> {
                 let text = property(item, ENTRIES).unwrap_or("content");
                 fields.insert(text.to_owned(), entry.as_str().into());
                 // Entries of one id would be one entry.
-                if let Some(id) = property(item, &["id"]) {
+                if let Some(id) = property(item, "id") {
                     fields.insert(id.to_owned(), (number + 1).to_string().into());
                 }
                 fill(item, &mut fields);
@@ -111,94 +111,32 @@ pub(crate) fn call(part: &Part, context: &CallContext<'_>) -> Option<Call> {
     }
 }
 
-// Names in lower case, reduced to letters and digits, in the order of preference.
-const SHELL: &[&str] = &[
-    "bash",
-    "shell",
-    "runshellcommand",
-    "runcommand",
-    "runcommands",
-    "executecommand",
-    "executebash",
-    "terminal",
-    "runterminalcommand",
-    "runterminalcmd",
-    "developershell",
-    "shellcommand",
-    "exec",
-    "execute",
-];
-const READ: &[&str] = &[
-    "read",
-    "readfile",
-    "readtextfile",
-    "readfiles",
-    "viewfile",
-    "view",
-    "openfile",
-    "cat",
-];
-const WRITE: &[&str] = &[
-    "write",
-    "writefile",
-    "writetextfile",
-    "writetofile",
-    "createfile",
-    "savefile",
-    "create",
-    "save",
-    "editor",
-];
-const EDIT: &[&str] = &[
-    "edit",
-    "editfile",
-    "replace",
-    "strreplace",
-    "replaceinfile",
-    "patch",
-    "editor",
-];
-const AGENT: &[&str] = &[
-    "task",
-    "agent",
-    "subagent",
-    "newtask",
-    "spawnagent",
-    "delegate",
-];
-const PLAN: &[&str] = &[
-    "todowrite",
-    "writetodos",
-    "todolist",
-    "settodolist",
-    "updatetodolist",
-    "updateplan",
-    "todo",
-    "plan",
-];
-const SEARCH: &[&str] = &["websearch", "searchweb", "googlewebsearch", "search"];
+// Names in lower case, reduced to letters and digits, in the order of preference, with white space between them.
+const SHELL: &str = "
+    bash shell runshellcommand runcommand runcommands executecommand executebash terminal
+    runterminalcommand runterminalcmd developershell shellcommand exec execute
+";
+const READ: &str = "read readfile readtextfile readfiles viewfile view openfile cat";
+const WRITE: &str = "
+    write writefile writetextfile writetofile createfile savefile create save editor
+";
+const EDIT: &str = "edit editfile replace strreplace replaceinfile patch editor";
+const AGENT: &str = "task agent subagent newtask spawnagent delegate";
+const PLAN: &str = "todowrite writetodos todolist settodolist updatetodolist updateplan todo plan";
+const SEARCH: &str = "websearch searchweb googlewebsearch search";
 
-const COMMANDS: &[&str] = &["command", "commands", "cmd", "script", "code"];
-const PATHS: &[&str] = &[
-    "filepath",
-    "absolutepath",
-    "path",
-    "filename",
-    "file",
-    "files",
-    "paths",
-    "filepaths",
-];
-const CONTENTS: &[&str] = &["content", "contents", "filetext", "newtext", "text"];
-const OLD: &[&str] = &["oldstring", "oldstr", "oldtext", "search", "old"];
-const NEW: &[&str] = &["newstring", "newstr", "newtext", "replace", "new"];
-const PROMPTS: &[&str] = &["prompt", "message", "task", "instructions", "description"];
-const ENTRIES: &[&str] = &["content", "description", "title", "step", "task", "text"];
-const QUERIES: &[&str] = &["query", "q", "search", "queries"];
+const COMMANDS: &str = "command commands cmd script code";
+const PATHS: &str = "filepath absolutepath path filename file files paths filepaths";
+const CONTENTS: &str = "content contents filetext newtext text";
+const OLD: &str = "oldstring oldstr oldtext search old";
+const NEW: &str = "newstring newstr newtext replace new";
+const PROMPTS: &str = "prompt message task instructions description";
+const ENTRIES: &str = "content description title step task text";
+const QUERIES: &str = "query q search queries";
 
 fn shell(command: &str, in_background: bool, context: &CallContext<'_>) -> Option<Call> {
     let by_argument = || {
-        let takes = |offer: &&Offer| property(&offer.schema, &COMMANDS[..3]).is_some();
+        let takes = |offer: &&Offer| property(&offer.schema, "command commands cmd").is_some();
         context.offers.iter().find(takes)
     };
     let tool = named(context, SHELL).or_else(by_argument)?;
@@ -214,7 +152,7 @@ fn shell(command: &str, in_background: bool, context: &CallContext<'_>) -> Optio
 /// Returns the tool with one of these names, or else one for all that is done with files, which has this command. The
 /// arguments are those that choose it.
 fn of_files<'p>(
-    names: &[&str],
+    names: &str,
     command: &str,
     context: &CallContext<'p>,
 ) -> Option<(&'p Offer, Map<String, Value>)> {
@@ -232,17 +170,12 @@ fn of_files<'p>(
 
 /// Returns a call that creates a file by a patch.
 fn patch(path: &str, content: &str, context: &CallContext<'_>) -> Option<Call> {
-    let tool = named(context, &["applypatch"])?;
+    let tool = named(context, "applypatch")?;
     let lines: Vec<_> = content.lines().map(|line| format!("+{line}")).collect();
     let lines = lines.join("\n");
     let patch = format!("*** Begin Patch\n*** Add File: {path}\n{lines}\n*** End Patch");
     let mut input = Map::new();
-    put(
-        tool,
-        &mut input,
-        &["input", "patch", "patchtext"],
-        &patch.into(),
-    )?;
+    put(tool, &mut input, "input patch patchtext", &patch.into())?;
     Some(tool.call(input))
 }
 
@@ -264,21 +197,20 @@ fn mcp(server: &str, tool: &str, arguments: &Value, context: &CallContext<'_>) -
         return Some(call);
     }
     // One tool for the tools of all servers.
-    let offer = named(context, &["usemcptool", "mcpcalltool", "callmcptool"])?;
+    let offer = named(context, "usemcptool mcpcalltool callmcptool")?;
     let input = json!({
-        property(&offer.schema, &["servername", "server"])?: server,
-        property(&offer.schema, &["toolname", "tool", "name"])?: tool,
-        property(&offer.schema, &["arguments", "args", "input"])?: arguments,
+        property(&offer.schema, "servername server")?: server,
+        property(&offer.schema, "toolname tool name")?: tool,
+        property(&offer.schema, "arguments args input")?: arguments,
     });
     Some(Call::new(&offer.name, input))
 }
 
 /// Returns the offered tool with the first of these names that occurs.
-fn named<'p>(context: &CallContext<'p>, names: &[&str]) -> Option<&'p Offer> {
+fn named<'p>(context: &CallContext<'p>, names: &str) -> Option<&'p Offer> {
     let offers = context.offers;
-    names
-        .iter()
-        .find_map(|name| offers.iter().find(|offer| plain(&offer.name) == *name))
+    let mut names = names.split_ascii_whitespace();
+    names.find_map(|name| offers.iter().find(|offer| plain(&offer.name) == name))
 }
 
 /// Reduces a name to letters and digits in lower case.
@@ -288,22 +220,23 @@ fn plain(name: &str) -> String {
 }
 
 /// Returns the property of an object's schema with the first of these names that occurs.
-fn property<'s>(schema: &'s Value, names: &[&str]) -> Option<&'s str> {
+fn property<'s>(schema: &'s Value, names: &str) -> Option<&'s str> {
     let properties = schema["properties"].as_object()?;
-    let found = |name: &&str| properties.keys().find(|key| plain(key) == *name);
-    names.iter().find_map(found).map(String::as_str)
+    let found = |name: &str| properties.keys().find(|key| plain(key) == name);
+    let mut names = names.split_ascii_whitespace();
+    names.find_map(found).map(String::as_str)
 }
 
 /// Adds an argument under the first of these names that the schema has, as a list or in an object if the
 /// schema requires that.
-fn put(tool: &Offer, input: &mut Map<String, Value>, names: &[&str], value: &Value) -> Option<()> {
+fn put(tool: &Offer, input: &mut Map<String, Value>, names: &str, value: &Value) -> Option<()> {
     let name = property(&tool.schema, names)?;
     let schema = &tool.schema["properties"][name];
     input.insert(name.to_owned(), shaped(schema, names, value));
     Some(())
 }
 
-fn shaped(schema: &Value, names: &[&str], value: &Value) -> Value {
+fn shaped(schema: &Value, names: &str, value: &Value) -> Value {
     let choices = ["anyOf", "oneOf"].map(|key| items(schema, key));
     let takes_text = |schema: &&Value| schema["type"] == "string";
     if choices

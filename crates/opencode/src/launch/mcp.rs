@@ -38,16 +38,10 @@ const CALL_ENDS_WITHIN: Duration = Duration::from_mins(1);
 const LONGEST_TIMEOUT_MS: u128 = i32::MAX as u128;
 
 /// The CLI's own tools and permissions whose names look like those of a server's tools.
-const OWN_NAMES: &[&str] = &[
-    "apply_patch",
-    "doom_loop",
-    "external_directory",
-    "list_mcp_resources",
-    "list_mcp_resource_templates",
-    "plan_enter",
-    "plan_exit",
-    "read_mcp_resource",
-];
+const OWN_NAMES: &str = "
+    apply_patch doom_loop external_directory list_mcp_resources list_mcp_resource_templates
+    plan_enter plan_exit read_mcp_resource
+";
 
 /// Servers in the CLI's format.
 #[derive(Debug, Default)]
@@ -168,7 +162,8 @@ fn is_replaced(text: &str) -> bool {
 
 fn check_name(name: &str, configured: &[(String, bool)]) -> Result<(), String> {
     let first = format!("{name}_");
-    if let Some(own) = OWN_NAMES.iter().find(|own| own.starts_with(&first)) {
+    let mut own = OWN_NAMES.split_ascii_whitespace();
+    if let Some(own) = own.find(|own| own.starts_with(&first)) {
         return Err(format!(
             "name: OpenCode would treat its own tool {own} as one of this server; choose another name"
         ));
