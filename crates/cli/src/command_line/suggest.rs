@@ -158,12 +158,19 @@ pub(super) fn missing(error: clap::Error) -> clap::Error {
 pub(super) fn option(mut error: clap::Error) -> clap::Error {
     let usage = error.get(ContextKind::Usage).map(ToString::to_string);
     let takes_text = usage.is_some_and(|usage| {
-        ["<PROMPT>", "[TITLE]", "[-- "]
+        ["<PROMPT>", "[TITLE]", "|TEXT>", "[-- "]
             .iter()
             .any(|it| usage.contains(it))
     });
-    if error.kind() == ErrorKind::UnknownArgument && !takes_text {
-        error.remove(ContextKind::Suggested);
+    if error.kind() == ErrorKind::UnknownArgument
+        && !takes_text
+        && let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested)
+    {
+        // The other one names a subcommand that has the option.
+        tips.retain(|tip| !tip.to_string().starts_with("to pass "));
+        if !tips.is_empty() {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+        }
     }
     error
 }

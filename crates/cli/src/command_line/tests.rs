@@ -61,10 +61,12 @@ fn unknown_option_is_no_id() {
         let shown = error(&format!("teamster {args}"));
         assert!(!shown.contains("tip:"), "{shown}");
     }
-    for args in ["say x --foo", "acp claude --foo"] {
+    for args in ["say x --foo", "answer x --foo", "acp claude --foo"] {
         let shown = error(&format!("teamster {args}"));
         assert!(shown.contains(tip), "{shown}");
     }
+    let shown = error("teamster runs --live list");
+    assert!(shown.contains("tip: 'list --live' exists"), "{shown}");
 }
 
 #[test]
