@@ -287,20 +287,8 @@ mod tests {
     #[test]
     fn only_known_read_only_kinds_have_no_side_effects() {
         let harmless = ["read", "search", "think", "fetch"];
-        for name in [
-            "read",
-            "edit",
-            "delete",
-            "move",
-            "search",
-            "execute",
-            "think",
-            "fetch",
-            "task",
-            "mcp",
-            "other",
-            "a_kind_of_a_newer_version",
-        ] {
+        let names = "read edit delete move search execute think fetch task mcp other a_kind_of_a_newer_version";
+        for name in names.split_ascii_whitespace() {
             let kind: ToolKind = serde_json::from_value(json!(name)).unwrap();
             assert_eq!(kind.has_side_effects(), !harmless.contains(&name), "{name}");
         }

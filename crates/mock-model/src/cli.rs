@@ -129,22 +129,15 @@ pub struct Pointing {
 
 /// Variables that misdirect any CLI: to settings outside of its home, or to a proxy, which would be used for
 /// `127.0.0.1` too.
-const ELSEWHERE: [&str; 10] = [
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_STATE_HOME",
-    "XDG_CACHE_HOME",
-    "HTTP_PROXY",
-    "HTTPS_PROXY",
-    "ALL_PROXY",
-    "http_proxy",
-    "https_proxy",
-    "all_proxy",
-];
+const ELSEWHERE: &str = "
+    XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_CACHE_HOME HTTP_PROXY HTTPS_PROXY ALL_PROXY
+    http_proxy https_proxy all_proxy
+";
 
 /// Returns the variables that misdirect one CLI, with those that misdirect any.
-fn elsewhere(of_one: &[&'static str]) -> Vec<&'static str> {
-    [of_one, &ELSEWHERE].concat()
+fn elsewhere(of_one: &'static str) -> Vec<&'static str> {
+    let lists = [of_one, ELSEWHERE].into_iter();
+    lists.flat_map(str::split_ascii_whitespace).collect()
 }
 
 /// Returns environment variables in the form of [`Pointing::env`].

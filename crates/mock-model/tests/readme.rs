@@ -25,20 +25,8 @@ fn the_script_has_every_part_once() {
         .filter(|part| !matches!(part, Part::Text(_)))
         .map(discriminant)
         .collect();
-    let all = [
-        "thinking",
-        "shell",
-        "read_file",
-        "write_file",
-        "mcp",
-        "tool",
-        "pause_ms",
-        "stall",
-        "cut",
-        "error",
-        "raw",
-    ];
-    assert_eq!(parts.len(), all.len());
+    let all = "thinking shell read_file write_file mcp tool pause_ms stall cut error raw";
+    assert_eq!(parts.len(), all.split(' ').count());
     assert!(
         parts
             .iter()

@@ -54,28 +54,11 @@ impl From<&str> for Problem {
 }
 
 /// The fields that have an effect, as suggestions for a mistyped one.
-const KNOWN: [&str; 20] = [
-    "type",
-    "command",
-    "args",
-    "env",
-    "environment",
-    "cwd",
-    "url",
-    "httpUrl",
-    "serverUrl",
-    "headers",
-    "timeout",
-    "startup_timeout_sec",
-    "tool_timeout_sec",
-    "tools",
-    "includeTools",
-    "excludeTools",
-    "enabled_tools",
-    "disabled_tools",
-    "disabled",
-    "enabled",
-];
+const KNOWN: &str = "
+    type command args env environment cwd url httpUrl serverUrl headers timeout
+    startup_timeout_sec tool_timeout_sec tools includeTools excludeTools enabled_tools
+    disabled_tools disabled enabled
+";
 
 /// Further fields of CLIs that have no effect here.
 const WITHOUT_EFFECT: [&str; 2] = ["trust", "description"];
@@ -258,7 +241,9 @@ fn unknown(name: &str) -> Option<String> {
     if WITHOUT_EFFECT.contains(&name) {
         return None;
     }
-    let meant = KNOWN.into_iter().find(|known| is_typo_of(name, known));
+    let meant = KNOWN
+        .split_ascii_whitespace()
+        .find(|known| is_typo_of(name, known));
     let tip = meant.map_or(String::new(), |known| format!("; did you mean {known}?"));
     Some(format!("{}: unknown field{tip}", super::shown(name)))
 }

@@ -30,15 +30,12 @@ pub(super) fn point_at(url: &str) -> Pointing {
     ];
     Pointing {
         env: variables(&env),
-        elsewhere: elsewhere(&[
-            "CLAUDE_CONFIG_DIR",
-            "CLAUDE_CODE_OAUTH_TOKEN",
-            "CLAUDE_CODE_USE_BEDROCK",
-            "CLAUDE_CODE_USE_FOUNDRY",
-            "CLAUDE_CODE_USE_VERTEX",
-            "ANTHROPIC_AUTH_TOKEN",
-            "CLAUDECODE",
-        ]),
+        elsewhere: elsewhere(
+            "
+                CLAUDE_CONFIG_DIR CLAUDE_CODE_OAUTH_TOKEN CLAUDE_CODE_USE_BEDROCK
+                CLAUDE_CODE_USE_FOUNDRY CLAUDE_CODE_USE_VERTEX ANTHROPIC_AUTH_TOKEN CLAUDECODE
+            ",
+        ),
         folders: [("CLAUDE_CONFIG_DIR", ".claude")].into(),
         before_prompt: &["-p"],
         for_root: &[("IS_SANDBOX", "1")],

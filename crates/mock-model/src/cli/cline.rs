@@ -39,13 +39,12 @@ pub(super) fn point_at(url: &str) -> Pointing {
             ".cline/data/settings/providers.json",
             format!("{providers:#}\n"),
         )],
-        elsewhere: elsewhere(&[
-            "CLINE_DIR",
-            "CLINE_DATA_DIR",
-            "CLINE_PROVIDER_SETTINGS_PATH",
-            "CLINE_GLOBAL_SETTINGS_PATH",
-            "CLINE_SESSION_DATA_DIR",
-        ]),
+        elsewhere: elsewhere(
+            "
+                CLINE_DIR CLINE_DATA_DIR CLINE_PROVIDER_SETTINGS_PATH CLINE_GLOBAL_SETTINGS_PATH
+                CLINE_SESSION_DATA_DIR
+            ",
+        ),
         folders: [("CLINE_DIR", ".cline")].into(),
         waits_for_stdin: true,
         ..Pointing::default()

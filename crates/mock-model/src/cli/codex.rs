@@ -77,7 +77,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
             path: ".codex/config.toml".into(),
             content: lines.concat(),
         }],
-        elsewhere: elsewhere(&["CODEX_HOME"]),
+        elsewhere: elsewhere("CODEX_HOME"),
         folders: [("CODEX_HOME", ".codex")].into(),
         subcommand: Some("exec"),
         before_prompt: &["--skip-git-repo-check"],

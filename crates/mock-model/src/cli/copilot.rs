@@ -30,7 +30,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
     ];
     Pointing {
         env: variables(&env),
-        elsewhere: elsewhere(&["COPILOT_HOME"]),
+        elsewhere: elsewhere("COPILOT_HOME"),
         folders: [("COPILOT_HOME", ".copilot"), ("XDG_CACHE_HOME", ".cache")].into(),
         before_prompt: &["-p"],
         ..Pointing::default()

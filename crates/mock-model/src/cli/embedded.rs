@@ -24,7 +24,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
         env: env.map(|(name, value)| (name.to_owned(), value)).into(),
         // A model with a known price.
         model: Some("openai/gpt-5.1".to_owned()),
-        elsewhere: elsewhere(&["GEMINI_BASE_URL", "GOOGLE_API_KEY"]),
+        elsewhere: elsewhere("GEMINI_BASE_URL GOOGLE_API_KEY"),
         folders: [("XDG_STATE_HOME", ".local/state")].into(),
         ..Pointing::default()
     }

@@ -46,12 +46,11 @@ pub(super) fn point_at(url: &str) -> Pointing {
             path: ".gemini/settings.json".into(),
             content: format!("{settings:#}\n"),
         }],
-        elsewhere: elsewhere(&[
-            "GEMINI_CLI_HOME",
-            "GOOGLE_API_KEY",
-            "GOOGLE_GENAI_USE_GCA",
-            "GOOGLE_GENAI_USE_VERTEXAI",
-        ]),
+        elsewhere: elsewhere(
+            "
+                GEMINI_CLI_HOME GOOGLE_API_KEY GOOGLE_GENAI_USE_GCA GOOGLE_GENAI_USE_VERTEXAI
+            ",
+        ),
         folders: [("GEMINI_CLI_HOME", "")].into(),
         before_prompt: &["--skip-trust", "-p"],
         ..Pointing::default()

@@ -18,7 +18,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
     ];
     Pointing {
         env: env.map(|(name, value)| (name.to_owned(), value)).into(),
-        elsewhere: elsewhere(&["KIMI_CODE_HOME", "KIMI_API_KEY", "KIMI_CODE_BASE_URL"]),
+        elsewhere: elsewhere("KIMI_CODE_HOME KIMI_API_KEY KIMI_CODE_BASE_URL"),
         folders: [("KIMI_CODE_HOME", ".kimi-code")].into(),
         before_prompt: &["-p"],
         ..Pointing::default()

@@ -63,7 +63,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
     Pointing {
         env: env.map(|(name, value)| (name.to_owned(), value)).into(),
         model: Some(model),
-        elsewhere: elsewhere(&["OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR"]),
+        elsewhere: elsewhere("OPENCODE_CONFIG OPENCODE_CONFIG_DIR"),
         folders: [
             ("XDG_CONFIG_HOME", ".config"),
             ("XDG_DATA_HOME", ".local/share"),

@@ -57,7 +57,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
                 json!({"defaultProvider": PROVIDER, "defaultModel": MODEL}).to_string(),
             ),
         ],
-        elsewhere: elsewhere(&["PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR"]),
+        elsewhere: elsewhere("PI_CODING_AGENT_DIR PI_CODING_AGENT_SESSION_DIR"),
         folders: [("PI_CODING_AGENT_DIR", ".pi/agent")].into(),
         before_prompt: &["--print"],
         waits_for_stdin: true,

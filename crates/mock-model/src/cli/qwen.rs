@@ -52,7 +52,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
             ".qwen/settings.json",
             format!("{settings:#}\n"),
         )],
-        elsewhere: elsewhere(&["QWEN_HOME", "QWEN_RUNTIME_DIR", "QWEN_CODE_MODEL"]),
+        elsewhere: elsewhere("QWEN_HOME QWEN_RUNTIME_DIR QWEN_CODE_MODEL"),
         folders: [("QWEN_HOME", ".qwen")].into(),
         before_prompt: &["-p"],
         ..Pointing::default()

@@ -31,36 +31,13 @@ fn values_of_variables_are_not_in_the_command_line() {
         // On a machine with SELinux.
         .filter(|it| !["--security-opt", "label=disable"].contains(it))
         .collect();
-    let expected = [
-        "run",
-        "--rm",
-        "--interactive",
-        "--init",
-        "--pull=never",
-        "--stop-timeout=0",
-        "--name",
-        "teamster-1-2-3",
-        "--label",
-        "teamster.run=1-2-3",
-        "--workdir",
-        "/w",
-        "--user",
-        "7:8",
-        "--mount",
-        "type=bind,source=/w,target=/w",
-        "--mount",
-        "type=bind,source=/a,target=/b,readonly",
-        "--env",
-        "API_KEY",
-        "--env",
-        "HOME=/h",
-        "--env",
-        "XDG_CONFIG_HOME=/x",
-        "--entrypoint",
-        "cli",
-        "agents:1",
-        "-p",
-    ];
+    let expected = "
+        run --rm --interactive --init --pull=never --stop-timeout=0 --name teamster-1-2-3
+        --label teamster.run=1-2-3 --workdir /w --user 7:8 --mount type=bind,source=/w,target=/w
+        --mount type=bind,source=/a,target=/b,readonly --env API_KEY --env HOME=/h --env
+        XDG_CONFIG_HOME=/x --entrypoint cli agents:1 -p
+    ";
+    let expected: Vec<_> = expected.split_ascii_whitespace().collect();
     assert_eq!(line, expected);
     let expected = BTreeMap::from([(OsString::from("API_KEY"), OsString::from("secret"))]);
     assert_eq!(client, expected);

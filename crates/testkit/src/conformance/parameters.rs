@@ -10,24 +10,10 @@ use super::{Failures, Suite, Verdict};
 type Parameter = (&'static str, bool, ExecuteParams);
 
 /// The parameters without a capability of their names: tested above by themselves, elsewhere, or of the engine.
-const OTHERS: &[&str] = &[
-    "prompt",
-    "session_id",
-    "working_directory",
-    "env",
-    "system_prompt",
-    "permission",
-    "permissions",
-    "mcp_servers",
-    "mcp_delivery",
-    "mcp_strict",
-    "extra_args",
-    "include_native",
-    "usage_updates",
-    "keep_background",
-    "timeouts",
-    "cancel",
-];
+const OTHERS: &str = "
+    prompt session_id working_directory env system_prompt permission permissions mcp_servers
+    mcp_delivery mcp_strict extra_args include_native usage_updates keep_background timeouts cancel
+";
 
 impl Suite {
     /// Checks that a plain value of every supported parameter reaches the CLI, and that any other is refused
@@ -92,7 +78,7 @@ impl Suite {
             match named[camel_case(name)].as_bool() {
                 Some(can) => add(name, can, &|p| self.set_plain(name, p)),
                 None => assert!(
-                    OTHERS.contains(name),
+                    OTHERS.split_ascii_whitespace().any(|other| other == *name),
                     "{name} is not tested: no capability has its name"
                 ),
             }
