@@ -87,7 +87,9 @@ impl Fleet {
     ) -> Result<Option<StreamMessage>, ServiceError> {
         let handle = self.stream(stream).await?;
         let asked = handle.direct_get_last_for_subject(subject);
-        match self.unless_refused(subject, asked).await? {
+        // Not the subject alone: this program may publish to it at this moment, and that may be refused.
+        let request = format!("DIRECT.GET.{stream}.{subject}");
+        match self.unless_refused(&request, asked).await? {
             Ok(mut message) => {
                 if is_copy(&message.headers, &message.subject) {
                     (message.headers, message.payload) = (HeaderMap::new(), Bytes::new());
@@ -100,10 +102,10 @@ impl Fleet {
                 Err(match self.look_at(stream).await {
                     Ok(None) => setup::not_made(stream),
                     Err(absent) if absent.code == Some(ProblemCode::Unsupported) => absent,
-                    _ => self.failed(subject, error),
+                    _ => self.failed(&request, error),
                 })
             }
-            Err(error) => Err(self.failed(subject, error)),
+            Err(error) => Err(self.failed(&request, error)),
         }
     }
 

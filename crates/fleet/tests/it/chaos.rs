@@ -365,7 +365,7 @@ fn users(plan: &Plan, owners: &[String]) -> Vec<FleetUser> {
 }
 
 /// Returns the addresses with a user.
-fn login(url: &str, user: &str) -> String {
+pub(crate) fn login(url: &str, user: &str) -> String {
     url.replace("nats://", &format!("nats://{user}:{user}@"))
 }
 

@@ -68,7 +68,7 @@ fn a_run_has_nothing_of_an_earlier_one_with_its_id() {
             stream.purge().await.unwrap();
         }
         let (fleet, service) = runs_of(&server, "ann").await;
-        let agent = shared.agent().replace("\"done\"", "\"later\"");
+        let agent = shared.agent().replace("say done", "say later");
         let mut second = Machine::start(&server, "w2", &agent);
         until_workers(&fleet, 1).await;
         let run = submit(&service, "run").await;
