@@ -155,20 +155,8 @@ fn an_extension_s_questions_are_answered() {
             .command(SessionCommand::Answer(request.id, answer));
         let (events, result) = recorded.end();
         assert_eq!(
-            names(&events),
-            [
-                "session",
-                "usage",
-                "context",
-                "tool_use",
-                "permission",
-                "tool_result",
-                "text",
-                "usage",
-                "context",
-                "turn_end",
-                "done"
-            ]
+            names(&events).join(" "),
+            "session usage context tool_use permission tool_result text usage context turn_end done"
         );
         let outputs: Vec<_> = payloads::<ToolResult>(&events)
             .map(|result| result.output.clone())

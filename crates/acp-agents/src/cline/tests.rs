@@ -52,16 +52,8 @@ fn a_denied_call_is_one_call() {
         text("done."),
     ]);
     assert_eq!(
-        names(&events),
-        [
-            "session",
-            "tool_use",
-            "permission",
-            "tool_result",
-            "text",
-            "turn_end",
-            "done"
-        ]
+        names(&events).join(" "),
+        "session tool_use permission tool_result text turn_end done"
     );
     let ended = payloads::<ToolResult>(&events).next();
     let ended = ended.unwrap();

@@ -204,20 +204,8 @@ fn results_with_images_and_edits() {
         PermissionAnswer::Allow,
     );
     assert_eq!(
-        names(&events),
-        [
-            "session",
-            "tool_use",
-            "tool_result",
-            "tool_use",
-            "tool_result",
-            "file_change",
-            "tool_use",
-            "tool_result",
-            "file_change",
-            "turn_end",
-            "done"
-        ]
+        names(&events).join(" "),
+        "session tool_use tool_result tool_use tool_result file_change tool_use tool_result file_change turn_end done"
     );
     let outputs: Vec<_> = (events.iter())
         .filter_map(|event| match event {
