@@ -70,17 +70,22 @@ impl Answer {
             .strip_prefix("got status: ")
             .and_then(|rest| Some(rest.split_once(". ")?.1))
             .unwrap_or(text);
-        // The service may send a list with one item.
-        let of_list = || parse::<[Self; 1]>(json).map(|[only]| only);
-        let mut found = parse::<Self>(json).or_else(of_list)?;
+        let mut found = Self::of(json)?;
         // Each is shorter than the one that contains it.
-        while let Some(inner) = found.error.message.as_deref().and_then(parse::<Self>) {
+        while let Some(inner) = found.error.message.as_deref().and_then(Self::of) {
             let outer = std::mem::replace(&mut found, inner).error;
             let inner = &mut found.error;
             inner.code = inner.code.or(outer.code);
             inner.status = inner.status.take().or(outer.status);
         }
         Some(found)
+    }
+
+    /// Parses a response, for which the service may send a list with one item. A list of fields is none.
+    fn of(json: &str) -> Option<Self> {
+        let of_list = || parse::<[Self; 1]>(json).map(|[only]| only);
+        let is_list = json.starts_with('[');
+        if is_list { of_list() } else { parse(json) }
     }
 }
 

@@ -44,6 +44,11 @@ fn errors_of_the_service_are_classified_by_their_text() {
             ErrorKind::Overloaded,
         ),
         (
+            r#"[API Error: [{"code":503,"message":"It is away."}]]"#,
+            0,
+            ErrorKind::Internal,
+        ),
+        (
             "[API Error: No capacity available for model gemini-3.1-pro-preview on the server]",
             0,
             ErrorKind::Overloaded,
