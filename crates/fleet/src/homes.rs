@@ -77,6 +77,10 @@ impl ConversationKey {
         Some((key, Conversation::Session))
     }
 
+    pub(crate) fn subject(&self) -> &str {
+        &self.0
+    }
+
     /// Returns the name of the folder of a conversation that names none.
     pub(crate) fn folder(&self) -> &str {
         // With the owner: two owners may have one key.

@@ -288,7 +288,7 @@ async fn try_take(
     if taken.await {
         return Ok(true);
     }
-    if let Some(refusal) = fleet.refusal("$KV.tm_sessions") {
+    if let Some(refusal) = fleet.refusal(conversation.subject()) {
         return Err(refusal);
     }
     sleep(PAUSE).await;

@@ -7,7 +7,9 @@ use async_nats::jetstream::consumer::{AckPolicy, pull, push};
 use async_nats::jetstream::{self, Context};
 use async_nats::{Client, ConnectOptions, Event, Message, ServerError};
 use serde_json::json;
-use teamster_api::{ProblemCode, RunHandle, RunQuery, RunService, RunSpec, ServiceError};
+use teamster_api::{
+    ProblemCode, QueueReason, RunHandle, RunQuery, RunService, RunSpec, ServiceError,
+};
 use teamster_core::RunStatus;
 use teamster_fleet::{
     Finding, FindingVerdict, Fleet, FleetLogin, FleetOptions, FleetRole, FleetRuns, FleetUser,
@@ -18,6 +20,7 @@ use tokio::time::timeout;
 
 use super::contract::limits;
 use super::machine::{LIMIT, Machine, Shared, block_on, end, read, submit, until_workers};
+use super::placement::until_waits;
 use super::server::Server;
 
 /// Time in which a refusal must be known.
@@ -35,10 +38,14 @@ const USERS: [(&str, FleetRole); 5] = [
 
 /// Starts a server with these users, whose passwords are their names.
 pub(crate) fn server() -> Option<Server> {
+    Server::start_with(&accounts())
+}
+
+fn accounts() -> String {
     let users = USERS.map(|(name, role)| {
         FleetUser::new(name, role, FleetLogin::Password(name.to_owned())).unwrap()
     });
-    Server::start_with(&server_accounts("TEAM", &users))
+    server_accounts("TEAM", &users)
 }
 
 pub(crate) fn url(server: &Server, user: &str) -> String {
@@ -160,6 +167,34 @@ fn a_run_needs_no_more_than_the_roles_permit() {
             }
         }
         w1.drain();
+    });
+}
+
+#[test]
+fn worker_that_may_not_write_sessions_carries_out_runs_without_a_key() {
+    let (all, salt) = ("\"$KV.tm_sessions.>\"", "\"$KV.tm_sessions.=fleet.salt\"");
+    let Some(server) = Server::start_with(&accounts().replace(all, salt)) else {
+        return;
+    };
+    let shared = Shared::answering();
+    block_on(async {
+        let op = operator(&server).await;
+        let _w1 = Machine::start_at(&url(&server, "w1"), "w1", &shared.agent());
+        until_workers(&op, 1).await;
+        let anns: Arc<dyn RunService> =
+            Arc::new(FleetRuns::new(&fleet(&server, "ann", "ann").await));
+        let mut with_key = RunSpec::new("claude", "hello");
+        with_key.session_key = Some("key".to_owned());
+        let waits = RunHandle::start(anns.clone(), "key", with_key)
+            .await
+            .unwrap();
+        let detail = until_waits(&waits, QueueReason::Refused).await;
+        assert!(
+            detail.contains("does not permit this") && detail.contains("$KV.tm_sessions.ann."),
+            "{detail}"
+        );
+        // The session of its agent is not found later.
+        assert_eq!(end(&submit(&anns, "run").await).await, RunStatus::Completed);
     });
 }
 
