@@ -214,7 +214,12 @@ pub(crate) fn resolve(
             ),
         ));
     };
-    let url = url.trim_end_matches('/');
+    // A query stays as it is.
+    let url = if url.contains('?') {
+        &*url
+    } else {
+        url.trim_end_matches('/')
+    };
     if !url.starts_with("http://") && !url.starts_with("https://") {
         return Err(AgentError::refused(
             "model",
@@ -394,7 +399,7 @@ mod tests {
             (
                 "openai-compatible/m",
                 "https://r.test/v1/?a=/b/",
-                "https://r.test/v1/chat/completions?a=/b",
+                "https://r.test/v1/chat/completions?a=/b/",
             ),
             (
                 "gemini/m",

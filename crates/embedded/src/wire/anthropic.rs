@@ -241,10 +241,10 @@ impl Decoder {
     }
 
     fn usage(&mut self, usage: &Value) {
-        // The counts are cumulative. Keep those that an event omits, or that a gateway has as 0.
+        // The counts are cumulative. Those stay that an event omits, or that a gateway has as 0.
         for (name, figure) in usage.as_object().into_iter().flatten() {
-            let known = self.usage.get(name).and_then(Value::as_u64);
-            if figure.as_u64() > known {
+            let is_known = self.usage.contains_key(name);
+            if figure.as_u64().is_some_and(|it| it > 0 || !is_known) {
                 self.usage.insert(name.clone(), figure.clone());
             }
         }

@@ -65,7 +65,7 @@ fn usage_of_chat_completions_is_where_the_service_has_it() {
 }
 
 #[test]
-fn counts_of_messages_do_not_shrink() {
+fn last_count_of_messages_holds_unless_it_is_missing_or_0() {
     let usage = |start: Value, delta: Value| {
         let stream = [
             json!({"type": "message_start", "message": {"usage": start}}),
@@ -85,6 +85,11 @@ fn counts_of_messages_do_not_shrink() {
         (
             json!({"input_tokens": 7, "output_tokens": 9}),
             (Some(7), Some(9)),
+        ),
+        // The input was estimated at the beginning.
+        (
+            json!({"input_tokens": 4, "output_tokens": 9}),
+            (Some(4), Some(9)),
         ),
         (json!({"input_tokens": null}), (Some(5), Some(1))),
     ] {
