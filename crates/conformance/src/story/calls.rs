@@ -81,13 +81,13 @@ pub(super) fn described_call(tool: &ToolUse, directory: &Path) -> String {
         (None, ToolKind::Read) => (
             "read",
             field(&["file_path", "filePath", "absolute_path", "path", "files"])
-                .or_else(|| only_path("locations", &tool.input, directory)),
+                .or_else(|| first_path("locations", &tool.input, directory)),
         ),
         (None, ToolKind::Edit) => (
             "edit",
             field(&["file_path", "filePath", "path"])
-                .or_else(|| only_path("changes", &tool.input, directory))
-                .or_else(|| only_path("locations", &tool.input, directory)),
+                .or_else(|| first_path("changes", &tool.input, directory))
+                .or_else(|| first_path("locations", &tool.input, directory)),
         ),
         (None, _) if PLANS.contains(&tool.tool_name.as_str()) => return "plan".to_owned(),
         (None, _) if QUESTIONS.contains(&tool.tool_name.as_str()) => {
@@ -117,8 +117,8 @@ fn unwrapped(command: String) -> String {
         .unwrap_or(command)
 }
 
-/// Returns the only file in a list: the changes of a patch, or the locations of an ACP agent's call.
-fn only_path(list: &str, input: &Value, directory: &Path) -> Option<String> {
+/// Returns the first file in a list: the changes of a patch, or the locations of an ACP agent's call.
+fn first_path(list: &str, input: &Value, directory: &Path) -> Option<String> {
     let path = input[list].as_array()?.first()?["path"].as_str()?;
     Some(in_place(path, directory))
 }
