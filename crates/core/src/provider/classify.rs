@@ -124,6 +124,11 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
         "does not exist or you do not have access to it",
         ErrorKind::ModelNotFound,
     ),
+    // Azure's, with status 404.
+    (
+        "deployment for this resource does not exist",
+        ErrorKind::ModelNotFound,
+    ),
     ("invalid x-api-key", ErrorKind::Auth),
     ("invalid api key", ErrorKind::Auth),
     ("incorrect api key", ErrorKind::Auth),

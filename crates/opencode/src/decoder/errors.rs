@@ -15,6 +15,10 @@ const SEE_THE_LOG: &str = "Unexpected server error";
 /// The CLI's words before a status that is in no field.
 const FAILED_WITH: &str = "Provider request failed with HTTP ";
 
+/// The type of an error in the middle of OpenAI's stream, and of any fault in the answers of local servers, whose words
+/// are more specific.
+const SERVER_ERROR: &str = "server_error";
+
 /// An error line.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CliError {
@@ -134,17 +138,21 @@ fn kind(name: &str, data: &ErrorData<'_>, messages: [&str; 2]) -> ErrorKind {
         _ => {}
     }
     let body = data.response_body.as_deref().unwrap_or_default();
-    let words = messages.into_iter().chain([body]).find_map(kind_of_text);
+    let texts = || messages.into_iter().chain([body]);
+    let status = data.status_code.or_else(|| status_of_message(messages[0]));
+    let is_of_the_server = || texts().any(|text| text.contains(SERVER_ERROR));
+    let words = texts()
+        .find_map(kind_of_text)
+        .or_else(|| is_of_the_server().then_some(ErrorKind::Overloaded));
     match words {
         Some(kind @ (ErrorKind::Quota | ErrorKind::ContextWindow)) => return kind,
         // Some services have the status of any invalid request, or of a failed login, for an unknown model.
-        Some(ErrorKind::ModelNotFound) if matches!(data.status_code, Some(400 | 401)) => {
+        Some(ErrorKind::ModelNotFound) if matches!(status, Some(400 | 401)) => {
             return ErrorKind::ModelNotFound;
         }
-        Some(ErrorKind::Auth) if data.status_code == Some(400) => return ErrorKind::Auth,
+        Some(ErrorKind::Auth) if status == Some(400) => return ErrorKind::Auth,
         _ => {}
     }
-    let status = data.status_code.or_else(|| status_of_message(messages[0]));
     status
         .and_then(ErrorKind::of_http_status)
         .or(words)
@@ -169,8 +177,6 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("Session not found", ErrorKind::SessionNotFound),
     // Of a login with ChatGPT or GitLab, with the status.
     ("Token refresh failed: 4", ErrorKind::Auth),
-    // The type of an error in the middle of OpenAI's stream.
-    ("server_error", ErrorKind::Overloaded),
     ("JSON parsing failed", ErrorKind::Protocol),
     // Kilo's words for an empty answer.
     ("the model returned no output", ErrorKind::Protocol),

@@ -193,6 +193,11 @@ fn errors_of_services_are_classified() {
         ),
         ("404 404 page not found", ErrorKind::Invalid, None),
         (
+            "404 The API deployment for this resource does not exist.",
+            ErrorKind::ModelNotFound,
+            None,
+        ),
+        (
             r#"404 {"error":{"message":"model: m"}}"#,
             ErrorKind::ModelNotFound,
             None,

@@ -112,6 +112,18 @@ fn an_error_of_a_stream_or_of_a_login_is_classified() {
             r#"{"type":"error","error":{"type":"new","message":"it rained"}}"#,
             ErrorKind::Internal,
         ),
+        (
+            r#"{"type":"error","error":{"type":"server_error","message":"it rained"}}"#,
+            ErrorKind::Overloaded,
+        ),
+        (
+            r#"{"error":{"code":500,"type":"server_error","message":"the request exceeds the available context size"}}"#,
+            ErrorKind::ContextWindow,
+        ),
+        (
+            r#"Provider request failed with HTTP 401: {"error":{"type":"ModelError"}}"#,
+            ErrorKind::ModelNotFound,
+        ),
         ("Token refresh failed: 401", ErrorKind::Auth),
         ("Token refresh failed: 503", ErrorKind::Internal),
     ] {
