@@ -314,24 +314,6 @@ fn run_without_large_files_does_not_affect_its_mirror() {
     let settings = tempfile::tempdir().unwrap();
     let repository = repository(&settings, false, &["a.bin"]);
     let machine = Machine::new();
-    let source = Source::find(repository.path()).unwrap();
-    let mirrors = machine.0.path().join("mirrors");
-    let wait = || Wait::new(SILENCE, &|text| panic!("{text}"));
-    // As a mirror of an earlier version is.
-    let mirror = Mirror::open(&mirrors, source.root(), wait()).unwrap();
-    let config = mirror.path().join("config");
-    let config = config.to_str().unwrap();
-    git(
-        mirror.path(),
-        ["config", "--file", config, "core.bare", "true"],
-    );
-    let extension = "extensions.worktreeConfig";
-    git(
-        mirror.path(),
-        ["config", "--file", config, "--unset", extension],
-    );
-    fs::remove_file(mirror.path().join("config.worktree")).unwrap();
-    drop(mirror);
     let (mut with, _) = machine.upload(&repository, "with");
     with.start().unwrap();
     let there = with.directory().to_owned();
@@ -349,7 +331,10 @@ fn run_without_large_files_does_not_affect_its_mirror() {
         let written = git(&there, ["show", &format!("{wip}:{name}")]);
         assert!(written.starts_with(POINTER.trim_end()), "{written}");
     }
-    let mirror = Mirror::open(&mirrors, source.root(), wait()).unwrap();
+    let source = Source::find(repository.path()).unwrap();
+    let mirrors = machine.0.path().join("mirrors");
+    let wait = Wait::new(SILENCE, &|text| panic!("{text}"));
+    let mirror = Mirror::open(&mirrors, source.root(), wait).unwrap();
     assert_eq!(
         git(mirror.path(), ["rev-parse", "--is-bare-repository"]),
         "true"
