@@ -140,10 +140,7 @@ fn kind(name: &str, data: &ErrorData<'_>, messages: [&str; 2]) -> ErrorKind {
     let body = data.response_body.as_deref().unwrap_or_default();
     let texts = || messages.into_iter().chain([body]);
     let status = data.status_code.or_else(|| status_of_message(messages[0]));
-    let is_of_the_server = || texts().any(|text| text.contains(SERVER_ERROR));
-    let words = texts()
-        .find_map(kind_of_text)
-        .or_else(|| is_of_the_server().then_some(ErrorKind::Overloaded));
+    let words = (texts().find_map(kind_of_words)).or_else(|| texts().find_map(kind_of_text));
     match words {
         Some(kind @ (ErrorKind::Quota | ErrorKind::ContextWindow)) => return kind,
         // Some services have the status of any invalid request, or of a failed login, for an unknown model.
@@ -187,6 +184,11 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
 
 /// Classifies messages of the CLI or of a service.
 pub(crate) fn kind_of_text(text: &str) -> Option<ErrorKind> {
+    let of_the_server = text.contains(SERVER_ERROR).then_some(ErrorKind::Overloaded);
+    kind_of_words(text).or(of_the_server)
+}
+
+fn kind_of_words(text: &str) -> Option<ErrorKind> {
     ErrorKind::by_patterns(text, PATTERNS).or_else(|| ErrorKind::of_message(text))
 }
 
