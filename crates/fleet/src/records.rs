@@ -152,7 +152,7 @@ impl Fleet {
     async fn leader_has_none(&self, subject: &str) -> bool {
         let message = PublishMessage::build().expected_last_subject_sequence(NEVER);
         let refused = self.try_publish(subject, message).await;
-        refused.is_err_and(|error| error.to_string().contains("wrong last sequence: 0 "))
+        refused.is_err_and(|error| has_none(&error))
     }
 
     /// Stores a record if its revision is the expected one. Returns the new revision; `None` if it was refused, or there
@@ -335,6 +335,11 @@ pub(crate) fn is_marker(headers: Option<&HeaderMap>) -> bool {
     })
 }
 
+/// Returns whether a refused write tells that its subject has no message.
+fn has_none(refused: &PublishError) -> bool {
+    refused.to_string().contains("wrong last sequence: 0 ")
+}
+
 fn found(revision: u64, headers: &HeaderMap, payload: &[u8]) -> Found {
     let record: Option<Record> = (!is_marker(Some(headers)))
         .then(|| serde_json::from_slice(payload).ok())
@@ -352,4 +357,30 @@ fn found(revision: u64, headers: &HeaderMap, payload: &[u8]) -> Found {
 pub(crate) fn not_found(run: &str) -> ServiceError {
     let message = format!("no run \"{run}\"");
     ServiceError::new(ProblemCode::RunNotFound, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_the_number_of_no_message_means_that_there_is_none() {
+        let refused = |code: u64, description: &str| {
+            let error = json!({"code": 400, "err_code": code, "description": description});
+            let error: async_nats::jetstream::Error = serde_json::from_value(error).unwrap();
+            has_none(&PublishError::with_source(
+                PublishErrorKind::WrongLastSequence,
+                error,
+            ))
+        };
+        // Made by hand, after the server's errors.
+        assert!(refused(10071, "wrong last sequence: 0"));
+        assert!(!refused(10071, "wrong last sequence: 10"));
+        // Another write is under way.
+        assert!(!refused(10164, "wrong last sequence"));
+        assert!(!refused(10077, "maximum bytes exceeded"));
+        assert!(!has_none(&PublishErrorKind::TimedOut.into()));
+    }
 }
