@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use teamster_core::McpServer;
+use teamster_core::provider::json_line::{parse, readable};
 use teamster_core::text::{excerpt, one_line};
 
 /// A message from the editor.
@@ -31,8 +32,13 @@ where
 impl Message {
     /// Parses a line. The error is the response to an invalid message.
     pub(crate) fn read(line: &[u8]) -> Result<Self, Error> {
-        let value: Value = serde_json::from_slice(line)
-            .map_err(|error| failed(ErrorCode::ParseError, format!("not valid JSON: {error}")))?;
+        let value: Value = serde_json::from_slice(line).or_else(|error| {
+            // Editors in JavaScript may cut a text in the middle of a character.
+            let json = str::from_utf8(line).ok().and_then(readable);
+            let value = json.and_then(|json| parse(&json));
+            let problem = || failed(ErrorCode::ParseError, format!("not valid JSON: {error}"));
+            value.ok_or_else(problem)
+        })?;
         if value.is_array() {
             let problem = "batches are not supported: send one message per line";
             return Err(failed(ErrorCode::InvalidRequest, problem));

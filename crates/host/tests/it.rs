@@ -1,8 +1,8 @@
 //! Runs that a Rust program starts, with a shell script as Claude Code.
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
-/// Runs this test again in a process whose variables are those of an agent with this script, and these. Goes on in that
-/// process only.
+/// Runs this test again in a process whose variables are those of an agent with this script, and these. Continues in
+/// that process only.
 macro_rules! in_own_process {
     ($script:expr) => {
         in_own_process!($script, &[])

@@ -84,7 +84,7 @@ impl Answer {
     /// Parses a response, for which the service may send a list with one item. A list of fields is none.
     fn of(json: &str) -> Option<Self> {
         let of_list = || parse::<[Self; 1]>(json).map(|[only]| only);
-        let is_list = json.starts_with('[');
+        let is_list = json.trim_start().starts_with('[');
         if is_list { of_list() } else { parse(json) }
     }
 }

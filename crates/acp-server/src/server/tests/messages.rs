@@ -122,6 +122,31 @@ fn malformed_messages_get_errors_and_keep_the_connection() {
     }
 }
 
+// Made by hand: what `JSON.stringify` makes of a text that was cut in the middle of a character.
+#[test]
+fn a_message_with_half_a_character_has_an_answer() {
+    let mut editor = Editor::new();
+    for (line, id, code) in [
+        (
+            r#"{"jsonrpc":"2.0","id":1,"method":"session/close","params":{"sessionId":"no\ud83d"}}"#,
+            json!(1),
+            -32002,
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":2,"method":"\ud83d""#,
+            Value::Null,
+            -32700,
+        ),
+    ] {
+        editor.line(line);
+        let answer = editor.messages.pop().unwrap_or_else(|| panic!("{line}"));
+        assert_eq!(
+            (&answer["id"], &answer["error"]["code"]),
+            (&id, &json!(code))
+        );
+    }
+}
+
 #[test]
 fn a_cancelled_request_is_answered_once() {
     let mut editor = Editor::new();
