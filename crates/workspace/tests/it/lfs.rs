@@ -84,8 +84,7 @@ impl Machine {
         let known = Mirror::known(&mirrors, source.root(), &taken.offers).unwrap();
         let bundle = taken.pack(&known).unwrap();
         self.1.borrow_mut().append(&mut taken.warnings);
-        let wait = Wait::new(SILENCE, &|text| panic!("{text}"));
-        let mirror = Mirror::open(&mirrors, source.root(), wait).unwrap();
+        let mirror = self.mirror(repository);
         mirror.receive(id, &taken.base, bundle.as_deref()).unwrap();
         let included = taken.included.as_ref();
         let files = included.map(|it| mirror.receive_large_files(&it.bundle).unwrap());
@@ -107,12 +106,16 @@ impl Machine {
         self.with_settings(repository, text)
     }
 
+    fn mirror(&self, repository: &Repository) -> Mirror {
+        let source = Source::find(repository.path()).unwrap();
+        let wait = Wait::new(SILENCE, &|text| panic!("{text}"));
+        Mirror::open(&self.0.path().join("mirrors"), source.root(), wait).unwrap()
+    }
+
     fn with_settings(self, repository: &Repository, text: &str) -> Self {
         let settings = self.0.path().join("settings");
         fs::write(&settings, text).unwrap();
-        let source = Source::find(repository.path()).unwrap();
-        let wait = Wait::new(SILENCE, &|text| panic!("{text}"));
-        let mirror = Mirror::open(&self.0.path().join("mirrors"), source.root(), wait).unwrap();
+        let mirror = self.mirror(repository);
         git(
             mirror.path(),
             ["config", "include.path", settings.to_str().unwrap()],
@@ -331,14 +334,9 @@ fn run_without_large_files_does_not_affect_its_mirror() {
         let written = git(&there, ["show", &format!("{wip}:{name}")]);
         assert!(written.starts_with(POINTER.trim_end()), "{written}");
     }
-    let source = Source::find(repository.path()).unwrap();
-    let mirrors = machine.0.path().join("mirrors");
-    let wait = Wait::new(SILENCE, &|text| panic!("{text}"));
-    let mirror = Mirror::open(&mirrors, source.root(), wait).unwrap();
-    assert_eq!(
-        git(mirror.path(), ["rev-parse", "--is-bare-repository"]),
-        "true"
-    );
+    let mirror = machine.mirror(&repository);
+    let is_bare = ["rev-parse", "--is-bare-repository"];
+    assert_eq!(git(mirror.path(), is_bare), "true");
 }
 
 #[test]
