@@ -335,7 +335,7 @@ pub(crate) fn is_marker(headers: Option<&HeaderMap>) -> bool {
     })
 }
 
-/// Returns whether a refused write tells that its subject has no message.
+/// Returns whether a refusal of a write means that its subject has no message.
 fn has_none(refused: &PublishError) -> bool {
     refused.to_string().contains("wrong last sequence: 0 ")
 }
