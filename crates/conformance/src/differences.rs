@@ -341,37 +341,25 @@ mod tests {
         assert_eq!(verdict.undeclared, ["cost: expected true, got nothing"]);
     }
 
+    fn undeclared(column: Column, scenario: &str, expected: &Story, actual: Value) -> Vec<String> {
+        let verdict = table().compare(column, scenario, expected, &story(actual));
+        verdict.undeclared
+    }
+
     #[test]
     fn a_declaration_has_the_reported_facts_and_scenarios() {
         let expected = story(json!({"status": "completed", "tool2.output": "a"}));
-        let table = table();
-        let actual = story(json!({"status": "failed", "tool2.output": "Output: a"}));
-        assert!(
-            table
-                .compare(GEMINI, "shell", &expected, &actual)
-                .undeclared
-                .is_empty()
-        );
-        assert_eq!(
-            table
-                .compare(GEMINI, "text", &expected, &actual)
-                .undeclared
-                .len(),
-            2
-        );
-        let actual = story(json!({"status": "aborted", "tool2.output": "b"}));
-        assert_eq!(
-            table
-                .compare(GEMINI, "shell", &expected, &actual)
-                .undeclared
-                .len(),
-            2
-        );
-        let more = story(json!({"status": "completed", "tool2.output": "a", "denials": 1}));
-        assert_eq!(
-            table.compare(GEMINI, "shell", &expected, &more).undeclared,
-            ["denials: expected nothing, got 1"]
-        );
+        let wrapped = || json!({"status": "failed", "tool2.output": "Output: a"});
+        let none: [&str; 0] = [];
+        assert_eq!(undeclared(GEMINI, "shell", &expected, wrapped()), none);
+        let elsewhere = undeclared(GEMINI, "text", &expected, wrapped());
+        assert_eq!(elsewhere.len(), 2, "{elsewhere:?}");
+        let other = json!({"status": "aborted", "tool2.output": "b"});
+        let other = undeclared(GEMINI, "shell", &expected, other);
+        assert_eq!(other.len(), 2, "{other:?}");
+        let more = json!({"status": "completed", "tool2.output": "a", "denials": 1});
+        let more = undeclared(GEMINI, "shell", &expected, more);
+        assert_eq!(more, ["denials: expected nothing, got 1"]);
     }
 
     #[test]
@@ -458,12 +446,7 @@ mod tests {
     #[test]
     fn facts_with_any_value_are_not_compared() {
         let expected = story(json!({"tool1.output": ANY}));
-        let actual = story(json!({"tool1.output": "anything"}));
-        assert!(
-            table()
-                .compare(CODEX, "x", &expected, &actual)
-                .undeclared
-                .is_empty()
-        );
+        let found = undeclared(CODEX, "x", &expected, json!({"tool1.output": "anything"}));
+        assert!(found.is_empty(), "{found:?}");
     }
 }
