@@ -148,7 +148,8 @@ impl From<ClientError> for ServiceError {
             && let Some(problem) = service.message.strip_prefix(&**name)
         {
             // As a service of this machine names it.
-            let field = with_field_names(&format!("`{name}`")).replace('`', "");
+            let field = name.strip_prefix("trusted.").unwrap_or(name);
+            let field = with_field_names(&format!("`{field}`")).replace('`', "");
             service.message = format!("{field}{}", with_field_names(problem));
             service.parameter = Some(field);
         }
@@ -192,14 +193,23 @@ mod tests {
 
     #[test]
     fn refused_field_has_its_name_in_rust() {
-        // Made by hand: the server's problem.
-        let problem = r#"{"type":"about:blank","title":"","status":422,"code":"INVALID_PARAMS","detail":"newSession: needs `sessionKey`","parameter":"newSession"}"#;
-        let refused = ServiceError::from(ClientError::of_response(
-            "http://s",
-            422,
-            problem.as_bytes(),
-        ));
-        assert_eq!(refused.message, "new_session: needs `session_key`");
-        assert_eq!(refused.parameter.as_deref(), Some("new_session"));
+        // Made by hand: the server's problems.
+        for (field, problem, name, message) in [
+            (
+                "newSession",
+                "needs `sessionKey`",
+                "new_session",
+                "needs `session_key`",
+            ),
+            ("trusted.mcpServers", "not here", "mcp_servers", "not here"),
+        ] {
+            let problem = format!(
+                r#"{{"type":"about:blank","title":"","status":422,"code":"INVALID_PARAMS","detail":"{field}: {problem}","parameter":"{field}"}}"#
+            );
+            let refused = ClientError::of_response("http://s", 422, problem.as_bytes());
+            let refused = ServiceError::from(refused);
+            assert_eq!(refused.message, format!("{name}: {message}"));
+            assert_eq!(refused.parameter.as_deref(), Some(name));
+        }
     }
 }

@@ -81,8 +81,13 @@ fn parse<T: DeserializeOwned>(bytes: &[u8], is_json: bool) -> Result<T, ApiError
             serde_json::error::Category::Data => ProblemCode::InvalidParams,
             _ => ProblemCode::InvalidBody,
         };
-        // With the path of the field.
-        ApiError::new(code, error.to_string())
+        // With the path of the field, if it is known.
+        let (detail, problem) = (error.to_string(), error.inner().to_string());
+        let field = detail.strip_suffix(&*problem);
+        match field.and_then(|field| field.strip_suffix(": ")) {
+            Some(field) if code == ProblemCode::InvalidParams => ApiError::refused(field, problem),
+            _ => ApiError::new(code, detail),
+        }
     })?;
     let end = deserializer.end();
     end.map_err(|error| ApiError::new(ProblemCode::InvalidBody, error.to_string()))?;

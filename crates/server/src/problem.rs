@@ -1,5 +1,7 @@
 //! Errors of the routes.
 
+use std::fmt::Display;
+
 use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Response, StatusCode};
@@ -14,6 +16,14 @@ impl ApiError {
     /// Creates an error with the status and title of its code.
     pub(crate) fn new(code: ProblemCode, detail: impl Into<String>) -> Self {
         Self(Problem::new(code, detail))
+    }
+
+    /// Creates the error of a refused field, by its name in JSON.
+    pub(crate) fn refused(field: impl Into<String>, problem: impl Display) -> Self {
+        let field = field.into();
+        let mut error = Self::new(ProblemCode::InvalidParams, format!("{field}: {problem}"));
+        error.0.parameter = Some(field);
+        error
     }
 }
 

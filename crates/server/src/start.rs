@@ -1,9 +1,7 @@
 //! Starts of runs and sessions: checks of their bodies.
 
 use axum::http::HeaderMap;
-use teamster_api::{
-    ProblemCode, ServiceError, Spec, TraceContext, Trusted, Workspace, either, json_name,
-};
+use teamster_api::{ServiceError, Spec, TraceContext, Trusted, Workspace, either, json_name};
 use teamster_core::text::one_line;
 use teamster_core::{McpServer, McpTransport};
 
@@ -61,9 +59,8 @@ pub(crate) async fn checked(
     either!(&spec, spec => spec.check()).map_err(ServiceError::from)?;
     let (location, is_long) = either!(&spec, spec => (spec.location(), spec.workspace.is_some()));
     let (callback, trusted) = either!(&spec, spec => (spec.callback.as_deref(), &spec.trusted));
-    let invalid = |detail: String| Err(ApiError::new(ProblemCode::InvalidParams, detail));
-    if let Some(problem) = refused(trusted, config) {
-        return invalid(problem);
+    if let Some(error) = refused(trusted, config) {
+        return Err(error);
     }
     let directory = location.as_ref().and_then(Workspace::path);
     if directory.is_some_and(|path| !path.is_absolute()) {
@@ -72,25 +69,23 @@ pub(crate) async fn checked(
         } else {
             "workingDirectory"
         };
-        return invalid(format!("{field}: expected an absolute path"));
+        return Err(ApiError::refused(field, "expected an absolute path"));
     }
     if callback.is_some() && !config.allow_callbacks {
-        return invalid(
-            "callback: this server ends with its client, so it sends none: start the run on a server that stays"
-                .to_owned(),
-        );
+        let problem = "this server ends with its client, so it sends none: start the run on a server that stays";
+        return Err(ApiError::refused("callback", problem));
     }
     if let Some(url) = callback
         && let Err(error) = check_target(url, config.allow_private_callbacks).await
     {
-        return invalid(format!("callback: {error}"));
+        return Err(ApiError::refused("callback", error));
     }
     take_trace(&mut spec, headers, config);
     Ok(spec)
 }
 
-/// Returns why the part that no stranger may choose is refused, if it is. What the server's owner allows is let through.
-fn refused(trusted: &Trusted, config: &ServerConfig) -> Option<String> {
+/// Returns the refusal of the part that no stranger may choose, if it is refused. What the server's owner allows is let through.
+fn refused(trusted: &Trusted, config: &ServerConfig) -> Option<ApiError> {
     let servers = &trusted.mcp_servers;
     let not_here = || "not over HTTP: start the run on the server's machine".to_owned();
     let problem = trusted.names().into_iter().find_map(|name| {
@@ -137,5 +132,5 @@ fn refused(trusted: &Trusted, config: &ServerConfig) -> Option<String> {
         };
         Some((name, reason))
     });
-    problem.map(|(name, reason)| format!("trusted.{}: {reason}", json_name(name)))
+    problem.map(|(name, reason)| ApiError::refused(format!("trusted.{}", json_name(name)), reason))
 }

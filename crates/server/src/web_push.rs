@@ -98,15 +98,13 @@ impl WebPush {
         auth: &str,
         token: Option<Key>,
     ) -> Result<String, ApiError> {
-        let invalid = |detail: String| ApiError::new(ProblemCode::InvalidParams, detail);
         let is_https = endpoint.starts_with("https://");
         if endpoint.len() > LONGEST || !(is_https || self.private) {
-            return Err(invalid(format!(
-                "endpoint: expected an address with https of up to {LONGEST} bytes"
-            )));
+            let problem = format!("expected an address with https of up to {LONGEST} bytes");
+            return Err(ApiError::refused("endpoint", problem));
         }
         let public = check_target(&endpoint, self.private).await;
-        public.map_err(|error| invalid(format!("endpoint: {error}")))?;
+        public.map_err(|error| ApiError::refused("endpoint", error))?;
         let p256dh = p256dh.trim_end_matches('=').to_owned();
         let auth = auth.trim_end_matches('=').to_owned();
         let subscription = Subscription {
@@ -116,10 +114,11 @@ impl WebPush {
             token,
         };
         if sealed(&subscription, b"").is_none() {
-            return Err(invalid(format!(
-                "keys: expected a point of the curve P-256 of {PUBLIC} bytes (`p256dh`) and {AUTH} bytes (`auth`), as \
+            let problem = format!(
+                "expected a point of the curve P-256 of {PUBLIC} bytes (`p256dh`) and {AUTH} bytes (`auth`), as \
                 URL-safe Base64"
-            )));
+            );
+            return Err(ApiError::refused("keys", problem));
         }
         let id = subscription.id();
         let added = self.subscriptions.add(subscription);

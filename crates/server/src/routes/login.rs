@@ -92,8 +92,8 @@ fn set_cookie(
     let path = path.unwrap_or("/");
     let fits = |c: char| c.is_ascii_alphanumeric() || "._~/%-".contains(c);
     if !path.starts_with('/') || !path.chars().all(fits) {
-        let detail = "path: expected the path of an address, such as `/teamster/`";
-        return Err(ApiError::new(ProblemCode::InvalidParams, detail));
+        let problem = "expected the path of an address, such as `/teamster/`";
+        return Err(ApiError::refused("path", problem));
     }
     // An https origin means that a TLS proxy is in front.
     let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());

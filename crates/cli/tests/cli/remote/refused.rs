@@ -55,7 +55,10 @@ fn local_options_are_refused_with_the_next_step() {
         ),
         (
             &["run", "claude", "x", "--env", "A=b"],
-            &["does not let a run set A", "--allow-env"],
+            &[
+                "error: --env: the server does not let a run set A",
+                "--allow-env",
+            ],
         ),
         (
             &["run", "claude", "x", "--add-dir", "/tmp"],
