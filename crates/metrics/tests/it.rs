@@ -94,6 +94,11 @@ fn run(id: &str, agent: &str, state: ViewState) -> RunSummary {
     RunSummary::new(RunInfo::new(id, agent), state)
 }
 
+#[track_caller]
+fn has(text: &str, line: &str) {
+    assert!(text.contains(line), "{text}");
+}
+
 fn changed(run: &RunSummary) -> Change {
     Change::Run {
         run: Arc::new(run.clone()),
@@ -162,9 +167,9 @@ async fn each_run_is_counted_once_from_its_start_to_its_end() {
         .unwrap();
     figures.metrics.loaded().await;
     let text = figures.metrics.text();
-    assert!(
-        text.contains("teamster_runs{agent=\"claude\",state=\"running\"} 1\n"),
-        "{text}"
+    has(
+        &text,
+        "teamster_runs{agent=\"claude\",state=\"running\"} 1\n",
     );
     for absent in ["started", "ended", "tokens", "cost"] {
         assert!(
@@ -182,10 +187,7 @@ async fn each_run_is_counted_once_from_its_start_to_its_end() {
     let text = figures
         .until("teamster_requests_waiting{agent=\"claude\"} 1")
         .await;
-    assert!(
-        text.contains("teamster_runs_started_total{agent=\"claude\"} 1\n"),
-        "{text}"
-    );
+    has(&text, "teamster_runs_started_total{agent=\"claude\"} 1\n");
 
     // A late change of an ended run counts nothing again.
     let end = ended("new", "claude");
@@ -244,14 +246,11 @@ async fn a_broken_connection_loses_no_end_and_counts_none_twice() {
     let text = figures
         .until("teamster_runs_ended_total{agent=\"codex\",status=\"completed\"} 2")
         .await;
-    assert!(
-        text.contains("teamster_runs{agent=\"codex\",state=\"running\"} 1\n"),
-        "{text}"
+    has(
+        &text,
+        "teamster_runs{agent=\"codex\",state=\"running\"} 1\n",
     );
-    assert!(
-        text.contains("teamster_runs_started_total{agent=\"codex\"} 1\n"),
-        "{text}"
-    );
+    has(&text, "teamster_runs_started_total{agent=\"codex\"} 1\n");
     // A run that is no longer among the newest when it ends.
     figures
         .service
@@ -267,9 +266,9 @@ async fn a_broken_connection_loses_no_end_and_counts_none_twice() {
     let text = figures
         .until("teamster_runs_ended_total{agent=\"codex\",status=\"completed\"} 3")
         .await;
-    assert!(
-        text.contains("teamster_runs{agent=\"codex\",state=\"running\"} 0\n"),
-        "{text}"
+    has(
+        &text,
+        "teamster_runs{agent=\"codex\",state=\"running\"} 0\n",
     );
 }
 
@@ -310,10 +309,7 @@ async fn labels_have_no_commands_and_a_bounded_number_of_values() {
     let text = figures
         .until("teamster_runs{agent=\"other\",state=\"running\"} 137")
         .await;
-    assert!(
-        text.contains("teamster_runs{agent=\"cmd\",state=\"running\"} 1\n"),
-        "{text}"
-    );
+    has(&text, "teamster_runs{agent=\"cmd\",state=\"running\"} 1\n");
     assert!(!text.contains("hunter2"), "{text}");
     let mut status = FleetStatus::default();
     status.queues = (0..200).map(|n| queue(&format!("pool{n}"), 2)).collect();
@@ -323,10 +319,7 @@ async fn labels_have_no_commands_and_a_bounded_number_of_values() {
         .lines()
         .filter(|line| line.starts_with("teamster_fleet_queued_runs{"));
     assert_eq!(pools.count(), 65);
-    assert!(
-        text.contains("teamster_fleet_queued_runs{pool=\"other\"} 272\n"),
-        "{text}"
-    );
+    has(&text, "teamster_fleet_queued_runs{pool=\"other\"} 272\n");
 }
 
 fn queue(pool: &str, waiting: u64) -> FleetQueue {

@@ -87,6 +87,11 @@ fn value(span: &SpanData, key: &str) -> Option<String> {
     value
 }
 
+#[track_caller]
+fn has(span: &SpanData, key: &str, expected: &str) {
+    assert_eq!(value(span, key).as_deref(), Some(expected), "{key}");
+}
+
 /// Returns the attributes of a span in its order.
 fn all(span: &SpanData) -> Vec<String> {
     let text = |it: &KeyValue| format!("{}={}", it.key.as_str(), it.value.as_str());
@@ -214,25 +219,13 @@ async fn run_with_a_fallback_is_one_trace_of_attempts_and_tools() {
     assert_eq!(read.status, Status::Unset);
     // No operation of the conventions: its tokens would count twice.
     assert_eq!(value(first, "gen_ai.operation.name"), None);
-    assert_eq!(
-        value(first, "gen_ai.conversation.id").as_deref(),
-        Some("one")
-    );
-    assert_eq!(value(first, "error.type").as_deref(), Some("auth"));
+    has(first, "gen_ai.conversation.id", "one");
+    has(first, "error.type", "auth");
     assert_eq!(first.status, Status::error("CLI_ERROR"));
     // The vendor that is named before the model.
-    assert_eq!(
-        value(second, "gen_ai.provider.name").as_deref(),
-        Some("large")
-    );
-    assert_eq!(
-        value(second, "teamster.attempt.number").as_deref(),
-        Some("2")
-    );
-    assert_eq!(
-        value(second, "gen_ai.usage.output_tokens").as_deref(),
-        Some("20")
-    );
+    has(second, "gen_ai.provider.name", "large");
+    has(second, "teamster.attempt.number", "2");
+    has(second, "gen_ai.usage.output_tokens", "20");
     for (span, id) in [(read, "a"), (bash, "b")] {
         assert_eq!(start(span), at(&log, |entry| is_use(entry, id)));
         assert_eq!(end(span), at(&log, |entry| is_result(entry, id)));
@@ -252,25 +245,23 @@ async fn content_is_in_spans_on_request_only() {
     open.run(two_agents()).await;
     let spans = open.ended();
     let root = named(&spans, "invoke_agent claude");
-    assert_eq!(
-        value(root, "gen_ai.input.messages").as_deref(),
-        Some(r#"[{"role":"user","parts":[{"type":"text","content":"the secret prompt"}]}]"#)
+    has(
+        root,
+        "gen_ai.input.messages",
+        r#"[{"role":"user","parts":[{"type":"text","content":"the secret prompt"}]}]"#,
     );
-    assert_eq!(
-        value(root, "gen_ai.output.messages").as_deref(),
-        Some(
-            r#"[{"role":"assistant","parts":[{"type":"text","content":"secret answer"}],"finish_reason":"end_turn"}]"#
-        )
+    has(
+        root,
+        "gen_ai.output.messages",
+        r#"[{"role":"assistant","parts":[{"type":"text","content":"secret answer"}],"finish_reason":"end_turn"}]"#,
     );
     let bash = named(&spans, "execute_tool Bash");
-    assert_eq!(
-        value(bash, "gen_ai.tool.call.arguments").as_deref(),
-        Some(r#"{"command":"secret input"}"#)
+    has(
+        bash,
+        "gen_ai.tool.call.arguments",
+        r#"{"command":"secret input"}"#,
     );
-    assert_eq!(
-        value(bash, "gen_ai.tool.call.result").as_deref(),
-        Some("secret output")
-    );
+    has(bash, "gen_ai.tool.call.result", "secret output");
     let first = named(&spans, "attempt claude");
     assert_eq!(
         first.status,
@@ -290,15 +281,12 @@ async fn denied_and_cut_off_calls_are_errors_of_their_kinds() {
     kept.run(vec![MockRuntime::new("claude").run(script)]).await;
     let spans = kept.ended();
     let edit = named(&spans, "execute_tool Edit");
-    assert_eq!(value(edit, "error.type").as_deref(), Some("permission"));
+    has(edit, "error.type", "permission");
     let task = named(&spans, "execute_tool Task");
-    assert_eq!(value(task, "error.type").as_deref(), Some("interrupted"));
+    has(task, "error.type", "interrupted");
     let root = named(&spans, "invoke_agent claude");
     assert_eq!(value(root, "error.type"), None);
-    assert_eq!(
-        value(root, "teamster.run.status").as_deref(),
-        Some("completed")
-    );
+    has(root, "teamster.run.status", "completed");
 }
 
 #[tokio::test]
@@ -342,23 +330,17 @@ async fn requests_are_spans_from_the_question_to_the_answer() {
     let bash = named(&spans, "request Bash");
     let call = named(&spans, "execute_tool Bash");
     assert_eq!(bash.parent_span_id, call.span_context.span_id());
-    assert_eq!(
-        value(bash, "teamster.request.decision").as_deref(),
-        Some("allowed")
-    );
-    assert_eq!(value(bash, "gen_ai.tool.call.id").as_deref(), Some("b"));
+    has(bash, "teamster.request.decision", "allowed");
+    has(bash, "gen_ai.tool.call.id", "b");
     // The request comes before its call.
     let edit = named(&spans, "request Edit");
     let attempt = named(&spans, "attempt claude");
     assert_eq!(edit.parent_span_id, attempt.span_context.span_id());
-    assert_eq!(
-        value(edit, "teamster.request.decision").as_deref(),
-        Some("denied")
-    );
+    has(edit, "teamster.request.decision", "denied");
     assert_eq!(edit.status, Status::Unset);
     let write = named(&spans, "request Write");
     assert_eq!(value(write, "teamster.request.decision"), None);
-    assert_eq!(value(write, "error.type").as_deref(), Some("interrupted"));
+    has(write, "error.type", "interrupted");
 }
 
 #[tokio::test]
