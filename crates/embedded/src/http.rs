@@ -158,8 +158,8 @@ impl Http {
     }
 }
 
-/// Returns the message about a redirect of a request. `path` is the end of its `url` that every address of the service
-/// has.
+/// Returns the message about a redirect of a request. `path` is what every address of the service has, at the end of this
+/// `url` or before the query of the user's own.
 fn redirected(location: &str, url: &str, path: &str, variables: &str) -> String {
     let host = url.find("://").map_or(0, |at| at + 3);
     let origin = &url[..url[host..].find('/').map_or(url.len(), |at| host + at)];
@@ -168,9 +168,16 @@ fn redirected(location: &str, url: &str, path: &str, variables: &str) -> String 
     } else {
         location.to_owned()
     };
-    if let Some(base) = to.strip_suffix(path) {
+    let plain_to = to.split('?').next().unwrap_or_default();
+    let plain_path = path.split('?').next().unwrap_or_default();
+    if let Some(base) = plain_to.strip_suffix(plain_path) {
         let base = without_credentials(base);
-        return format!("the service has moved to {base}: set {variables} to that");
+        let query = if url.ends_with(path) {
+            ""
+        } else {
+            ", with the query that it has"
+        };
+        return format!("the service has moved to {base}: set {variables} to that{query}");
     }
     let to = match &*to {
         "" => "an address that it does not name".to_owned(),
@@ -239,6 +246,16 @@ mod tests {
             let expected = format!("the service has moved to {expected} to that");
             assert_eq!(message, expected);
         }
+        let of_azure = "http://h:1/v1/chat?api-version=1";
+        assert_eq!(
+            redirected(
+                "https://h/v2/chat?api-version=1",
+                of_azure,
+                "/chat",
+                "X_URL"
+            ),
+            "the service has moved to https://h/v2: set X_URL to that, with the query that it has"
+        );
         for (location, expected) in [
             (
                 "https://login.example/?from=secret",
