@@ -84,7 +84,7 @@ pub(crate) async fn checked(
     Ok(spec)
 }
 
-/// Returns the refusal of the part that no stranger may choose, if it is refused. What the server's owner allows is let through.
+/// Returns the refusal of the part that no stranger may choose. What the server's owner allows is let through.
 fn refused(trusted: &Trusted, config: &ServerConfig) -> Option<ApiError> {
     let servers = &trusted.mcp_servers;
     let not_here = || "not over HTTP: start the run on the server's machine".to_owned();
