@@ -114,10 +114,6 @@ impl MachineService for Machine {
         Ok(Some(status))
     }
 
-    async fn limits(&self) -> Result<LimitList, ServiceError> {
-        Ok(LimitList::new(Vec::new()))
-    }
-
     async fn history(&self, filter: RunFilter) -> Result<Vec<RunRecord>, ServiceError> {
         let record = |id: &str, session: &str| {
             let mut record = RunRecord::new(

@@ -9,8 +9,8 @@ use axum::routing::get;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use teamster_api::ProviderList;
 use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
+use teamster_api::{ProblemCode, ProviderList};
 
 use super::{Answer, App, json, openapi};
 use crate::extract::Query;
@@ -33,7 +33,8 @@ pub(super) fn operations() -> Vec<Operation> {
                 --json`.",
             )
             .query::<UsageQuery>()
-            .json::<UsageSummary>(StatusCode::OK, "The usage."),
+            .json::<UsageSummary>(StatusCode::OK, "The usage.")
+            .problems(&[ProblemCode::Unsupported]),
         Operation::new(Method::GET, "/v1/limits", "getLimits", get(limits))
             .about(
                 "Get limits of subscriptions",

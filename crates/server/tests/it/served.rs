@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use teamster_api::agents::{AgentList, AgentState, AgentStatus, Command, Status};
-use teamster_api::history::{RunFilter, RunRecord};
-use teamster_api::usage::{Dimension, Figures, LimitList, PriceSource, UsageQuery, UsageSummary};
+use teamster_api::usage::{Dimension, Figures, PriceSource, UsageQuery, UsageSummary};
 use teamster_api::{
     FleetStatus, MachineService, ProblemCode, ProviderReport, RunService, ServiceError,
 };
@@ -74,20 +73,6 @@ impl MachineService for Machine {
         let by = query.by.unwrap_or(Dimension::Day);
         let prices = PriceSource::new("a table", "2026-11-22");
         Ok(UsageSummary::new(by, Figures::default(), prices))
-    }
-
-    async fn limits(&self) -> Result<LimitList, ServiceError> {
-        Ok(LimitList::new(Vec::new()))
-    }
-
-    async fn history(&self, _: RunFilter) -> Result<Vec<RunRecord>, ServiceError> {
-        Ok(Vec::new())
-    }
-
-    async fn history_of(&self, id: &str) -> Result<RunRecord, ServiceError> {
-        let detail = format!("no run \"{id}\" in the history");
-        let missing = ServiceError::new(ProblemCode::RunNotFound, detail);
-        Err(missing)
     }
 
     async fn loops(&self, command: Command) -> Result<AgentList, ServiceError> {
