@@ -13,8 +13,10 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("quota exceeded", ErrorKind::Quota),
     ("quota_exceeded", ErrorKind::Quota),
     ("credit balance", ErrorKind::Quota),
-    // OpenRouter's, DeepSeek's and xAI's; some have the status of a failed login.
+    // OpenRouter's, Cline's, DeepSeek's and xAI's; some have the status of a failed login.
     ("insufficient credit", ErrorKind::Quota),
+    ("insufficient_credits", ErrorKind::Quota),
+    ("not enough credits available", ErrorKind::Quota),
     ("insufficient balance", ErrorKind::Quota),
     ("insufficient account balance", ErrorKind::Quota),
     ("request requires more credits", ErrorKind::Quota),

@@ -249,6 +249,11 @@ fn messages_of_services_have_their_kind_with_any_status() {
             Quota,
         ),
         ("403 Insufficient account balance", Quota),
+        ("Not enough credits available", Quota),
+        (
+            r#"{"code":"insufficient_credits","current_balance":-0.14,"message":"no"}"#,
+            Quota,
+        ),
         ("402 You have no quota (Request ID: x)", Quota),
         (
             "This request requires more credits, or fewer max_tokens. You can only afford 1324.",
@@ -300,6 +305,7 @@ fn messages_about_something_else_have_no_kind() {
         "location is not supported",
         "standing orders",
         "the credits of the film are depleted",
+        "not enough credits for the degree",
         "This step requires more credits to the authors",
         "a queue with on-demand throughput",
         "The operation was aborted.",
