@@ -5,6 +5,9 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use super::wire::{CallFailure, SessionError};
 
+/// Message of older versions for a connection that breaks in the middle of an answer.
+const BROKEN: &str = "Execution failed: terminated";
+
 /// Failure of a request to a model (`model.call_failure`).
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
@@ -108,6 +111,14 @@ fn kind_of_session(line: &SessionError<'_>, failure: Option<&Failure>) -> Option
         .or_else(|| kind_of_text(text))
         .or_else(|| line.status_code.and_then(ErrorKind::of_http_status))
         .or_else(|| failure.and_then(Failure::kind))
+        .or_else(|| status_in(text).and_then(ErrorKind::of_http_status))
+        .or_else(|| (text == BROKEN).then_some(ErrorKind::Network))
+}
+
+/// Returns the status in the message of a request that was repeated in vain: then no field has it.
+fn status_in(text: &str) -> Option<u16> {
+    let (_, answer) = text.rsplit_once("CAPIError: ")?;
+    answer.split_whitespace().next()?.parse().ok()
 }
 
 /// Classifies the CLI's own messages, then those of services that it passes on.

@@ -130,6 +130,50 @@ fn errors_of_runs_are_classified() {
             "Last error: Failed to parse chat-completions",
             ErrorKind::Protocol,
         ),
+        // Reported by users of 0.0.367 to 1.0.40.
+        (
+            "query",
+            None,
+            r#"Execution failed: Error: Failed to get response from the AI model; retried 5 times (total retry wait time: 95.06 seconds) Last error: CAPIError: 503 {"error":{"message":"HTTP/2 GOAWAY connection terminated","type":"connection_error"}}"#,
+            ErrorKind::Overloaded,
+        ),
+        (
+            "query",
+            None,
+            "Execution failed: CAPIError: 400 400 Bad Request",
+            ErrorKind::Invalid,
+        ),
+        (
+            "query",
+            None,
+            "Execution failed: CAPIError: 403 403 Forbidden",
+            ErrorKind::Auth,
+        ),
+        (
+            "query",
+            None,
+            "Execution failed: CAPIError: Connection error.",
+            ErrorKind::Network,
+        ),
+        (
+            "execution",
+            None,
+            "Execution failed: terminated",
+            ErrorKind::Network,
+        ),
+        (
+            "execution",
+            None,
+            "Execution failed: terminated by the user",
+            ErrorKind::Internal,
+        ),
+        (
+            "query",
+            None,
+            "503 of the tests failed",
+            ErrorKind::Internal,
+        ),
+        ("query", None, "CAPIError: Unknown", ErrorKind::Internal),
         ("query", None, "something new", ErrorKind::Internal),
     ];
     for (error_type, status, text, expected) in cases {
