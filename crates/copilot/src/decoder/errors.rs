@@ -133,6 +133,10 @@ pub(crate) fn kind_of_text(text: &str) -> Option<ErrorKind> {
             "stream ended without a completed response",
             ErrorKind::Protocol,
         ),
+        (
+            "Stream completed without a response.completed event",
+            ErrorKind::Protocol,
+        ),
         ("Failed native model HTTP request", ErrorKind::Network),
         ("server had an error", ErrorKind::Overloaded),
     ];

@@ -174,6 +174,12 @@ fn errors_of_runs_are_classified() {
             ErrorKind::Internal,
         ),
         ("query", None, "CAPIError: Unknown", ErrorKind::Internal),
+        (
+            "query",
+            None,
+            "Execution failed: Error: Stream completed without a response.completed event",
+            ErrorKind::Protocol,
+        ),
         ("query", None, "something new", ErrorKind::Internal),
     ];
     for (error_type, status, text, expected) in cases {
