@@ -154,7 +154,6 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("eekly limit reached", ErrorKind::Quota),
     ("ession limit reached", ErrorKind::Quota),
     ("out of usage credits", ErrorKind::Quota),
-    ("out of extra usage", ErrorKind::Quota),
     ("requires usage credits", ErrorKind::Quota),
     ("Usage credits required", ErrorKind::Quota),
     ("Usage credits ran out", ErrorKind::Quota),

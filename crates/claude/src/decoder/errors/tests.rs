@@ -179,6 +179,12 @@ fn messages_about_limits_of_the_account_are_quotas() {
         (
             Some(429),
             "rate_limit",
+            "API Error: Extra usage is required for 1M context · enable extra usage at claude.ai/settings/usage, or use --model to switch to standard context",
+            Quota,
+        ),
+        (
+            Some(429),
+            "rate_limit",
             "Your org is out of usage · contact your admin",
             Quota,
         ),

@@ -251,6 +251,18 @@ fn messages_of_services_have_their_kind_with_any_status() {
         ("403 Insufficient account balance", Quota),
         ("Not enough credits available", Quota),
         (
+            r#"{"type":"rate_limit_error","message":"Extra usage is required for long context requests."}"#,
+            Quota,
+        ),
+        (
+            "429 Usage credits are required for long context requests.",
+            Quota,
+        ),
+        (
+            "You're out of extra usage. Add more at claude.ai/settings/usage",
+            Quota,
+        ),
+        (
             r#"{"code":"insufficient_credits","current_balance":-0.14,"message":"no"}"#,
             Quota,
         ),
@@ -306,6 +318,7 @@ fn messages_about_something_else_have_no_kind() {
         "standing orders",
         "the credits of the film are depleted",
         "not enough credits for the degree",
+        "the extra usage of the tool is 3",
         "This step requires more credits to the authors",
         "a queue with on-demand throughput",
         "The operation was aborted.",
