@@ -38,10 +38,11 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("budget_exceeded", ErrorKind::Quota),
     ("exceededbudget", ErrorKind::Quota),
     ("account is in good standing", ErrorKind::Quota),
-    // Anthropic's, with status 429, of a plan without long contexts.
+    // Anthropic's, with status 429 or 400, about what a plan does not include.
     ("extra usage is required for", ErrorKind::Quota),
     ("usage credits are required for", ErrorKind::Quota),
     ("out of extra usage", ErrorKind::Quota),
+    ("apps now draw from your extra usage", ErrorKind::Quota),
     // Of a ChatGPT plan without Codex, from Codex and from OpenCode.
     ("to use codex with your chatgpt plan", ErrorKind::Quota),
     // Claude Code's, about the service.

@@ -255,6 +255,10 @@ fn messages_of_services_have_their_kind_with_any_status() {
             Quota,
         ),
         (
+            "Third-party apps now draw from your extra usage, not your plan limits. Add more at claude.ai/settings/usage and keep going.",
+            Quota,
+        ),
+        (
             "429 Usage credits are required for long context requests.",
             Quota,
         ),
