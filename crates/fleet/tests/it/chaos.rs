@@ -369,11 +369,19 @@ pub(crate) fn login(url: &str, user: &str) -> String {
     url.replace("nats://", &format!("nats://{user}:{user}@"))
 }
 
-/// Connects as the operator, without the library.
+/// Connects as the operator, without the library. Servers that were just started again do not listen yet.
 async fn client(url: &str) -> async_nats::Client {
-    let options = ConnectOptions::new().user_and_password(OPERATOR.to_owned(), OPERATOR.to_owned());
-    let urls: Vec<_> = url.split(',').collect();
-    options.connect(urls).await.unwrap()
+    let until = Instant::now() + ELECTION;
+    loop {
+        let options = ConnectOptions::new();
+        let options = options.user_and_password(OPERATOR.to_owned(), OPERATOR.to_owned());
+        let urls: Vec<_> = url.split(',').collect();
+        match options.connect(urls).await {
+            Ok(client) => return client,
+            Err(error) if Instant::now() > until => panic!("{error}"),
+            Err(_) => sleep(Duration::from_millis(200)).await,
+        }
+    }
 }
 
 /// Returns what the servers have refused to a user. Each shows it in its log.
