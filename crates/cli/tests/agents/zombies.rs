@@ -15,7 +15,9 @@ const SCRIPT: &str = r#"
 mkfifo done
 (
     trap 'echo > done' EXIT
-    dead() { ! grep -q '^State:[[:space:]]*[^ZX[:space:]]' /proc/$1/status 2>/dev/null; }
+    # A process is a zombie already while its other threads still hold its locks.
+    lives='^State:[[:space:]]*[^ZX[:space:]]|^Threads:[[:space:]]*([2-9]|[0-9]{2})'
+    dead() { ! grep -Eq "$lives" /proc/$1/status 2>/dev/null; }
     status() { "$0" agents status a --json 2>/dev/null; }
     field() { status | tr -d ' \n' | sed -n "s/.*\"$1\":\"*\([^,\"}]*\).*/\1/p"; }
     # This shell ends at once, so the first process becomes the parent.
@@ -66,7 +68,8 @@ fn after(killed: &str) -> Option<(Value, u64)> {
     let command = |more: &[&str]| {
         let environment = company.teamster([]);
         let mut command = Command::new("timeout");
-        command.arg("300").args(unshare).args(more);
+        // Shorter than the limit of a test, so that a failure has its output.
+        command.arg("240").args(unshare).args(more);
         command.env_clear().current_dir(company.path(""));
         for (name, value) in environment.get_envs() {
             command.env(name, value.unwrap_or_default());
