@@ -201,7 +201,9 @@ pub(crate) fn unknown_session(agent: impl Into<Agent>) -> String {
 
 pub(crate) fn config(bench: &Bench, agent: impl Into<Agent>) -> RuntimeConfig {
     let mut config = RuntimeConfig::default();
-    if let Agent::Cli(cli) = agent.into() {
+    if let Agent::Cli(cli) = agent.into()
+        && cli != Cli::Embedded
+    {
         config.program = Some(bench.programs.join(cli.id()));
     }
     config.env_policy = EnvPolicy::Clean {
