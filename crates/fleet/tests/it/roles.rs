@@ -171,7 +171,7 @@ fn a_run_needs_no_more_than_the_roles_permit() {
 }
 
 #[test]
-fn worker_that_may_not_write_sessions_carries_out_runs_without_a_key() {
+fn worker_that_cannot_write_sessions_runs_what_has_no_key() {
     let (all, salt) = ("\"$KV.tm_sessions.>\"", "\"$KV.tm_sessions.=fleet.salt\"");
     let Some(server) = Server::start_with(&accounts().replace(all, salt)) else {
         return;
