@@ -268,6 +268,8 @@ mod tests {
         assert_eq!(error_of_stack("Error: no such model\nlook at it"), None);
         let without_frames = "file:///x.js:3\nimport a\n\nSyntaxError: no a\n\nNode.js v18.19.0\n";
         assert_eq!(error_of_stack(without_frames), Some("SyntaxError: no a"));
+        let after_others = "Loading: a\nNot an Error: b\nSyntaxError: no a\nNode.js v22.1.0\n";
+        assert_eq!(error_of_stack(after_others), Some("SyntaxError: no a"));
     }
 
     #[test]
