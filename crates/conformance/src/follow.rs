@@ -223,8 +223,8 @@ fn play(
         },
         scenarios: rows,
     };
-    let told = report::of_version(followed.id(), version, &now)?;
-    std::io::stdout().lock().write_all(told.as_bytes())?;
+    let text = report::of_version(followed.id(), version, &now)?;
+    std::io::stdout().lock().write_all(text.as_bytes())?;
     let is_same = |row: &Row| row.cells().all(|cell| cell.word() == "same");
     let fine = now.shapes().is_empty() && now.scenarios.values().all(is_same);
     let mut results = Results::read()?;

@@ -57,7 +57,7 @@ fn unknown_id_in_a_cluster_is_read_once() {
         let runs = runs_of(&url, "ann").await;
         let mut counts = Vec::new();
         for number in 0..5 {
-            let id = format!("nobody-{number}");
+            let id = format!("unknown-{number}");
             let refused = runs.show(&id).await.unwrap_err();
             // The servers may still elect leaders.
             if refused.code == Some(ProblemCode::RunNotFound) {
@@ -80,17 +80,17 @@ fn unknown_id_is_unknown_to_requests_of_a_watcher_at_once() {
         let runs = runs_of(&url, "eve").await;
         let until_there = async {
             // The servers may still elect leaders.
-            while runs.show("nobody").await.unwrap_err().code != Some(ProblemCode::RunNotFound) {}
+            while runs.show("unknown").await.unwrap_err().code != Some(ProblemCode::RunNotFound) {}
         };
         timeout(LIMIT, until_there).await.unwrap();
         let mut shown = JoinSet::new();
         for _ in 0..100 {
             let runs = runs.clone();
-            shown.spawn(async move { runs.show("nobody").await.unwrap_err() });
+            shown.spawn(async move { runs.show("unknown").await.unwrap_err() });
             yield_now().await;
         }
         let messages = shown.join_all().await.into_iter().map(|it| it.message);
         let messages: BTreeSet<_> = messages.collect();
-        assert_eq!(messages, BTreeSet::from(["no run \"nobody\"".to_owned()]));
+        assert_eq!(messages, BTreeSet::from(["no run \"unknown\"".to_owned()]));
     });
 }
